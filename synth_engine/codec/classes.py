@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from synth_engine.domain import Domain, Integer, Number
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Boolean, Categorical, Domain, Integer, Number
 from synth_engine.domain.partitions import Partition
-from synth_engine.hierarchy import TaxonomyHierarchy
+from synth_engine.hierarchy import ClassTree, TaxonomyHierarchy
 from synth_engine.hierarchy.base import MAX_SYMBOLS
+from synth_engine.hierarchy.boxes import MAX_CLASS_CODES
 from synth_engine.kinds.attribute import Attribute
 
 
@@ -30,6 +34,30 @@ def taxonomy(domain: Domain, name: str) -> TaxonomyHierarchy:
         taken.add(label)
         paths.append((label,) * (len(nested) + 1))
     return TaxonomyHierarchy(columns=(name,), paths=tuple(paths))
+
+
+def class_trees(domain: Domain) -> tuple[ClassTree, ...]:
+    """The classes of each column that has more than one value and no more than `MAX_CLASS_CODES`: its partitions, the widest first;
+    else halves of its range, where neighbours are alike. "Other" and missing are classes beside the widest ones. Errors: DomainError
+    where partitions do not nest."""
+    return tuple(
+        ClassTree.of_levels(attribute.name, _levels_of_codes(domain, attribute))
+        for attribute in domain.modelled
+        if 1 < attribute.size <= MAX_CLASS_CODES
+    )
+
+
+def _levels_of_codes(domain: Domain, attribute: Attribute) -> list[npt.NDArray[np.int64]]:
+    nested = levels(domain, attribute)
+    if nested:
+        return [np.array(partition.codes(attribute)) for partition in nested]
+    if isinstance(attribute, Categorical | Boolean) and not attribute.ordered:
+        return [np.arange(attribute.size)]
+    values = attribute.value_count
+    # Half-way points of half-way points: a level within the one before, whatever the number of values.
+    halves = [np.arange(values) * 2**depth // values for depth in range(values.bit_length())]
+    beyond = np.arange(attribute.size - values)
+    return [np.append(level, level.max() + 1 + beyond) for level in halves]
 
 
 def levels(domain: Domain, attribute: Attribute) -> tuple[Partition, ...]:

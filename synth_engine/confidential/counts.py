@@ -17,7 +17,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
 from synth_engine.errors import PrivacyError
-from synth_engine.hierarchy import Codes, Hierarchy, NodeSet, StringHierarchy
+from synth_engine.hierarchy import Boxes, Codes, Hierarchy, NodeSet, StringHierarchy
 from synth_engine.kinds.lattice import Positions
 from synth_engine.measurement import Clique, Merged
 from synth_engine.privacy.unit import VOTE
@@ -98,6 +98,31 @@ def largest_classes(table: NDArray[np.int64]) -> int:
     """Counts the records that are in the largest class of their group, exactly: classes along
     the last axis, groups along the others."""
     return int(table.max(axis=-1).sum())
+
+
+def by_box(rows: Rows, boxes: Boxes) -> NDArray[np.int64]:
+    """Counts the records in each box."""
+    return np.bincount(_box_of_each(rows, boxes), minlength=len(boxes))
+
+
+def largest_children(rows: Rows, boxes: Boxes, among: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Counts, for each box and each column that it may be divided by, the records in the largest of the boxes that it becomes; 0
+    for others. Shape (boxes, columns)."""
+    largest = np.zeros(among.shape, dtype=np.int64)
+    box_of = _box_of_each(rows, boxes)
+    for column, tree in enumerate(boxes.trees):
+        asked = among[:, column]
+        records = np.flatnonzero(asked[box_of])
+        class_of = boxes.classes[box_of[records], column]
+        child = tree.child_of[class_of, rows.codes(tree.column)[records]]
+        width = int(tree.widths.max())
+        table = np.bincount(box_of[records] * width + child, minlength=len(boxes) * width)
+        largest[asked, column] = table.reshape(len(boxes), width).max(axis=1)[asked]
+    return largest
+
+
+def _box_of_each(rows: Rows, boxes: Boxes) -> NDArray[np.int64]:
+    return boxes.places([rows.codes(tree.column) for tree in boxes.trees])
 
 
 def distances(rows: Rows, pair: tuple[str, str]) -> NDArray[np.int64]:

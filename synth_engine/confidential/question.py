@@ -10,10 +10,12 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from synth_engine.codec import classes
 from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.samplers import Sampler
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError
+from synth_engine.hierarchy import ClassTree
 from synth_engine.measurement import MAX_TABLE_CELLS, Answer, Clique, Merged, Query
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.loss import Loss
@@ -46,6 +48,11 @@ class PublicFacts:
     def sensitivity(self) -> Sensitivity:
         """The sensitivity of a table of counts."""
         return histogram_sensitivity(self.domain.unit, self.domain.relation)
+
+    @cached_property
+    def class_trees(self) -> dict[str, ClassTree]:
+        """The public classes of each column that boxes may be divided by."""
+        return {tree.column: tree for tree in classes.class_trees(self.domain)}
 
     def shape(self, clique: Clique, merged: Merged | None = None) -> tuple[int, ...]:
         """The numbers of codes, or of bins, of the attributes. Errors: PrivacyError for bins that are not of these

@@ -16,7 +16,9 @@ from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.samplers import Sampler, SecureSampler
 from synth_engine.confidential.verbs import (
+    box_counts,
     discover,
+    divide,
     group_sizes,
     grow,
     interaction,
@@ -31,11 +33,13 @@ from synth_engine.confidential.verbs import (
 )
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError
-from synth_engine.hierarchy import Growth, NodeSet, Rule
+from synth_engine.hierarchy import Boxes, Growth, NodeSet, Rule
 from synth_engine.measurement import (
     Answer,
     AnsweredCall,
     Answers,
+    BoxChoices,
+    BoxCounts,
     Call,
     CallLog,
     Candidate,
@@ -48,6 +52,7 @@ from synth_engine.measurement import (
     NoCallLog,
     Noise,
     Scores,
+    Truth,
 )
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.events import DirichletMultinomial
@@ -132,6 +137,12 @@ class RoomSession:
     ) -> int:
         question = select_split.question(self._facts, chosen, candidates, scale=scale)
         return self._ask(question).index
+
+    def divide(self, boxes: Boxes, *, among: Truth, scale: Fraction) -> BoxChoices:
+        return self._ask(divide.question(self._facts, boxes, among=among, scale=scale))
+
+    def boxes(self, boxes: Boxes, *, noise: Noise) -> BoxCounts:
+        return self._ask(box_counts.question(self._facts, boxes, noise=noise))
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
         return self._ask(group_sizes.question(self._facts, noise=noise))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from synth_engine.hierarchy.areas import divide_into_areas, frequent_prefixes
 from synth_engine.hierarchy.base import MAX_CELLS, Codes, Hierarchy, Prefixes
+from synth_engine.hierarchy.boxes import UNDIVIDED, Boxes, Choices, ClassTree
 from synth_engine.hierarchy.discount import discount_cells, public_order
 from synth_engine.hierarchy.growth import Growth, Level, Rule, child_level, draw_distinct
 from synth_engine.hierarchy.partition import NodeSet, leaf_nodes, sort_nodes
@@ -22,6 +23,10 @@ from synth_engine.hierarchy.words import StringHierarchy
 
 __all__ = [
     "MAX_CELLS",
+    "UNDIVIDED",
+    "Boxes",
+    "Choices",
+    "ClassTree",
     "Codes",
     "GazetteerHierarchy",
     "Growth",

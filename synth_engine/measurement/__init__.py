@@ -4,6 +4,8 @@ protocol by which to ask.
 Everything here is safe to store with a release. Nothing here has seen a row."""
 
 from synth_engine.measurement.answer import (
+    BoxChoices,
+    BoxCounts,
     Discovery,
     GroupSizes,
     Leaves,
@@ -22,6 +24,7 @@ from synth_engine.measurement.question import (
     Counts,
     Merged,
     Query,
+    Truth,
 )
 from synth_engine.measurement.session import Session
 
@@ -31,6 +34,8 @@ __all__ = [
     "Answer",
     "AnsweredCall",
     "Answers",
+    "BoxChoices",
+    "BoxCounts",
     "Call",
     "CallLog",
     "Candidate",
@@ -48,4 +53,5 @@ __all__ = [
     "Scores",
     "Selection",
     "Session",
+    "Truth",
 ]

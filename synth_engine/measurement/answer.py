@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.hierarchy import NodeSet
+from synth_engine.hierarchy import Choices, NodeSet
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Clique, Counts
 from synth_engine.strict_json import JsonObject
@@ -172,6 +172,59 @@ class Leaves:
         if leaves.header() != header:
             raise ValueError("other parts than they were")
         return leaves
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoxChoices:
+    """The column by which each box is divided: an index of `columns`, or `UNDIVIDED` for one that was not asked about."""
+
+    columns: Clique
+    choices: Choices
+
+    def __post_init__(self) -> None:
+        if self.choices.dtype != np.int64 or self.choices.ndim != 1 or not self.choices.size:
+            raise TypeError("choices of columns are int64 in one row")
+
+    def header(self) -> JsonObject:
+        return {"columns": list(self.columns), "boxes": int(self.choices.size)}
+
+    def arrays(self) -> Arrays:
+        return {"": self.choices}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> BoxChoices:
+        return cls(columns=tuple(header["columns"]), choices=arrays[""])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoxCounts:
+    """Noisy counts of boxes, in their order: int64, one axis. boxes: the digest of what they are counts of (`Boxes.digest`)."""
+
+    boxes: str
+    noise: Noise
+    values: Counts
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
+            raise TypeError("counts of boxes are int64 in one row")
+
+    def header(self) -> JsonObject:
+        return {
+            "boxes": self.boxes,
+            "noise": self.noise.to_json(),
+            "number": int(self.values.size),
+        }
+
+    def arrays(self) -> Arrays:
+        return {"": self.values}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> BoxCounts:
+        return cls(
+            boxes=str(header["boxes"]),
+            noise=Noise.from_json(header["noise"]),
+            values=arrays[""],
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

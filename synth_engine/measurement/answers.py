@@ -17,6 +17,8 @@ import numpy.typing as npt
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.hierarchy import Growth
 from synth_engine.measurement.answer import (
+    BoxChoices,
+    BoxCounts,
     Discovery,
     GroupSizes,
     Leaves,
@@ -31,7 +33,18 @@ from synth_engine.privacy.receipt import canonical
 SCHEMA = "synth_engine/answers/1"
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-Answer = Measurement | Selection | Discovery | Scores | Growth | Leaves | Resampled | GroupSizes
+Answer = (
+    Measurement
+    | Selection
+    | Discovery
+    | Scores
+    | Growth
+    | Leaves
+    | Resampled
+    | GroupSizes
+    | BoxChoices
+    | BoxCounts
+)
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
 _KIND_OF_VERB: Mapping[str, type[Answer]] = {
@@ -47,6 +60,8 @@ _KIND_OF_VERB: Mapping[str, type[Answer]] = {
     "leaves": Leaves,
     "resample": Resampled,
     "group-sizes": GroupSizes,
+    "divide": BoxChoices,
+    "boxes": BoxCounts,
 }
 
 
@@ -55,7 +70,7 @@ class _Kind(NamedTuple):
     values are in the digest, and those whose digest is in its header."""
 
     field: str
-    type: type[Measurement | Scores | Growth | Leaves | Discovery]
+    type: type[Measurement | Scores | Growth | Leaves | Discovery | BoxChoices | BoxCounts]
     prefix: str
     digested: tuple[str, ...]
     others: tuple[str, ...] = ()
@@ -70,6 +85,8 @@ _KINDS = (
     _Kind("growths", Growth, "grown", ("opened", "counts", "sizes")),
     _Kind("leaves", Leaves, "leaves", ("values",), ("levels", "prefixes")),
     _Kind("discoveries", Discovery, "discoveries", ()),
+    _Kind("divisions", BoxChoices, "divisions", ("",)),
+    _Kind("boxes", BoxCounts, "boxes", ("",)),
 )
 """All kinds, in the order in which the digest takes their arrays, which must never change."""
 

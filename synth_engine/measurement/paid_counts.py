@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from synth_engine import watching
 from synth_engine.domain import Scale
-from synth_engine.hierarchy import Growth, NodeSet, Rule
+from synth_engine.hierarchy import Boxes, Growth, NodeSet, Rule
 from synth_engine.measurement.answer import (
+    BoxChoices,
+    BoxCounts,
     Discovery,
     GroupSizes,
     Leaves,
@@ -33,6 +35,7 @@ from synth_engine.measurement.question import (
     Clique,
     Counts,
     Merged,
+    Truth,
     partition_digest,
 )
 from synth_engine.measurement.replay import Replay
@@ -184,6 +187,18 @@ class _Listening:
     ) -> int:
         del chosen, scale
         return self._selected(len(candidates))
+
+    def divide(self, boxes: Boxes, *, among: Truth, scale: Fraction) -> BoxChoices:
+        del among, scale
+        answer = self._given.next(BoxChoices, lambda one: one.choices.size == len(boxes))
+        self._advance()
+        return answer
+
+    def boxes(self, boxes: Boxes, *, noise: Noise) -> BoxCounts:
+        del noise
+        answer = self._given.next(BoxCounts, lambda one: one.boxes == boxes.digest)
+        self._advance()
+        return answer
 
     def _selected(self, candidates: int) -> int:
         answer = self._given.next(Selection, lambda one: 0 <= one.index < candidates)

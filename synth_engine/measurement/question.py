@@ -19,6 +19,7 @@ MAX_TABLE_CELLS = 1_000_000
 
 Clique = tuple[str, ...]
 Counts = npt.NDArray[np.int64]
+Truth = npt.NDArray[np.bool_]
 Merged = Mapping[str, npt.NDArray[np.integer[Any]]]
 """Bins by attribute: the bin of each of its codes, from 0 on without a gap. Public, or a
 function of paid answers alone."""
@@ -43,7 +44,8 @@ class Query:
     that get noise, written down or not, which of group sizes are as many as a unit may have records, or of choices and scores the cells of
     all candidates; `bins`: how many codes or bins each attribute counts by, of a measurement where codes were merged, and of
     every interaction; `rule`, `branching`: of a tree, by what it is grown, and how many children a node has at each depth; `parts`,
-    `by`: of leaves, how many parts of the hierarchy over the clique are counted, and further attributes by which each is;
+    `by`: of leaves, how many parts of the hierarchy over the clique are counted, and further attributes by which each is; `parts` also of
+    boxes over the clique, how many are counted or may be divided;
     `parting`: of groups drawn anew, the name of the public parts in which origins are counted, empty for origins themselves."""
 
     verb: Literal[
@@ -59,6 +61,8 @@ class Query:
         "resample",
         "leaves",
         "intervals",
+        "divide",
+        "boxes",
     ]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()

@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
-from synth_engine.hierarchy import Growth, NodeSet, Rule
-from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
+from synth_engine.hierarchy import Boxes, Growth, NodeSet, Rule
+from synth_engine.measurement.answer import (
+    BoxChoices,
+    BoxCounts,
+    Discovery,
+    GroupSizes,
+    Leaves,
+    Measurement,
+    Scores,
+)
 from synth_engine.measurement.answers import Answers
 from synth_engine.measurement.noise import Noise
-from synth_engine.measurement.question import Call, Candidate, Clique, Merged
+from synth_engine.measurement.question import Call, Candidate, Clique, Merged, Truth
 from synth_engine.privacy import events
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 
@@ -65,6 +73,16 @@ class Session(Protocol):
     ) -> int:
         """The index of a column by which the groups of `chosen` are divided as little as possible: of a large number of records
         in the largest class of their group. Larger `scale` means more noise."""
+        ...
+
+    def divide(self, boxes: Boxes, *, among: Truth, scale: Fraction) -> BoxChoices:
+        """A column for each box by which it is divided as little as possible: of a large number of records in the largest of the boxes
+        that it becomes. Boxes are disjoint, so all choices together cost what one costs. among: which columns may be chosen, shape
+        (boxes, columns); a box without one stays."""
+        ...
+
+    def boxes(self, boxes: Boxes, *, noise: Noise) -> BoxCounts:
+        """Counts of all boxes, plus independent noise on each."""
         ...
 
     def items(self, name: str, *, noise: Noise) -> Measurement:

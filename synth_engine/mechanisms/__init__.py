@@ -15,7 +15,7 @@ from synth_engine.errors import SpecError
 from synth_engine.mechanisms.auto.auto import Auto
 from synth_engine.mechanisms.contingency_table import ContingencyTableMechanism
 from synth_engine.mechanisms.dpsyn import DPSyn
-from synth_engine.mechanisms.generalize import Generalize
+from synth_engine.mechanisms.generalize.generalize import Generalize
 from synth_engine.mechanisms.independent import Independent
 from synth_engine.mechanisms.on_the_map.on_the_map import OnTheMap
 from synth_engine.mechanisms.pairwise.aim import Aim

@@ -42,6 +42,8 @@ _LAWS = {
     "resample": ("dirichlet-multinomial",),
     "leaves": _TABLES,
     "intervals": _TABLES,
+    "divide": ("permute-and-flip", "gumbel"),
+    "boxes": _TABLES,
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
@@ -56,8 +58,12 @@ _PARTS_OF: dict[str, set[str]] = {
     "resample": set(),
     "leaves": {"parts", "by"},
     "intervals": set(),
+    "divide": {"parts", "by"},
+    "boxes": {"parts", "by"},
 }
 """The parts of a query besides its verb, its clique and its number of cells."""
+_MONOTONIC = ("refine", "divide")
+"""The verbs of which an added record raises every score by one, or leaves it."""
 _NOT_CELL_COUNTS = ("interaction", "score", "grow", "items", "resample")
 """The verbs whose answers are not tables in which one record moves one cell."""
 _SENSITIVITY = {
@@ -220,7 +226,7 @@ def cost_of(
     if query["verb"] == "grow" and not noise_fits(query, noise, _tree_scale(noise)):
         refuse(f"the noise of call {number} does not fit the rule by which the tree is grown")
     # Monotonic scores halve the loss, so the claim has to follow from the verb.
-    if law in _LAWS["refine"] and noise.get("monotonic") is not (query["verb"] == "refine"):
+    if law in _LAWS["refine"] and noise.get("monotonic") is not (query["verb"] in _MONOTONIC):
         refuse(
             f"call {number} claims monotonic scores or none: classes of groups are, distances from a reference are not"
         )
@@ -400,8 +406,19 @@ def _check_leaves(query: Mapping[str, Any], number: int) -> None:
         refuse(f"the query of call {number} has no threshold of 1 or more")
 
 
+def _check_boxes(query: Mapping[str, Any], number: int) -> None:
+    """Check that disjoint boxes over all these columns are counted, or divided into two at least."""
+    parts, cells = query["parts"], query["cells"]
+    if query["by"] != [] or type(parts) is not int or parts < 1:
+        refuse(f"the boxes of call {number} are not as many as its cells")
+    if cells != parts if query["verb"] == "boxes" else cells < 2 * parts:
+        refuse(f"the boxes of call {number} are not as many as its cells")
+
+
 _CHECKS_BY_VERB = {
+    "boxes": _check_boxes,
     "discover": _check_column,
+    "divide": _check_boxes,
     "intervals": _check_column,
     "items": _check_column,
     "leaves": _check_leaves,

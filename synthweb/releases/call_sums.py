@@ -24,6 +24,8 @@ KINDS = {
     "resample": "draws within public totals",
     "leaves": "tables of the ends of a tree",
     "intervals": "tables of intervals",
+    "divide": "rounds of choices of columns, one for each group",
+    "boxes": "counts of all groups",
 }  # what the calls of one verb are, in the plural
 _WIDTH, _HEIGHT, _LETTERS = 720, 40, 13
 _NARROWEST = 22

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.domain import Domain, names
+from synth_engine.domain import Boolean, Categorical, Domain, names
 from synth_engine.privacy.receipt import Receipt
 from synthweb.releases.measurements import deviation_of
 from synthweb.releases.model_cache import holds
@@ -49,10 +49,12 @@ def page(release: Release) -> GroupsPage | None:
     """Return the page of groups; None for a release that publishes none."""
     if (published := release.model.get("published")) is None:
         return None
-    groups = sorted(published["groups"], key=lambda group: -group[2])
-    labels = _labels(release, published["columns"], named=True)
+    groups = sorted(_groups(published), key=lambda group: -group.count)
+    columns_of = _columns(release, published["columns"], named=True)
     lines = tuple(
-        GroupLine(values=tuple(_values(group, labels, most=NAMED)), records=round(group[2]))
+        GroupLine(
+            values=tuple(_values(group, columns_of, most=NAMED)), records=round(group.count)
+        )
         for group in groups[:SHOWN]
     )
     columns = tuple(published["columns"])
@@ -66,7 +68,10 @@ def page(release: Release) -> GroupsPage | None:
 
 
 def _deviation(receipt: Receipt, columns: Sequence[str]) -> float | None:
-    """Return the standard deviation of the noise of the table that counted these columns together."""
+    """Return the standard deviation of the noise of the table that counted these columns together, or of the last count of boxes."""
+    boxes = [call for call in receipt["calls"] if call["query"].get("verb") == "boxes"]
+    if boxes:
+        return deviation_of(boxes[-1]["noise"])
     calls = (call for call in receipt["calls"] if call["query"].get("verb") == "measure")
     return next(
         (
@@ -85,34 +90,70 @@ def lines(release: Release) -> Iterator[Sequence[object]] | None:
 
 
 def _lines(release: Release, published: dict[str, Any]) -> Iterator[Sequence[object]]:
-    labels = _labels(release, published["columns"])
+    columns = _columns(release, published["columns"])
     yield (*published["columns"], "records")
-    for group in published["groups"]:
-        yield (*_values(group, labels), f"{group[2]:.6g}")
+    for group in _groups(published):
+        yield (*_values(group, columns), f"{group.count:.6g}")
 
 
-def _labels(
-    release: Release, columns: Sequence[str], *, named: bool = False
-) -> list[tuple[str, ...]]:
-    """Return the labels of each column's codes. named: with the names of places beside their codes."""
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """codes: for each column the codes of its records, None for any."""
+
+    codes: tuple[Sequence[int] | None, ...]
+    count: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """labels: of each code. values: how many of them are declared values; neighbours: whether these are in an order that means
+    something."""
+
+    labels: tuple[str, ...]
+    values: int
+    neighbours: bool
+
+    def text(self, codes: Sequence[int] | None, *, most: int | None) -> str:
+        if codes is None or len(codes) == len(self.labels):
+            return ANY
+        first, last = codes[0], codes[-1]
+        runs = len(codes) > 2 and last - first == len(codes) - 1 and last < self.values
+        if self.neighbours and runs:
+            return f"{self.labels[first]} … {self.labels[last]}"
+        named = " | ".join(self.labels[code] for code in codes[:most])
+        if most and len(codes) > most:
+            return f"{named} and {len(codes) - most} more"
+        return named
+
+
+def _groups(published: dict[str, Any]) -> Iterator[_Group]:
+    """The groups of either form: divided together, with values of the first columns and the values of the next that were put together;
+    or each by a column of its own, with codes of every column."""
+    for codes, count in published.get("boxes", ()):
+        yield _Group(codes=tuple(codes), count=count)
+    for values, among, count in published.get("groups", ()):
+        named = [[value] for value in values] + ([among] if among else [])
+        beyond = [None] * (len(published["columns"]) - len(named))
+        yield _Group(codes=(*named, *beyond), count=count)
+
+
+def _columns(release: Release, columns: Sequence[str], *, named: bool = False) -> list[_Column]:
+    """named: with the names of places beside their codes."""
     domain = Domain.from_json(release.model["domain"])
     called = {points.column: points.names for points in domain.points} if named else {}
+    attributes = [domain.attribute(name) for name in columns]
     return [
-        names.titled(domain.attribute(name).labels, called.get(name, ())) for name in columns
+        _Column(
+            labels=names.titled(attribute.labels, called.get(attribute.name, ())),
+            values=attribute.value_count,
+            neighbours=attribute.ordered or not isinstance(attribute, Categorical | Boolean),
+        )
+        for attribute in attributes
     ]
 
 
 def _values(
-    group: list[Any], labels: list[tuple[str, ...]], *, most: int | None = None
+    group: _Group, columns: Sequence[_Column], *, most: int | None = None
 ) -> Iterator[str]:
-    values, among, _ = group
-    for place, of in enumerate(labels):
-        if place < len(values):
-            yield of[values[place]]
-        elif place == len(values) and among:
-            named = " | ".join(of[code] for code in among[:most])
-            yield (
-                f"{named} and {len(among) - most} more" if most and len(among) > most else named
-            )
-        else:
-            yield ANY
+    for codes, column in zip(group.codes, columns, strict=True):
+        yield column.text(codes, most=most)

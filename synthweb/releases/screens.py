@@ -67,6 +67,8 @@ VERBS = {
     "leaves": gettext_noop("Counted the ends of a tree over"),
     "intervals": gettext_noop("Counted intervals of"),
     "items": gettext_noop("Counted the items of"),
+    "divide": gettext_noop("Chose for each group a column to divide it by, of"),
+    "boxes": gettext_noop("Counted groups by classes of"),
 }
 
 TABS = (

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from synthweb.releases import groups
+from synthweb.releases import groups, screens
 from synthweb.releases.models import Release
 from tests.cast import Cast
 from tests.web import scene
@@ -36,15 +36,34 @@ def released(cast: Cast, mechanism: str = "generalize") -> Release:
 
 
 def test_values_put_together_are_named_up_to_four_and_later_columns_are_any() -> None:
-    labels = [("a", "b"), ("1", "2", "3", "4", "5", "6"), ("x", "y")]
-    group: list[Any] = [[1], [0, 1, 2, 3, 5], 7.0]
-    assert list(groups._values(group, labels, most=4)) == [
+    columns = [
+        groups._Column(labels=labels, values=len(labels), neighbours=False)
+        for labels in (("a", "b"), ("1", "2", "3", "4", "5", "6"), ("x", "y"))
+    ]
+    published: dict[str, Any] = {
+        "columns": ["a", "b", "c"],
+        "groups": [[[1], [0, 1, 2, 3, 5], 7.0], [[], [], 9.0]],
+    }
+    group, whole = groups._groups(published)
+    assert list(groups._values(group, columns, most=4)) == [
         "b",
         "1 | 2 | 3 | 4 and 1 more",
         "any",
     ]
-    assert list(groups._values(group, labels)) == ["b", "1 | 2 | 3 | 4 | 6", "any"]
-    assert list(groups._values([[], [], 9.0], labels)) == ["any"] * 3
+    assert list(groups._values(group, columns)) == ["b", "1 | 2 | 3 | 4 | 6", "any"]
+    assert list(groups._values(whole, columns)) == ["any"] * 3
+
+
+def test_classes_of_columns_with_an_order_are_ranges() -> None:
+    ages = groups._Column(
+        labels=(*map(str, range(10)), "(missing)"), values=10, neighbours=True
+    )
+    published: dict[str, Any] = {
+        "columns": ["age"],
+        "boxes": [[[[2, 3, 4, 5]], 7.0], [[list(range(11))], 9.0], [[[8, 9, 10]], 1.0]],
+    }
+    texts = [next(groups._values(group, [ages])) for group in groups._groups(published)]
+    assert texts == ["2 … 5", "any", "8 | 9 | (missing)"]
 
 
 @pytest.mark.django_db
@@ -109,3 +128,26 @@ def test_other_releases_have_no_such_tab(cast: Cast, browser: Callable[..., Clie
     )
     assert "No groups" in client.get(address).text
     assert client.get(reverse("releases:groups-csv", args=[release.code])).status_code == 404
+
+
+@pytest.mark.django_db
+def test_groups_that_are_divided_apart_are_shown_by_their_classes(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    release = scene.released(
+        cast,
+        mechanism="generalize",
+        epsilon="4",
+        name="Rents",
+        table=TABLE,
+        document=DOMAIN,
+        parameters={"divided": "apart"},
+    )
+    client = browser(cast.steward)
+    page = client.get(reverse("releases:groups", args=[release.code])).text
+    assert "<td>north</td>" in page and "Noise changes a count" in page
+    answer = client.get(reverse("releases:groups-csv", args=[release.code]))
+    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
+    assert sum(float(line["records"]) for line in lines) == pytest.approx(release.rows, abs=1)
+    receipt = client.get(reverse("releases:receipt", args=[release.code])).text
+    assert "Counted groups by classes of" in receipt and screens.check(release).accepted

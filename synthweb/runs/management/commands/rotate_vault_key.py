@@ -19,9 +19,7 @@ State = SynthesisRun.State
 
 
 class Command(BaseCommand):
-    help = (
-        "Change the key of the vault: wrap the key of each table again, then forget the old one."
-    )
+    help = "Change the key of the vault: wrap the key of each table again, then forget the old one."
     requires_migrations_checks = True
 
     def handle(self, *_args: Any, **_options: Any) -> None:

@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
 from synth_engine.hierarchy import estimate
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.suppression import Group, suppress_small_groups
 from synth_engine.measurement import Answers, Measurement, Noise, Selection, Session
 from synth_engine.measurement.replay import Replay
+from synth_engine.mechanisms.generalize.boxes import BoxesPlan
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.parameters import ParameterSchema
@@ -44,9 +46,10 @@ class Generalize(Mechanism):
     """Columns are chosen one after the other, as few classes as possible being cut off; groups get noisy counts.
 
     Asks: one `measure` of the number of records, unless it is public; one `refine` for each column that is chosen; one
-        `measure` of all chosen columns together, and one of each other column (adaptive, under a cap).
+        `measure` of all chosen columns together, and one of each other column (adaptive, under a cap). Where groups are divided
+        apart: one `measure` of each column; rounds of one `divide` and one count of all `boxes`; a last count.
     Privacy: permute-and-flip and discrete Laplace noise for delta 0, else Gumbel and rounded Gaussian noise, under a cap on
-        epsilon or mu². Proofs: docs/proofs/generalize.md, docs/proofs/refine.md.
+        epsilon or mu². Proofs: docs/proofs/generalize.md, docs/proofs/refine.md, docs/proofs/divide.md.
     Public assumptions: the domain, the unit, the relation; the number of records only where it is a public invariant.
     """
 
@@ -78,6 +81,17 @@ class Generalize(Mechanism):
                 "title": "Columns to choose at most",
                 "description": "0: as many as leave k records for each group on average.",
             },
+            "divided": {
+                "type": "string",
+                "enum": ["together", "apart"],
+                "default": "together",
+                "title": "Groups are divided",
+                "x-labels": {
+                    "together": "All by the same column",
+                    "apart": "Each by a column of its own, class by class",
+                },
+                "description": "Class by class: by the partitions of a column, the widest first, or by halves of its range.",
+            },
             "rest": {
                 "type": "string",
                 "enum": ["histogram", "any"],
@@ -99,14 +113,34 @@ class Generalize(Mechanism):
 
     k: int = 10
     columns: int = 0
+    divided: str = "together"
     rest: str = "histogram"
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        if self.divided == "apart":
+            return self._box_plan(domain, spec, cap)
         plan = GeneralizePlan(config=self, domain=domain, spec=spec, cap=cap)
         plan.total_noise()
         plan.choices(0)
         plan.noises(())
+        return plan
+
+    def _box_plan(self, domain: Domain, spec: Spec, cap: Budget) -> Plan:
+        if self.columns:
+            raise SpecError(
+                "the number of columns is of groups that are divided together",
+                repair="leave it out, or divide groups together",
+            )
+        plan = BoxesPlan(
+            config=self,
+            domain=domain,
+            spec=spec,
+            cap=cap,
+            k=self.k,
+            histograms=self.rest == "histogram",
+        )
+        plan.require()
         return plan
 
 
