@@ -71,11 +71,11 @@ class RetentionForm(forms.Form):
 @login_required
 @require_GET
 def index(request: SignedInRequest) -> HttpResponse:
-    """What goes when."""
+    """What is deleted on which day."""
     leaving = retention.upcoming(selectors.datasets_of(request.user, deleted=True))
     context = {
         "rows": [(one, COSTS[one.what]) for one in leaving],
-        "crumbs": [("", gettext("What goes when"))],
+        "crumbs": [("", gettext("Retention"))],
     }
     return render(request, "pages/retention_list.html", context)
 
@@ -105,7 +105,7 @@ def dataset(request: SignedInRequest, code: str) -> HttpResponse:
     context = {
         "dataset": chosen,
         "form": form,
-        "crumbs": table_pages.crumbs(chosen, gettext("What goes when")),
+        "crumbs": table_pages.crumbs(chosen, gettext("Retention")),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "pages/retention.html", context, status=status)

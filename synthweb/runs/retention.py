@@ -1,4 +1,4 @@
-"""What goes when: tables, noisy answers and releases are deleted after the day that their steward set.
+"""Retention: tables, noisy answers and releases are deleted after the day that their steward set.
 
 A day that has come is looked for once an hour. What cannot go yet, because a run is open, goes at a later look.
 """
@@ -46,7 +46,7 @@ def delete_due() -> int:
 
 
 def upcoming(visible: QuerySet[Dataset]) -> list[Leaving]:
-    """What goes when, of these datasets, the nearest day first. What is gone already is left out."""
+    """What is deleted on which day, of these datasets, the nearest day first. What is gone already is left out."""
     leaving = [
         Leaving(day=day, what=what, dataset=dataset, count=count)
         for dataset in visible.exclude(
