@@ -160,15 +160,21 @@ def _command(
     return sub
 
 
+def _group(
+    commands_of_tables: Any, name: str, *, about: str
+) -> Callable[..., argparse.ArgumentParser]:
+    """Add a word that has commands of its own; returns what adds one of these."""
+    parser = commands_of_tables.add_parser(
+        name, help=about, description=about, allow_abbrev=False
+    )
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
+    return functools.partial(_command, words)
+
+
 def _database_commands(commands_of_tables: Any) -> None:
     """The commands of databases, as commands of one word among those of tables."""
     about = "the same for a database of several tables that keys connect"
-    parser = commands_of_tables.add_parser(
-        "database", help=about, description=about, allow_abbrev=False
-    )
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    command = functools.partial(_command, words)
+    command = _group(commands_of_tables, "database", about=about)
     sub = command(
         "describe",
         commands.describe_database,
@@ -231,12 +237,7 @@ def _link_commands(commands_of_tables: Any) -> None:
     about = (
         "link two tables of two owners without sharing rows: noisy sketches, and what both say"
     )
-    parser = commands_of_tables.add_parser(
-        "link", help=about, description=about, allow_abbrev=False
-    )
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    command = functools.partial(_command, words)
+    command = _group(commands_of_tables, "link", about=about)
     agreeing = command(
         "agree",
         commands.agree_link,
@@ -320,12 +321,7 @@ def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
 def _mix_commands(commands_of_tables: Any) -> None:
     """The commands that mix real and synthetic records, or weight synthetic ones, as commands of one word among those of tables."""
     about = "counts that are filled to a policy, which are NOT private; synthetic rows that meet public totals"
-    parser = commands_of_tables.add_parser(
-        "mix", help=about, description=about, allow_abbrev=False
-    )
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    command = functools.partial(_command, words)
+    command = _group(commands_of_tables, "mix", about=about)
     filling = command(
         "fill",
         commands.fill_counts,
@@ -385,12 +381,7 @@ def _fill_arguments(sub: argparse.ArgumentParser) -> None:
 def _city_commands(commands_of_tables: Any) -> None:
     """The commands of synthetic cities, as commands of one word among those of tables."""
     about = "a database of several tables that is generated from the models of several releases"
-    parser = commands_of_tables.add_parser(
-        "city", help=about, description=about, allow_abbrev=False
-    )
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    command = functools.partial(_command, words)
+    command = _group(commands_of_tables, "city", about=about)
     sub = command(
         "check",
         commands.check_city,

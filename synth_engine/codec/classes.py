@@ -47,11 +47,17 @@ def class_trees(domain: Domain) -> tuple[ClassTree, ...]:
     )
 
 
+def in_order(attribute: Attribute) -> bool:
+    """Whether neighbouring values of a column belong together: those of numbers, days and times, and of lists that are declared
+    to have an order."""
+    return attribute.ordered or not isinstance(attribute, Categorical | Boolean)
+
+
 def _levels_of_codes(domain: Domain, attribute: Attribute) -> list[npt.NDArray[np.int64]]:
     nested = levels(domain, attribute)
     if nested:
         return [np.array(partition.codes(attribute)) for partition in nested]
-    if isinstance(attribute, Categorical | Boolean) and not attribute.ordered:
+    if not in_order(attribute):
         return [np.arange(attribute.size)]
     values = attribute.value_count
     # Half-way points of half-way points: a level within the one before, whatever the number of values.

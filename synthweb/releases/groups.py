@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.domain import Boolean, Categorical, Domain, names
+from synth_engine.codec import classes
+from synth_engine.domain import Domain, names
 from synth_engine.privacy.receipt import Receipt
 from synthweb.releases.measurements import deviation_of
 from synthweb.releases.model_cache import holds
@@ -146,7 +147,7 @@ def _columns(release: Release, columns: Sequence[str], *, named: bool = False) -
         _Column(
             labels=names.titled(attribute.labels, called.get(attribute.name, ())),
             values=attribute.value_count,
-            neighbours=attribute.ordered or not isinstance(attribute, Categorical | Boolean),
+            neighbours=classes.in_order(attribute),
         )
         for attribute in attributes
     ]

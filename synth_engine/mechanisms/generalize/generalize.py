@@ -19,7 +19,7 @@ from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.suppression import Group, suppress_small_groups
 from synth_engine.measurement import Answers, Measurement, Noise, Selection, Session
 from synth_engine.measurement.replay import Replay
-from synth_engine.mechanisms.generalize.boxes import BoxesPlan
+from synth_engine.mechanisms.generalize.boxes import MIN_DEVIATIONS, TOTAL_SHARE, BoxesPlan
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.parameters import ParameterSchema
@@ -30,14 +30,10 @@ from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject, JsonValue
 
-TOTAL_SHARE = Fraction(3, 100)
-"""Of the budget for the number of records, where that is not public."""
 CHOICE_SHARE = Fraction(1, 10)
 """Of the budget for all choices together: one record moves a score by one, and scores differ by many records."""
 MAX_GROUP_CELLS = 100_000
 """Cells of the table of groups."""
-MIN_DEVIATIONS = 2.0
-"""Groups of fewer records than so many standard deviations of their noise are not told apart."""
 _DIGITS = 10**9
 
 
