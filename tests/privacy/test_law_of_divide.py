@@ -28,6 +28,7 @@ from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity
 from synth_engine.verifier import calls as verifier_calls
+from synth_engine.verifier import receipt as verifier_receipt
 from synth_engine.verifier.receipt import verify
 from tests import plans
 from tests.privacy import exact
@@ -338,3 +339,13 @@ def test_a_receipt_of_a_run_verifies(delta: str) -> None:
     assert verbs == {"measure", "divide", "boxes"}
     document = json.loads(json.dumps(plan.receipt(answers)))
     assert verify(document).plan == document["plan"]["sha256"]
+
+
+@pytest.mark.parametrize("verb", ["divide", "boxes"])
+def test_a_static_method_that_learned_its_columns_has_no_such_call(verb: str) -> None:
+    counted = {"verb": "measure", "clique": ["a"]}
+    verifier_receipt._check_calls_after_learning("independent", [counted])
+    with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
+        verifier_receipt._check_calls_after_learning(
+            "independent", [counted, {"verb": verb, "clique": ["a"]}]
+        )
