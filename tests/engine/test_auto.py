@@ -474,7 +474,9 @@ def test_a_mixture_learns_from_tables_what_a_pair_without_one_looks_like() -> No
         )
         for pair in ((0, 1), (1, 2))
     ]
-    found = mixture.fit(columns, levels, pairs, rows=20_000, rng=np.random.default_rng(0))
+    (found,) = mixture.fits(
+        columns, levels, pairs, rows=20_000, rngs=[np.random.default_rng(0)]
+    )
     left = 0.5 * np.abs(found.table((0, 2)) - counted(0, 2) / 20_000).sum()
     product = (
         0.5

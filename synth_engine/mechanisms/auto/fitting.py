@@ -232,16 +232,8 @@ def _mixtures(
         for pair, observed in tables.items()
     ]
     # Public seeds: the same answers always give the same model.
-    return [
-        mixture.fit(
-            fine.histograms,
-            fine.levels,
-            pairs,
-            rows=fine.rows,
-            rng=generator(_SEED, purpose=("mixture", str(number))),
-        )
-        for number in watching.each(range(_MIXTURES))
-    ]
+    seeds = [generator(_SEED, purpose=("mixture", str(number))) for number in range(_MIXTURES)]
+    return mixture.fits(fine.histograms, fine.levels, pairs, rows=fine.rows, rngs=seeds)
 
 
 def _predictions(
