@@ -22,8 +22,11 @@ PYTEST = [
     "auto",
     "--timeout",
     HUNG,
+    # A file is for one worker, which makes what the file's tests share, and remembers it, once. `conftest` puts files into
+    # an order in which the last ones are short.
     "--dist",
-    "loadgroup",
+    "loadfile",
+    "--no-loadscope-reorder",
 ]
 ON_POSTGRES = ["tests/web", "tests/web/on_postgresql.py"]
 SAME_ON_EVERY_DATABASE = (

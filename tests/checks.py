@@ -14,12 +14,21 @@ from tests import environment
 
 ROOT = Path(__file__).parents[1]
 SLOW_FILES = ROOT / "tests" / "slow_files.txt"
+LONGEST_FILES = ROOT / "tests" / "longest_files.txt"
 
 
 def slow_files() -> list[str]:
     """Returns the paths of the test files that `make check` leaves out, from the root of the project."""
-    lines = SLOW_FILES.read_text().splitlines()
-    return [line for line in lines if not line.startswith("#")]
+    return _listed(SLOW_FILES)
+
+
+def longest_files() -> list[str]:
+    """Returns the paths of the test files that `make test` begins with, the longest first."""
+    return _listed(LONGEST_FILES)
+
+
+def _listed(file: Path) -> list[str]:
+    return [line for line in file.read_text().splitlines() if not line.startswith("#")]
 
 
 MANAGE = [sys.executable, "manage.py"]

@@ -1,4 +1,5 @@
-"""What every test has: no example fails for the time it takes, and long tests run when they are asked for."""
+"""What every test has: no example fails for the time it takes, long tests run when they are asked for, and long files
+begin first."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import environment
+from tests import checks, environment
 
 pytest_plugins = [] if environment.ENGINE_ALONE else ["tests.cast"]
 
@@ -44,3 +45,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("nightly")]
         items[:] = [item for item in items if item not in long]
         config.hook.pytest_deselected(items=long)
+    _longest_first(items)
+
+
+def _longest_first(items: list[pytest.Item]) -> None:
+    """Parallel workers take file after file in this order: the last ones are short, so that both end together."""
+    longest = {checks.ROOT / path: place for place, path in enumerate(checks.longest_files())}
+    slow = {checks.ROOT / path for path in checks.slow_files()}
+    slow |= {item.path for item in items if item.get_closest_marker("slow")}
+    # The order of tests within a file stays, because sorting is stable and a file has one key.
+    items.sort(key=lambda item: (longest.get(item.path, len(longest)), item.path not in slow))

@@ -18,7 +18,7 @@ from tests import services, shared
 from tests.e2e.composed import Installation, running_installation
 from tests.e2e.test_journey import PASSWORD, Person
 
-pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.xdist_group("journey")]
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 MOST_CLICKS = 21
 ROWS = 2_000
 MONTHS = ("may", "jul", "aug", "jun", "nov", "apr", "feb", "jan", "oct", "sep", "mar", "dec")

@@ -30,7 +30,7 @@ from tests import services
 from tests.e2e.composed import ROOT, Installation, running_installation
 from tests.e2e.patience import complaints, until
 
-pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.xdist_group("journey")]
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 PASSWORD = "a long walk by the river"
 TABLE = ROOT / "examples" / "adult.csv.gz"
 DOMAIN = ROOT / "examples" / "adult.domain.json"

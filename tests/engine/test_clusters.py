@@ -30,7 +30,6 @@ PLAN = CountPlan((Axis(3),), ((0,), ()))
 
 pytestmark = [
     pytest.mark.services,
-    pytest.mark.xdist_group("clusters"),
     # Both libraries leave warnings of their own.
     pytest.mark.filterwarnings("ignore"),
 ]
