@@ -6,12 +6,13 @@ All of it is post-processing: it sees noisy values, the public noise scale and a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference import count_shrinkage, stein
+from synth_engine.inference import count_shrinkage, smooth_density, stein
 from synth_engine.measurement import Counts, Measurement, Noise
 
 Floats = npt.NDArray[np.float64]
@@ -20,12 +21,12 @@ MIN_LENGTH_TO_SMOOTH = 8
 """Codes in order below which wavelets have too few levels to learn anything from."""
 MAX_RECORDS = 10**9
 """A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not fail."""
-_MOST_READ_TWICE = 4_096
+_MOST_READ = 4_096
 """Codes of a column beyond which it is read along its order alone."""
 _PROBES, _SEED = 4, 0
-"""Number of times that a little noise is added to see how the two readings follow it, and the seed of that noise."""
-_USUAL_BY_SIZE = 0.2
-"""Weight of the reading by how large counts are before anything is known of a column."""
+"""Number of times that a little noise is added to see how two readings follow it, and the seed of that noise."""
+_USUAL_BY_SIZE, _USUAL_BY_CURVE = 0.2, 0.5
+"""Weight of the reading by how large counts are, and of that as a curve, before anything is known of a column."""
 _ROUNDS = 30
 """EM iterations."""
 _MANY = 1 << 17
@@ -74,31 +75,72 @@ def smoothed(values: Floats, *, sigma: float, total: int, along: int) -> Floats:
     return project_to_simplex(values, total=float(total))
 
 
-def mean_of_two_readings(values: Floats, *, sigma: float, total: int, along: int) -> Floats:
-    """Return the mean of two readings of a column with Gaussian noise: along its order, and by how large counts are. Neither is
-    better for every column; how much each counts is estimated from the noisy values (`stein`)."""
+def mean_of_readings(
+    values: Floats, *, sigma: float, total: int, along: int, curve: bool = False
+) -> Floats:
+    """Return the mean of up to three readings of a column with Gaussian noise: along its order, by how large counts are, and, with
+    `curve`, as a smooth curve of logarithms (`smooth_density`) if it is one. None is better for every column; how much each
+    counts is estimated from the noisy values (`stein`)."""
     first = smoothed(values, sigma=sigma, total=total, along=along)
-    if total <= 0 or values.size > _MOST_READ_TWICE:
+    if total <= 0 or values.size > _MOST_READ:
         return first
+
+    def by_order(of: Floats) -> Floats:
+        return smoothed(of, sigma=sigma, total=total, along=along)
 
     def by_size(of: Floats) -> Floats:
         return count_shrinkage.shrink_to_total(of, sigma=sigma, total=float(total))
 
-    def difference(of: Floats) -> Floats:
-        return by_size(of) - smoothed(of, sigma=sigma, total=total, along=along)
+    two = _mean(values, by_order, by_size, sigma=sigma, usual=_USUAL_BY_SIZE)
+    if not curve or along < MIN_LENGTH_TO_SMOOTH:
+        return two.of(values)
+    fitted = smooth_density.read(values[:along], sigma=sigma, total=float(total))
+    if fitted is None:
+        return two.of(values)
 
-    second = by_size(values)
+    def by_curve(of: Floats) -> Floats:
+        again = smooth_density.read(
+            of[:along], sigma=sigma, total=float(total), precision=fitted.precision
+        )
+        known = of[:along] if again is None else again.counts
+        return project_to_simplex(np.concatenate([known, of[along:]]), total=float(total))
+
+    return _mean(values, two.of, by_curve, sigma=sigma, usual=_USUAL_BY_CURVE).of(values)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _MeanReading:
+    """The mean of two readings, with a weight that was estimated from the column's own values."""
+
+    first: Callable[[Floats], Floats]
+    second: Callable[[Floats], Floats]
+    weight: float
+
+    def of(self, values: Floats) -> Floats:
+        first = self.first(values)
+        return first + self.weight * (self.second(values) - first)
+
+
+def _mean(
+    values: Floats,
+    first: Callable[[Floats], Floats],
+    second: Callable[[Floats], Floats],
+    *,
+    sigma: float,
+    usual: float,
+) -> _MeanReading:
+    """usual: the weight of the second reading before anything is known of a column."""
     # A public seed: the same values always give the same counts.
     rng = np.random.default_rng(_SEED)
     weight = stein.weight_of_second(
         values,
-        (first, second),
-        difference=difference,
+        (first(values), second(values)),
+        difference=lambda of: second(of) - first(of),
         deviation=sigma,
         directions=list(rng.standard_normal((_PROBES, values.size))),
-        usual=_USUAL_BY_SIZE,
+        usual=usual,
     )
-    return first + weight * (second - first)
+    return _MeanReading(first=first, second=second, weight=weight)
 
 
 def project_to_simplex(values: Floats, *, total: float) -> Floats:

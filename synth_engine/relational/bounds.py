@@ -46,7 +46,7 @@ def learned(
 def units_by_code(answer: Measurement) -> npt.NDArray[np.float64]:
     """The estimated number of units of each code of the view of units."""
     values = answer.values.astype(np.float64).ravel()
-    return oneway.mean_of_two_readings(
+    return oneway.mean_of_readings(
         values,
         sigma=math.sqrt(answer.noise.variance),
         total=max(0, round(float(values.sum()))),

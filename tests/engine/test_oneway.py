@@ -109,7 +109,7 @@ def two_errors(truth: np.ndarray, *, sigma: float, runs: int = 20) -> tuple[floa
                 0.5
                 * np.abs(read(noisy, sigma=sigma, total=total, along=truth.size) - truth).sum()
                 / total
-                for read in (oneway.smoothed, oneway.mean_of_two_readings)
+                for read in (oneway.smoothed, oneway.mean_of_readings)
             ]
         )
     alone, both = np.mean(errors, axis=0)
@@ -131,7 +131,7 @@ def test_a_smooth_column_stays_smooth() -> None:
 
 def test_counts_without_noise_to_speak_of_are_left_alone() -> None:
     truth = np.array([500.0, 3.0, 0.0, 120.0, 7.0])
-    found = oneway.mean_of_two_readings(truth, sigma=0.01, total=630, along=5)
+    found = oneway.mean_of_readings(truth, sigma=0.01, total=630, along=5)
     assert found == pytest.approx(truth, abs=0.05)
 
 
@@ -153,7 +153,7 @@ def test_counts_read_by_size_are_never_negative_and_have_the_right_total(
 def test_the_same_values_always_give_the_same_counts() -> None:
     values = np.random.default_rng(1).normal(50, 40, 30)
     first, second = (
-        oneway.mean_of_two_readings(values.copy(), sigma=40, total=1_500, along=30)
+        oneway.mean_of_readings(values.copy(), sigma=40, total=1_500, along=30)
         for _ in range(2)
     )
     assert first.tolist() == second.tolist()

@@ -356,8 +356,14 @@ def refined_histograms(
         values, deviation = combined_column(columns, axis, [*oneways, *again], tables)
         # Bins of several codes stand in no order that smoothing could use.
         along = attribute.value_count if values.size == attribute.size else 0
-        read = oneway.smoothed if laplace else oneway.mean_of_two_readings
-        values = read(values, sigma=deviation, total=max(1, rows), along=along)
+        total = max(1, rows)
+        values = (
+            oneway.smoothed(values, sigma=deviation, total=total, along=along)
+            if laplace
+            else oneway.mean_of_readings(
+                values, sigma=deviation, total=total, along=along, curve=in_order(attribute)
+            )
+        )
         histograms.append(_spread(values, columns.levels[axis][0], columns.histograms[axis]))
     return rows, tuple(histograms)
 
