@@ -33,8 +33,8 @@ PARTS = ("/runs/notice/",)
 """Addresses that are a part of every page, and lead elsewhere when they are opened by hand."""
 
 
-def begin(folder: Path) -> None:
-    """Django with a new database and new keys below `folder`."""
+def begin(folder: Path, *, database: str = "") -> None:
+    """Django with new keys below `folder`, and a new database there or an empty one at an address."""
     os.environ |= {
         "SYNTHWEB_VAR": str(folder),
         "SYNTHWEB_HOSTS": "testserver",
@@ -43,6 +43,8 @@ def begin(folder: Path) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "synthweb.settings"
     for name in ("DATABASE_URL", "SYNTHWEB_DEBUG"):
         os.environ.pop(name, None)
+    if database:
+        os.environ["DATABASE_URL"] = database
     sys.path.insert(0, str(ROOT))
     import django
 

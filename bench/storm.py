@@ -1,12 +1,14 @@
 """Runs whose workers are killed at a time uniform over their charged stage, and what became of them.
 
-    python bench/storm.py [--kills 100] [--method independent] [--records 0] [--processor]
+    python bench/storm.py [--kills 100] [--method independent] [--records 0] [--database sqlite] [--processor]
 
-Builds an installation in a temporary folder (SQLite) with the example table, repeated to so many records. First some runs
-that nobody kills say how long the time from charge to stored answers is. Then, for each kill, a child of this process takes
-a new run and gets the signal at a time drawn uniformly over that time; another child goes on with the run. Kills that come
-after the answers were stored are not counted. --processor: by the processor time of the worker in place of the clock, for machines
-on which others work, too; waiting for the disk, in which no noise is drawn, then has no share. The last line is
+Builds an installation in a temporary folder (SQLite, or a PostgreSQL server of its own) with the example table, repeated to so
+many records. First some runs that nobody kills say how long the time from charge to stored answers is, and for which share of it
+noise is drawn that is not yet written. Then, for each kill, a child of this process takes a new run and gets the signal at a
+time drawn uniformly over somewhat more than the longest of these times; another child goes on with the run. Kills that come after
+the answers were stored are not counted, so those that count are uniform over the charged stage of their run. --processor: by
+the processor time of the worker in place of the clock, for machines on which others work, too; waiting for the disk, in which no
+noise is drawn, then has no share. The last line is
 
     stuck 0 overspent 0 double 0 forfeited 3 of 100
 
@@ -17,6 +19,7 @@ begun than the receipt has, or more than one charge. Exit code 1 if one of these
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import os
 import random
@@ -29,11 +32,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from pages import PASSWORD, begin, example
 
 MEASURED = 5
 """Runs that nobody kills."""
+LONGER = 1.25
+"""Kills are drawn over so many times the longest of them: else a run that takes longer would never be killed near its end."""
 EPSILON = "0.5"
 LIMIT = 10**15
 
@@ -113,26 +119,40 @@ def in_child(code: str, reach: Callable[[str], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def charged_seconds(
+def charged_times(
     dataset: Any, steward: Any, options: argparse.Namespace, folder: Path
-) -> float:
-    """How long a run takes from its charge to its stored answers."""
-    from synthweb.runs import failpoints
-
+) -> list[tuple[float, float]]:
+    """How many seconds runs take from charge to stored answers, and in how many of them noise is drawn and not yet written."""
     clock = time.process_time if options.processor else time.monotonic
     times = []
     for number in range(MEASURED):
         path = folder / f"times-{number}"
+        run = submitted(dataset, steward, options.method)
+        in_child(run.code, Stopwatch(path, clock).note)
+        charged, drawing = map(float, path.read_text().split())
+        times.append((charged, drawing))
+    return times
 
-        def noted(point: str, path: Path = path) -> None:
-            if point in (failpoints.AFTER_CHARGE, failpoints.AFTER_MEASURE):
-                with path.open("a") as file:
-                    file.write(f"{clock()}\n")
 
-        in_child(submitted(dataset, steward, options.method).code, noted)
-        first, last = map(float, path.read_text().split())
-        times.append(last - first)
-    return statistics.median(times)
+class Stopwatch:
+    """Writes both times of one run to a file."""
+
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+        self._path, self._clock = path, clock
+        self._charged = self._begun = self._drawing = 0.0
+
+    def note(self, point: str) -> None:
+        from synthweb.runs import failpoints
+
+        now = self._clock()
+        if point == failpoints.AFTER_CHARGE:
+            self._charged = now
+        elif point.startswith(failpoints.CALL_BEGUN):
+            self._begun = now
+        elif point.startswith(failpoints.CALL_DRAWN):
+            self._drawing += now - self._begun
+        elif point == failpoints.AFTER_MEASURE:
+            self._path.write_text(f"{now - self._charged} {self._drawing}")
 
 
 def killed(run: Any, seconds: float, *, timer: int) -> bool:
@@ -156,10 +176,16 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--method", default="independent")
     parser.add_argument("--records", type=int, default=0)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--processor", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        begin(Path(name))
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        address = ""
+        if options.database == "postgresql":
+            from tests import services
+
+            address = stack.enter_context(services.start_postgres())
+        begin(Path(name), database=address)
         return storm(options, Path(name))
 
 
@@ -170,13 +196,18 @@ def storm(options: argparse.Namespace, folder: Path) -> int:
 
     pipeline.warm_up()
     dataset, steward = dataset_of(options.records)
-    length = charged_seconds(dataset, steward, options, folder)
+    times = charged_times(dataset, steward, options, folder)
     timer = signal.ITIMER_PROF if options.processor else signal.ITIMER_REAL
-    print(f"{options.method}: {length:.2f} s from charge to stored answers")
+    typical = statistics.median(charged for charged, _ in times)
+    share = sum(drawing for _, drawing in times) / sum(charged for charged, _ in times)
+    print(
+        f"{options.method}: {typical:.2f} s from charge to stored answers, {share:.1%} of it noise is drawn"
+    )
+    longest = LONGER * max(charged for charged, _ in times)
     runs, chance = [], random.Random()
     while len(runs) < options.kills:
         run = submitted(dataset, steward, options.method)
-        if killed(run, chance.uniform(0, length), timer=timer):
+        if killed(run, chance.uniform(0, longest), timer=timer):
             runs.append(run)
             in_child(run.code, lambda _: None)
             run.refresh_from_db()

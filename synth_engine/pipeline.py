@@ -193,10 +193,11 @@ def ingest(
 def warm_up() -> None:
     """Load the exact samplers and the compiled loops of counting, which take their time: a machine on which they do not
     load has to fail here, before anything is charged, and no run waits for a compiler."""
-    from synth_engine.confidential import session  # noqa: F401  # the samplers of selections
+    from synth_engine.confidential import selection  # takes its time to load
 
     contingency.warm_up()
     noise.warm_up()
+    selection.warm_up()
 
 
 def confirm(plan: Plan, *, progress: Callable[[float], None] = lambda _share: None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import isqrt
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,15 @@ from synth_engine.confidential import discovery, growth, noise, selection
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.hierarchy import draw_distinct
 from synth_engine.measurement import Counts, Noise
+from synth_engine.privacy import discrete_gaussian, laplace
+from synth_engine.privacy.events import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gumbel,
+    PermuteAndFlip,
+    ThresholdTree,
+)
 
 
 class Sampler(growth.TreeSampler, Protocol):
@@ -30,6 +40,21 @@ class SecureSampler:
     """The exact samplers of `noise`, `selection`, `discovery` and `growth`."""
 
     below = staticmethod(growth.uniform)
+
+    def prepare(self, event: Event) -> None:
+        """Compute the tables by which this event is drawn. They follow from its public numbers alone, and nothing is drawn; so
+        that a draw, during which a run must not be interrupted, is short."""
+        match event:
+            case DiscreteLaplace() | ThresholdTree():
+                laplace.prepare(event.scale)
+            case DiscreteGaussian():
+                discrete_gaussian.prepare(_root(event.sigma_squared))
+            case PermuteAndFlip():
+                selection.prepare(event.scale, "permute-and-flip")
+            case Gumbel():
+                selection.prepare(event.scale, "gumbel")
+            case _:
+                pass  # the other laws have no tables of their own
 
     def counts(self, vector: Counts, noise_: Noise) -> Counts:
         return noise.noisy(vector, noise_)
@@ -60,3 +85,8 @@ class SecureSampler:
 
     def part(self, sizes: Counts, number: int) -> Counts:
         return draw_distinct(sizes, number, uniform=growth.uniform)
+
+
+def _root(square: Fraction) -> Fraction:
+    """The number whose square this is."""
+    return Fraction(isqrt(square.numerator), isqrt(square.denominator))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import opendp.prelude as dp
@@ -30,6 +30,17 @@ def choose(scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
     if int(np.abs(scores).max()) > MAX_COUNT:
         raise PrivacyError("scores this large leave no room for an exact selection")
     return int(_measurement(law, _exact_float(scale))(scores.tolist()))
+
+
+def prepare(scale: Fraction, law: SelectionLaw) -> None:
+    """Make what chooses by this law and scale, and choose nothing."""
+    _measurement(law, _exact_float(scale))
+
+
+def warm_up() -> None:
+    """Choose once by each law: the first choice of a process takes longer."""
+    for law in get_args(SelectionLaw):
+        choose(np.zeros(2, dtype=np.int64), scale=Fraction(1), law=law)
 
 
 def _exact_float(scale: Fraction) -> float:

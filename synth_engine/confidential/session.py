@@ -108,7 +108,9 @@ class RoomSession:
     def _draw(self, question: Question[Exact, OneKind], call: Call) -> AnsweredCall:
         # 3. Only now are the rows counted, exactly.
         exact = question.count(self._counts)
-        # Counting takes its time and draws nothing. Whoever is interrupted from here on may have drawn noise.
+        if isinstance(self._sampler, SecureSampler):
+            self._sampler.prepare(question.event)
+        # All this takes its time and draws nothing. Whoever is interrupted from here on may have drawn noise.
         self._log.begin(call)
         # 4. What leaves the room has the noise that the event states.
         answered = AnsweredCall(call, question.answer(exact, self._sampler))

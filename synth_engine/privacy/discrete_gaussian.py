@@ -61,6 +61,12 @@ class _SigmaTables:
     constants: Words
 
 
+def prepare(sigma: Fraction) -> None:
+    """Compute the tables by which noise of this sigma is drawn, and draw nothing."""
+    SIZES.prepare(USUAL.choice)
+    _tables(sigma)
+
+
 def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64]:
     """Draw `size` independent values. sigma: at most 2^40, and exactly a float. Errors: TypeError for another sigma."""
     if not 0 < sigma <= MAX_SIGMA or Fraction(float(sigma)) != sigma:

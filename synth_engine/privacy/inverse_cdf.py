@@ -44,12 +44,20 @@ class InverseCDF:
         if first.size == 1:
             return (words > first[0]).astype(np.int64), words != first[0]
         shift = np.uint64(max(bits - _GUIDE, 0))
-        if bits not in self._guides:
-            self._guides[bits] = np.searchsorted(
-                first, np.arange(1 << min(bits, _GUIDE), dtype=np.uint64) << shift
-            )
-        result: tuple[Parts, Flags] = _look_up(first, self._guides[bits], words, shift)
+        result: tuple[Parts, Flags] = _look_up(first, self._guide(bits), words, shift)
         return result
+
+    def prepare(self, bits: int) -> None:
+        """Compute the table of words of so many bits. It draws nothing."""
+        self.first_words(bits)
+        self._guide(bits)
+
+    def _guide(self, bits: int) -> Parts:
+        if bits not in self._guides:
+            shift = np.uint64(max(bits - _GUIDE, 0))
+            leading = np.arange(1 << min(bits, _GUIDE), dtype=np.uint64)
+            self._guides[bits] = np.searchsorted(self.first_words(bits), leading << shift)
+        return self._guides[bits]
 
     def first_words(self, bits: int) -> Words:
         """The words in which the cumulated chances lie, and last the one in which all further ones do; without 1 itself."""

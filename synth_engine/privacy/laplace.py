@@ -41,6 +41,14 @@ class Widths:
 USUAL = Widths()
 
 
+def prepare(scale: Fraction) -> None:
+    """Compute the tables by which noise of this scale is drawn, and draw nothing. They take longer than the draws."""
+    is_zero, digits = choices(scale, USUAL)
+    is_zero.prepare(USUAL.word - 1)
+    for digit in digits:
+        digit.prepare(USUAL.word)
+
+
 def draws(size: int, *, scale: Fraction, source: Source) -> Parts:
     """Draw `size` independent values. Errors: TypeError for a scale that is not positive, or above 2^40."""
     if not 0 < scale <= MAX_SCALE:

@@ -62,6 +62,7 @@ class CallLog:
         return self._upcoming.popleft() if self._upcoming else None
 
     def begin(self, call: Call) -> None:  # noqa: ARG002 - which call it is follows from those before it
+        failpoints.reach(f"{failpoints.CALL_COUNTED}{self._number}")
         # Under the fence: a worker that was taken over draws nothing.
         self._insist(
             lambda: lease.write(
@@ -73,9 +74,9 @@ class CallLog:
         failpoints.reach(f"{failpoints.CALL_BEGUN}{self._number}")
 
     def store(self, answered: AnsweredCall) -> None:
-        failpoints.reach(f"{failpoints.CALL_DRAWN}{self._number}")
         # Not compressed: until it is written, whoever is killed loses it.
         content = Answers((answered,)).to_bytes(compressed=False)
+        failpoints.reach(f"{failpoints.CALL_DRAWN}{self._number}")
         self._insist(partial(self._append, self._number, content))
         failpoints.reach(f"{failpoints.CALL_STORED}{self._number}")
         self._number += 1

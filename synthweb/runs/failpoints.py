@@ -16,9 +16,9 @@ from django.conf import settings
 BEFORE_CHARGE = "before-charge"
 AFTER_CHARGE = "after-charge"  # nothing is drawn yet, which nobody can know from outside
 BEFORE_STORE = "before-store"  # noise is drawn, and stored call by call
-# Before the number of a call, from 0 on: when it is recorded in the row, when it is marked that noise is drawn, when it is drawn
-# and nobody has it yet, and when it is stored.
-CALL_ALLOWED = "allowed-"
+# Before the number of a call, from 0 on: when records are counted, when it is recorded in the row, when it is marked that noise is
+# drawn, when it is drawn and nobody has it yet, and when it is stored.
+CALL_COUNTED, CALL_ALLOWED = "counted-", "allowed-"
 CALL_BEGUN, CALL_DRAWN, CALL_STORED = "begun-", "drawn-", "stored-"
 AFTER_MEASURE = "after-measure"  # the answers are stored
 DURING_FIT = "during-fit"

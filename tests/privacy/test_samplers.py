@@ -14,10 +14,13 @@ import pytest
 from scipy import stats
 
 from synth_engine.confidential import noise, selection
+from synth_engine.confidential.samplers import SecureSampler
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Noise, NoiseLaw
-from synth_engine.privacy import noise_scale
+from synth_engine.privacy import discrete_gaussian, laplace, noise_scale
+from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace, PermuteAndFlip
+from synth_engine.privacy.inverse_cdf import InverseCDF
 from tests.privacy import exact
 from tests.privacy.chance import fits
 
@@ -153,3 +156,37 @@ def test_two_draws_differ_so_nothing_is_seeded() -> None:
     np.random.seed(0)
     second = noise.noisy(zeros, Noise(law="discrete-gaussian", scale=Fraction(100)))
     assert not np.array_equal(first, second)
+
+
+# --- what is computed before a draw ---------------------------------------------------------------------------------
+def test_nothing_is_drawn_when_a_draw_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(number: int) -> bytes:
+        raise AssertionError("bits were drawn")
+
+    monkeypatch.setattr(noise.os, "urandom", draw)
+    for event in (
+        DiscreteLaplace(scale=Fraction(12_347, 4), l1=1),
+        DiscreteGaussian(sigma_squared=Fraction(29, 4) ** 2, l2_squared=1),
+    ):
+        SecureSampler().prepare(event)
+
+
+def test_a_draw_that_was_prepared_computes_no_table() -> None:
+    sampler = SecureSampler()
+    scale = Fraction(98_765, 8)
+    sampler.prepare(DiscreteLaplace(scale=scale, l1=1))
+    sampler.prepare(DiscreteGaussian(sigma_squared=scale**2, l2_squared=1))
+    sampler.prepare(PermuteAndFlip(scale=scale, linf=1))
+    caches = (laplace.choices, discrete_gaussian._tables, selection._measurement)
+    misses = [cache.cache_info().misses for cache in caches]
+    widths = [sorted(choice._words) for choice in _choices(scale)]
+    for law in ("discrete-laplace", "discrete-gaussian"):
+        sampler.counts(np.zeros(5, dtype=np.int64), Noise(law=law, scale=scale))
+    sampler.choose(np.arange(3), scale=scale, law="permute-and-flip")
+    assert [cache.cache_info().misses for cache in caches] == misses
+    assert [sorted(choice._words) for choice in _choices(scale)] == widths
+
+
+def _choices(scale: Fraction) -> tuple[InverseCDF, ...]:
+    is_zero, digits = laplace.choices(scale, laplace.USUAL)
+    return (is_zero, *digits)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.samplers import SecureSampler
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, UnsupportedEvent
-from synth_engine.measurement import Candidate, Counts, Noise
+from synth_engine.measurement import AnsweredCall, Call, Candidate, Counts, NoCallLog, Noise
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Approximate, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation
@@ -61,6 +63,36 @@ def test_a_measurement_is_in_the_journal_before_noise_is_drawn() -> None:
     assert spy.log == ["noise after 1 calls"]
     assert answer.values.tolist() == [[1, 0], [0, 0], [1, 1]]
     assert session.spent == Pure(epsilon=Fraction(1, 2))
+
+
+def test_everything_but_the_draw_is_done_before_a_call_is_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever dies with a call that was begun has lost its answer."""
+    noted: list[str] = []
+
+    class Log(NoCallLog):
+        def begin(self, call: Call) -> None:
+            noted.append("begun")
+
+        def store(self, answered: AnsweredCall) -> None:
+            noted.append("stored")
+
+    def noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def noted_first(*arguments: Any, **options: Any) -> Any:
+            noted.append(name)
+            return function(*arguments, **options)
+
+        return noted_first
+
+    monkeypatch.setattr(counts, "contingency", noting("counted", counts.contingency))
+    for name in ("prepare", "counts"):
+        monkeypatch.setattr(SecureSampler, name, noting(name, getattr(SecureSampler, name)))
+    session = open_session(
+        exact.rows_of(TABLE, DOMAIN), domain=DOMAIN, cap=Pure(epsilon=Fraction(1)), log=Log()
+    )
+    session.measure(("a",), noise=LAPLACE)
+    assert noted == ["counted", "prepare", "begun", "counts", "stored"]
 
 
 def test_a_question_over_the_cap_is_refused_before_rows_are_looked_at(

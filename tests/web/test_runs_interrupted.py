@@ -31,6 +31,7 @@ from tests.web import scene
 
 State = SynthesisRun.State
 PLACES = (
+    failpoints.CALL_COUNTED,
     failpoints.CALL_ALLOWED,
     failpoints.CALL_BEGUN,
     failpoints.CALL_DRAWN,
@@ -145,7 +146,7 @@ def test_a_child_that_kills_itself_at_each_call(
         (file,) = artefacts.paths_of_calls("aaaa")
         row = SynthesisRun(code="aaaa", state=State.CHARGED, calls_begun=desk.begun - begun)
         stored = call_log.stored_of(row)
-        if place in (failpoints.CALL_ALLOWED, failpoints.CALL_STORED):
+        if place not in (failpoints.CALL_BEGUN, failpoints.CALL_DRAWN):
             of_child = number + (place == failpoints.CALL_STORED)
             assert stored is not None
             assert len(stored) == of_child
@@ -256,7 +257,7 @@ def check_books(run: SynthesisRun) -> None:
 def test_a_run_goes_on_after_each_death_that_loses_no_noise(
     run: SynthesisRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for point in (failpoints.AFTER_CHARGE, "stored-0", "allowed-1", failpoints.BEFORE_STORE):
+    for point in ("counted-0", "stored-0", "allowed-1", failpoints.BEFORE_STORE):
         die_at(monkeypatch, run, point)
         assert reconcile.fail_interrupted() == 0
         reconcile.sweep_answers()
