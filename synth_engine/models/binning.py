@@ -26,7 +26,7 @@ MAX_CELLS = 1 << 22
 _NAMES = 50
 
 
-def in_order(attribute: Attribute) -> bool:
+def is_merged_in_order(attribute: Attribute) -> bool:
     """Returns whether neighbouring codes are merged into bins.
 
     They are where their order is declared to mean something, and for numbers of many values. A

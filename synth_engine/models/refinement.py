@@ -17,7 +17,7 @@ from synth_engine.inference.cost_tables import AttributeFacts, Axes, Truth
 from synth_engine.kinds.reading import Codes as Column
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
-from synth_engine.models.binning import in_order
+from synth_engine.models.binning import is_merged_in_order
 from synth_engine.models.triple_mixture import TripleMixture
 
 Floats = npt.NDArray[np.float64]
@@ -80,7 +80,7 @@ class Refinement:
         )
         free = sorted({axis for clique, _ in axes for axis in clique})
         in_sequence = {
-            attribute.name: in_order(attribute) for attribute in self.domain.modelled
+            attribute.name: is_merged_in_order(attribute) for attribute in self.domain.modelled
         }
         return axes, AttributeFacts(
             allowed=[table for table in allowed if set(table[0]) & set(free)],

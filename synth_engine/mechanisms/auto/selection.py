@@ -20,7 +20,7 @@ from synth_engine.inference import bins as binning
 from synth_engine.inference.allocation import Choice, Side, TableOption
 from synth_engine.inference.bins import Bins
 from synth_engine.measurement import Candidate, Clique, Measurement, Scores
-from synth_engine.models.binning import in_order
+from synth_engine.models.binning import is_merged_in_order
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -95,7 +95,9 @@ class Columns:
         asked = [answer.as_answered for answer in answers]
         as_asked = histograms if asked == list(answers) else _histograms(domain, asked)[1]
         levels = tuple(
-            tuple(binning.nested_bins(histogram, ordered=in_order(attribute), rare=rare))
+            tuple(
+                binning.nested_bins(histogram, ordered=is_merged_in_order(attribute), rare=rare)
+            )
             for attribute, histogram in zip(domain.modelled, as_asked, strict=True)
         )
         return cls(
@@ -213,7 +215,7 @@ class Columns:
 
     @property
     def _ordered(self) -> list[bool]:
-        return [in_order(attribute) for attribute in self.domain.modelled]
+        return [is_merged_in_order(attribute) for attribute in self.domain.modelled]
 
     def choices(
         self,
@@ -361,7 +363,11 @@ def refined_histograms(
             oneway.smoothed(values, sigma=deviation, total=total, along=along)
             if laplace
             else oneway.mean_of_readings(
-                values, sigma=deviation, total=total, along=along, curve=in_order(attribute)
+                values,
+                sigma=deviation,
+                total=total,
+                along=along,
+                curve=is_merged_in_order(attribute),
             )
         )
         histograms.append(_spread(values, columns.levels[axis][0], columns.histograms[axis]))
