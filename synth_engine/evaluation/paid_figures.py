@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from synth_engine.evaluation.figure_origins import PaidFigure
-from synth_engine.measurement import Answers, Noise
+from synth_engine.evaluation.figure_origins import ModelFigure, PaidFigure
+from synth_engine.measurement import Answers, Measurement, Noise
 from synth_engine.measurement.replay import Replay
 from synth_engine.plans.release_check import CheckAnswers, CheckedFigure, CheckPlan
 from synth_engine.strict_json import JsonObject
@@ -26,16 +26,50 @@ SHARE, CELLS, RECORDS = "share", "cells", "records"
 """Units of figures."""
 
 
+LISTED_GROUPS = 10
+"""Worst groups that a figure lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedGroup:
+    """The records with one value in each of one or two columns. real: how many the real table has. synthetic: how many the table has
+    that is checked, at the number of records of the release."""
+
+    columns: tuple[str, ...]
+    codes: tuple[int, ...]
+    real: PaidFigure
+    synthetic: ModelFigure
+
+    def to_json(self) -> JsonObject:
+        return {
+            "columns": list(self.columns),
+            "codes": list(self.codes),
+            "real": [self.real.value, self.real.low, self.real.high],
+            "synthetic": self.synthetic.value,
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any], *, level: float) -> CheckedGroup:
+        value, low, high = obj["real"]
+        return cls(
+            columns=tuple(obj["columns"]),
+            codes=tuple(obj["codes"]),
+            real=PaidFigure(value=value, low=low, high=high, level=level),
+            synthetic=ModelFigure(value=obj["synthetic"]),
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckedResult:
     """One figure of a check. unit: a share from 0 to 1, a number of cells out of `cells`, or a number of records in so many cells.
-    table: of a marginal, the count of each cell, the last column fastest; all of their intervals hold together as often as `level`
-    says."""
+    table: of a marginal, the count of each cell, the last column fastest; groups: worst groups, those first whose numbers differ most.
+    All intervals of these hold together as often as `level` says."""
 
     figure: PaidFigure
     unit: str
     cells: int
     table: tuple[PaidFigure, ...] = ()
+    groups: tuple[CheckedGroup, ...] = ()
 
     def to_json(self) -> JsonObject:
         table: JsonObject = (
@@ -43,8 +77,12 @@ class CheckedResult:
             if self.table
             else {}
         )
+        groups: JsonObject = (
+            {"groups": [each.to_json() for each in self.groups]} if self.groups else {}
+        )
         return {
             **table,
+            **groups,
             "value": self.figure.value,
             "low": self.figure.low,
             "high": self.figure.high,
@@ -65,6 +103,10 @@ class CheckedResult:
             table=tuple(
                 PaidFigure(value=value, low=low, high=high, level=obj["level"])
                 for value, low, high in obj.get("table", ())
+            ),
+            groups=tuple(
+                CheckedGroup.from_json(each, level=obj["level"])
+                for each in obj.get("groups", ())
             ),
         )
 
@@ -91,6 +133,8 @@ def _result(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> C
             return _of_auc(plan, answered, figure)
         case "accuracy":
             return _of_accuracy(plan, answered, figure)
+        case "worst-groups":
+            return _of_worst_groups(plan, answered.worst[figure])
     return _of_distances(plan, answered, figure)
 
 
@@ -322,3 +366,35 @@ def _rising(cumulative: np.ndarray) -> np.ndarray:
     lowest = np.minimum.accumulate(cumulative[::-1])[::-1]
     middle: np.ndarray = np.maximum(0.0, (highest + lowest) / 2)
     return middle
+
+
+def _of_worst_groups(plan: CheckPlan, tables: Sequence[Measurement]) -> CheckedResult:
+    """The groups of the chosen tables whose numbers differ most, and the largest difference.
+
+    The noise of the counts is independent of the choice, and the chance of error is divided among all cells, so that which of them are
+    listed may depend on the answers.
+    """
+    cells = sum(table.values.size for table in tables)
+    chance = (1 - LEVEL) / cells
+    found = []
+    for table in tables:
+        off, reference = radius(table.noise, chance=chance), plan.reference(table.clique)
+        apart = np.abs(table.values - reference).ravel()
+        for place in np.argsort(-apart, kind="stable")[:LISTED_GROUPS].tolist():
+            codes = tuple(int(code) for code in np.unravel_index(place, reference.shape))
+            group = CheckedGroup(
+                columns=table.clique,
+                codes=codes,
+                real=_records(int(table.values[codes]), off),
+                synthetic=ModelFigure(value=float(reference[codes])),
+            )
+            found.append((int(apart[place]), off, group))
+    found.sort(key=lambda each: -each[0])
+    largest = found[0][0]
+    widest = max(off for _, off, _ in found)
+    return CheckedResult(
+        figure=_records(largest, widest),
+        unit=RECORDS,
+        cells=cells,
+        groups=tuple(group for _, _, group in found[:LISTED_GROUPS]),
+    )

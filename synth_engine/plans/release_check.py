@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -51,8 +51,21 @@ MAX_ROWS = 1_000_000
 MAX_LISTED = 10_000
 """Cells of a marginal whose counts are listed, and codes that a count names."""
 
+MAX_WORST_TABLES = 5
+"""Tables that a figure of worst groups chooses."""
+SHARE_OF_CHOICE = Fraction(1, 4)
+"""The weight of one choice of a table beside that of its counts."""
+
 FigureKind = Literal[
-    "distance", "mean-distance", "counts", "marginal", "count", "ks", "auc", "accuracy"
+    "distance",
+    "mean-distance",
+    "counts",
+    "marginal",
+    "count",
+    "ks",
+    "auc",
+    "accuracy",
+    "worst-groups",
 ]
 KINDS: tuple[FigureKind, ...] = (
     "distance",
@@ -63,6 +76,7 @@ KINDS: tuple[FigureKind, ...] = (
     "ks",
     "auc",
     "accuracy",
+    "worst-groups",
 )
 OF_CRITERIA: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts")
 """Kinds that say how near two tables are, and that private figures say as well."""
@@ -73,6 +87,7 @@ _FIELDS: dict[FigureKind, frozenset[str]] = {
     "count": frozenset({"codes"}),
     "auc": frozenset({"codes"}),
     "accuracy": frozenset({"codes"}),
+    "worst-groups": frozenset({"size", "tables"}),
 }
 _CLASSIFIED: frozenset[FigureKind] = frozenset({"auc", "accuracy"})
 """Kinds about a classifier that is trained on the synthetic table: the column that it predicts comes first."""
@@ -88,7 +103,8 @@ class CheckedFigure:
     columns in the real table. count: the number of records of the real table that have one of `codes` in each of one to three
     columns; codes: for each column, ascending. ks: the Kolmogorov-Smirnov distance of an ordered column, by its codes. auc, accuracy: of
     a classifier that is trained on the synthetic table and tested on the real one: it predicts from the other one to three columns whether
-    the first one has one of `codes`, which is one list.
+    the first one has one of `codes`, which is one list. worst-groups: the groups of records, by the values of `size` of the columns, 1 or 2,
+    whose numbers in the two tables differ most; those of the `tables` marginals that are farthest apart are counted.
     """
 
     kind: FigureKind
@@ -96,6 +112,8 @@ class CheckedFigure:
     least: int = 1
     within: Fraction = Fraction(0)
     codes: tuple[tuple[int, ...], ...] = ()
+    size: int = 1
+    tables: int = 1
 
     def to_json(self) -> JsonObject:
         shared: JsonObject = {"kind": self.kind, "columns": list(self.columns)}
@@ -104,6 +122,8 @@ class CheckedFigure:
                 return {**shared, "least": self.least, "within": str(self.within)}
             case "count" | "auc" | "accuracy":
                 return {**shared, "codes": [list(each) for each in self.codes]}
+            case "worst-groups":
+                return {**shared, "size": self.size, "tables": self.tables}
         return shared
 
     @classmethod
@@ -124,6 +144,14 @@ class CheckedFigure:
         figure = cls(kind=obj["kind"], columns=tuple(columns))
         if "codes" in _FIELDS.get(figure.kind, ()):
             return replace(figure, codes=_codes(obj["codes"]))
+        if figure.kind == "worst-groups":
+            return replace(
+                figure,
+                size=_whole(obj["size"], most=2, of="columns of a group"),
+                tables=_whole(
+                    obj["tables"], most=MAX_WORST_TABLES, of="tables that are chosen"
+                ),
+            )
         if figure.kind != "counts":
             return figure
         least = obj["least"]
@@ -151,9 +179,20 @@ class CheckedFigure:
         elif self.kind == "mean-distance":
             yield from itertools.combinations(self.columns, 2)
 
+    def candidates(self, domain: Domain) -> tuple[Clique, ...]:
+        """The marginals among which worst groups are looked for, with columns in the order of the description: those that are
+        short enough to be listed."""
+        names = [name for name in domain.sizes if name in self.columns]
+        return tuple(
+            clique
+            for clique in itertools.combinations(names, self.size)
+            if math.prod(domain.shape(clique)) <= MAX_LISTED
+        )
+
     def require(self, domain: Domain) -> None:
         """Errors: SpecError where it cannot be computed for this description."""
         least, most = {
+            "worst-groups": (self.size, len(domain.sizes)),
             "mean-distance": (2, len(domain.sizes)),
             "ks": (1, 1),
             "auc": (2, 1 + MAX_PREDICTORS),
@@ -190,6 +229,12 @@ class CheckedFigure:
                     repair="choose columns with fewer values",
                 )
         self._require_cells(domain)
+        if self.kind == "worst-groups" and len(self.candidates(domain)) <= self.tables:
+            raise SpecError(
+                f"worst groups are those of {self.tables} of {len(self.candidates(domain))} tables of {self.size} of the columns "
+                f"with up to {MAX_LISTED:,} cells, so that there is nothing to choose",
+                repair="name more columns, or ask for the counts of these tables",
+            )
         if self.is_classified:
             self._require_target(domain)
 
@@ -249,6 +294,15 @@ def _codes(value: object) -> tuple[tuple[int, ...], ...]:
     return listed
 
 
+def _whole(value: object, *, most: int, of: str) -> int:
+    if type(value) is not int or not 1 <= value <= most:
+        raise SpecError(
+            f"the number of {of} is a whole number from 1 to {most}",
+            repair=f"choose a number from 1 to {most}",
+        )
+    return value
+
+
 def _share(value: object) -> Fraction:
     try:
         share = Fraction(value) if isinstance(value, str) and len(value) <= 20 else None
@@ -288,7 +342,8 @@ class ReleaseCheck(Mechanism):
     """Figures of a release, measured.
 
     Asks: `measure` of the number of records unless that is public, one `score` of all distances, and `measure` of each marginal
-        whose counts are needed, last of those of classifiers, whose codes are merged to bins.
+        whose counts are needed, then of those of classifiers, whose codes are merged to bins; last, for each figure of worst groups,
+        a `select` for each of its tables, and `measure` of the tables selected.
     Privacy: discrete Laplace noise for a delta of 0, else rounded Gaussian noise; all of it under a cap that is fixed
         beforehand. Proof: docs/proofs/check.md.
     Public assumptions: the domain, the unit, the relation, and the model of the release.
@@ -373,13 +428,14 @@ def figures_of(spec: Spec) -> tuple[CheckedFigure, ...]:
 @dataclass(frozen=True, kw_only=True)
 class CheckAnswers:
     """The answers of a check by what they are about. total: of the number of records, None where that is public. classified: of
-    each classifier, in the order of `CheckPlan.classifiers`."""
+    each classifier, in the order of `CheckPlan.classifiers`. worst: the tables that were chosen for each figure of worst groups."""
 
     total: Measurement | None
     scores: dict[Clique, int]
     scores_noise: Noise | None
     counts: dict[Clique, Measurement]
     classified: tuple[Measurement, ...] = ()
+    worst: dict[CheckedFigure, tuple[Measurement, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,6 +483,15 @@ class CheckPlan(Plan):
             and other.codes == figure.codes
         )
 
+    @cached_property
+    def worst(self) -> tuple[CheckedFigure, ...]:
+        """The figures of worst groups."""
+        return tuple(each for each in self.config.figures if each.kind == "worst-groups")
+
+    @property
+    def _choices(self) -> int:
+        return sum(figure.tables for figure in self.worst)
+
     def _classifier(self, figure: CheckedFigure) -> Classifier:
         names = self.in_order(figure.columns)
         return trained(
@@ -452,10 +517,28 @@ class CheckPlan(Plan):
 
     @cached_property
     def noises(self) -> tuple[Noise | None, Noise | None, tuple[Noise, ...]]:
-        """Noise of the number of records, of the distances, and of each table of counts, those of classifiers last.
+        """Noise of the number of records, of the distances, and of each table of counts, then of those of classifiers and of worst
+        groups."""
+        number = len(self.distances)
+        parts = iter(self._parts[: len(self._parts) - self._choices])
+        of_counts = histogram_sensitivity(self.domain.unit, self.domain.relation)
+        of_scores = scores_sensitivity(of_counts, number=max(1, number))
+        total = budget_allocation.noise(next(parts), of_counts) if self.asks_total else None
+        scores = budget_allocation.noise(next(parts), of_scores) if number else None
+        return total, scores, tuple(budget_allocation.noise(part, of_counts) for part in parts)
+
+    @property
+    def choice_scale(self) -> Fraction:
+        """The scale of each choice of a table of worst groups."""
+        linf = histogram_sensitivity(self.domain.unit, self.domain.relation).linf
+        return self._parts[-1].selection_scale(linf)
+
+    @cached_property
+    def _parts(self) -> tuple[Budget, ...]:
+        """The budget of each question, in the order of `noises`; last, those of the choices.
 
         The parts make the sum of the errors least. Of m distances an error is in proportion to m / epsilon, or to (m / rho)^(1/2);
-        that of the others to one over these.
+        that of the others to one over these. A choice among large differences needs less than the counts do.
         """
         cap = self._cap
         number = len(self.distances)
@@ -463,15 +546,11 @@ class CheckPlan(Plan):
         weights = [
             *([Fraction(1)] if self.asks_total else []),
             *([Fraction(round(number**power * 1000), 1000)] if number else []),
-            *[Fraction(1)] * (len(self.counted) + len(self._classified)),
+            *[Fraction(1)] * (len(self.counted) + len(self._classified) + self._choices),
+            *[SHARE_OF_CHOICE] * self._choices,
         ]
         whole = sum(weights, Fraction(0))
-        parts = iter([cap.of(cap.amount * weight / whole) for weight in weights])
-        of_counts = histogram_sensitivity(self.domain.unit, self.domain.relation)
-        of_scores = scores_sensitivity(of_counts, number=max(1, number))
-        total = budget_allocation.noise(next(parts), of_counts) if self.asks_total else None
-        scores = budget_allocation.noise(next(parts), of_scores) if number else None
-        return total, scores, tuple(budget_allocation.noise(part, of_counts) for part in parts)
+        return tuple(cap.of(cap.amount * weight / whole) for weight in weights)
 
     @property
     def _cap(self) -> Budget:
@@ -486,8 +565,15 @@ class CheckPlan(Plan):
                 f"the figures need {len(self.distances):,} distances, more than {MAX_DISTANCES:,}",
                 repair="choose fewer columns",
             )
+        looked_at = [clique for each in self.worst for clique in each.candidates(self.domain)]
+        if len(looked_at) > MAX_DISTANCES:
+            raise SpecError(
+                f"worst groups are looked for in {len(looked_at):,} tables, more than {MAX_DISTANCES:,}",
+                repair="name fewer columns",
+            )
         cells = sum(
-            math.prod(self.domain.shape(clique)) for clique in (*self.distances, *self.counted)
+            math.prod(self.domain.shape(clique))
+            for clique in (*self.distances, *self.counted, *looked_at)
         )
         if cells > MAX_CELLS:
             raise SpecError(
@@ -495,6 +581,8 @@ class CheckPlan(Plan):
                 repair="choose fewer columns, or columns with fewer values",
             )
         _ = self.noises
+        if self.worst:
+            _ = self.choice_scale
 
     def precision(self) -> Precision:
         """What the answers will say."""
@@ -548,8 +636,30 @@ class CheckPlan(Plan):
         number = len(self.counted)
         for clique, noise in zip(self.counted, counts[:number], strict=True):
             session.measure(clique, noise=noise)
-        for one, noise in zip(self.classifiers, counts[number:], strict=True):
-            session.measure(one.clique, noise=noise, merged=one.merged)
+        noises = iter(counts[number:])
+        for one in self.classifiers:
+            session.measure(one.clique, noise=next(noises), merged=one.merged)
+        for figure in self.worst:
+            for clique in self._choose(session, figure):
+                session.measure(clique, noise=next(noises))
+
+    def _choose(self, session: Session, figure: CheckedFigure) -> list[Clique]:
+        """The tables in which worst groups are looked for, each chosen among those that are left."""
+        left = [self._candidate(clique) for clique in figure.candidates(self.domain)]
+        chosen = []
+        for _ in range(figure.tables):
+            index = session.select(left, scale=self.choice_scale)
+            chosen.append(left.pop(index).clique)
+        return chosen
+
+    def _candidate(self, clique: Clique) -> Candidate:
+        """A table, whose score is its distance less what two samples of the same people would differ by: of a cell of t records
+        about 2 (t / pi)^(1/2). It is summed in whole numbers, to be the same on every machine."""
+        reference = self.reference(clique)
+        roots = np.sqrt(10_000.0 * reference).astype(np.int64)
+        return Candidate(
+            clique=clique, reference=reference, penalty=1128 * int(roots.sum()) // 100_000
+        )
 
     def read(self, given: Replay) -> CheckAnswers:
         """The answers, checked to be those of this plan. Errors: InputError."""
@@ -567,7 +677,13 @@ class CheckPlan(Plan):
             scores_noise=noise,
             counts=counts,
             classified=tuple(self._read_one(given, one) for one in self.classifiers),
+            worst={figure: self._read_worst(given, figure) for figure in self.worst},
         )
+
+    def _read_worst(self, given: Replay, figure: CheckedFigure) -> tuple[Measurement, ...]:
+        left = list(figure.candidates(self.domain))
+        chosen = [left.pop(given.selection(len(left))) for _ in range(figure.tables)]
+        return tuple(given.measurement(clique) for clique in chosen)
 
     @staticmethod
     def _read_one(given: Replay, one: Classifier) -> Measurement:
@@ -586,7 +702,15 @@ class CheckPlan(Plan):
         del rows
         cells = sum(math.prod(self.domain.shape(clique)) for clique in self.counted)
         cells += 2 * math.prod([MAX_BINS] * MAX_PREDICTORS) * len(self._classified)
-        names = sum(len(name) + 8 for clique in self.distances for name in clique)
+        cells += MAX_LISTED * self._choices
+        looked_at = [
+            clique
+            for each in self.worst
+            for clique in each.candidates(self.domain) * each.tables
+        ]
+        names = sum(
+            len(name) + 8 for clique in (*self.distances, *looked_at) for name in clique
+        )
         return 262_144 + 8 * (cells + len(self.distances)) + 4 * names
 
 

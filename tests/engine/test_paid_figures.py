@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from synth_engine.errors import SpecError
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.session import open_session
+from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation import paid_figures
 from synth_engine.measurement import (
     AnsweredCall,
@@ -22,6 +25,7 @@ from synth_engine.measurement import (
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
 from synth_engine.privacy.unit import histogram_sensitivity
+from tests.privacy import exact
 from tests.privacy.exact import domain_of
 from tests.privacy.test_law_of_release_check import model_of
 
@@ -242,3 +246,94 @@ def test_what_is_no_figure_is_refused(written: dict[str, object]) -> None:
 @pytest.mark.parametrize("figure", [TABLE, SOME, ORDER, NEAR, PAIR])
 def test_figures_are_read_as_they_are_written(figure: CheckedFigure) -> None:
     assert CheckedFigure.from_json(figure.to_json()) == figure
+
+
+# --- worst groups -----------------------------------------------------------------------------------------------------
+WORST = CheckedFigure(kind="worst-groups", columns=("a", "b", "c"), size=2, tables=1)
+
+
+def worst_plan(*figures: CheckedFigure, delta: Fraction = Fraction(0)) -> CheckPlan:
+    domain = domain_of(2, 3, 2)
+    model = replace(model_of(domain), rows=6_000)
+    of = CheckedRelease(core="0" * 64, seed="public", rows=6_000, model=model)
+    return release_check.plan(of, figures or (WORST,), epsilon=Fraction(2), delta=delta)
+
+
+def records_beside(plan: CheckPlan, *, moved: int) -> Rows:
+    """Records as the synthetic table has them, but for so many of each value of `a` whose values of `c` are exchanged, so that
+    only the table of `a` and `c` is another one."""
+    counts = plan.synthetic(("a", "b", "c")) + moved // 3 * np.array([[[-1, 1]], [[1, -1]]])
+    cells = np.repeat(np.arange(counts.size), counts.ravel())
+    return exact.rows_of(
+        tuple(zip(*np.unravel_index(cells, counts.shape), strict=True)), plan.domain
+    )
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_worst_groups_are_found_and_their_intervals_hold_the_real_numbers(
+    delta: Fraction,
+) -> None:
+    plan = worst_plan(delta=delta)
+    rows = records_beside(plan, moved=300)
+    answers = plan.run(open_session(rows, domain=plan.domain, cap=plan.loss))
+    (result,) = paid_figures.results(plan, answers)
+    # 300 of 6,000 records at epsilon = 2: another table is chosen less than once in 10^9 runs.
+    assert {group.columns for group in result.groups} == {("a", "c")}
+    assert result.cells == 4
+    synthetic = plan.synthetic(("a", "c"))
+    for group in result.groups:
+        assert group.synthetic.value == synthetic[group.codes]
+        assert group.real.low <= group.real.value <= group.real.high
+    assert result.figure.high > 100
+    assert paid_figures.CheckedResult.from_json(result.to_json()) == result
+
+
+def test_intervals_of_worst_groups_hold_for_every_noise_within_their_radius() -> None:
+    plan = worst_plan()
+    rows = records_beside(plan, moved=300)
+    answers = plan.run(open_session(rows, domain=plan.domain, cap=plan.loss))
+    real = plan.synthetic(("a", "c")) + 300 * np.array([[-1, 1], [1, -1]])
+    choice, measured = answers.answered
+    noise = measured.answer.noise
+    off = paid_figures.radius(noise, chance=0.05 / 4)
+    for signs in itertools.product((-1, 0, 1), repeat=4):
+        values = real + off * np.array(signs).reshape(2, 2)
+        answer = replace(measured.answer, values=values)
+        given = Answers((choice, replace(measured, answer=answer)))
+        (result,) = paid_figures.results(plan, given)
+        assert result.figure.low <= 300 <= result.figure.high
+        for group in result.groups:
+            assert group.real.low <= real[group.codes] <= group.real.high
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        replace(WORST, columns=("a", "b")),  # one table alone
+        replace(WORST, tables=3),
+        replace(WORST, columns=("a",), size=1),
+        replace(WORST, columns=("a", "nowhere")),
+        replace(WORST, columns=("a", "a", "b")),
+    ],
+)
+def test_worst_groups_without_a_choice_are_refused(figure: CheckedFigure) -> None:
+    with pytest.raises(SpecError):
+        worst_plan(figure)
+
+
+@pytest.mark.parametrize("change", [{"size": 3}, {"tables": 0}, {"tables": 6}, {"size": True}])
+def test_a_request_for_worst_groups_with_other_numbers_is_refused(
+    change: dict[str, object],
+) -> None:
+    assert CheckedFigure.from_json(WORST.to_json()) == WORST
+    with pytest.raises(SpecError):
+        CheckedFigure.from_json(WORST.to_json() | change)
+
+
+def test_answers_of_another_choice_are_refused() -> None:
+    plan = worst_plan()
+    rows = records_beside(plan, moved=300)
+    answers = plan.run(open_session(rows, domain=plan.domain, cap=plan.loss))
+    other = worst_plan(replace(WORST, size=1))
+    with pytest.raises(InputError):
+        paid_figures.results(other, answers)

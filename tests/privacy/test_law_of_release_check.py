@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import types
 from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
@@ -14,12 +17,15 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import VerificationError
+from synth_engine.measurement import Session
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
 from synth_engine.plans.release_classifier import trained
+from synth_engine.privacy import filter
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.verifier import standalone
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
 
@@ -31,6 +37,7 @@ FIGURES = (
 )
 
 
+GROUPS = (CheckedFigure(kind="worst-groups", columns=("a", "b"), size=1, tables=1),)
 CLASSIFIER = (
     CheckedFigure(kind="auc", columns=("a", "b"), codes=((1,),)),
     CheckedFigure(kind="accuracy", columns=("a", "b"), codes=((1,),)),
@@ -72,7 +79,14 @@ def worst(
             value for m in answers.measurements for value in m.values.ravel().tolist()
         )
         scores = tuple(value for s in answers.scores for value in s.values.tolist())
-        return counts, scores, answers.calls, session.spent, rows.total if leak else None
+        return (
+            counts,
+            scores,
+            answers.selections,
+            answers.calls,
+            session.spent,
+            rows.total if leak else None,
+        )
 
     cap = Pure(epsilon=100 * EPSILON) if plan or leak else chosen.loss
     return exact.largest_ratio(program, domain, cap=cap, most=MOST, high=4, sampler=sampler)
@@ -178,3 +192,99 @@ def test_the_receipt_of_a_classifier_is_accepted_and_refused_for_a_smaller_loss(
     smaller = plan_of(domain, epsilon=EPSILON / 2, delta=delta, figures=CLASSIFIER)
     with pytest.raises(VerificationError):
         verifier.verify(smaller.receipt(answers))
+
+
+# --- worst groups -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("relation", list(Relation))
+def test_worst_groups_tell_no_neighbours_apart_by_more_than_the_target(
+    relation: Relation,
+) -> None:
+    domain = domain_of(2, 3, relation=relation)
+    ratio = worst(domain, plan=plan_of(domain, figures=GROUPS))
+    assert exact.proves(ratio, epsilon=EPSILON)
+    # The counts take four fifths of it, and no two tables move the choice as far as its law allows.
+    assert exact.worst_epsilon(ratio) >= 0.85 * EPSILON
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_a_choice_of_two_tables_is_paid_for_twice(relation: Relation) -> None:
+    domain = domain_of(2, 2, 2, relation=relation)
+    figures = (CheckedFigure(kind="worst-groups", columns=("a", "b", "c"), size=1, tables=2),)
+    plan = plan_of(domain, figures=figures)
+    rows = exact.rows_of(((0, 1, 1), (1, 1, 0)), domain)
+    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
+    verbs = [call.query.verb for call in answers.calls]
+    assert verbs == ["select", "select", "measure", "measure"]
+    prices = [filter.price(call.event, Pure(epsilon=EPSILON)) for call in answers.calls]
+    assert prices[0] == prices[1]
+    assert Fraction(99, 100) * EPSILON <= sum(prices) <= EPSILON
+    assert verifier.verify(plan.receipt(answers)).epsilon == EPSILON
+
+
+class ScaledChoice(exact.Replay):
+    """A mistake: half the scale for choices alone."""
+
+    def choose(self, scores, *, scale, law):  # type: ignore[no-untyped-def]
+        return super().choose(scores, scale=scale / 4, law=law)
+
+
+@pytest.mark.parametrize(
+    "sampler", [exact.HalvedScale, exact.TruncatedNoise, exact.ArgMax, ScaledChoice]
+)
+def test_a_mutant_sampler_of_worst_groups_is_noticed(sampler: type[exact.Replay]) -> None:
+    domain = domain_of(2, 3)
+    ratio = worst(domain, plan=plan_of(domain, figures=GROUPS), sampler=sampler)
+    assert exact.worst_epsilon(ratio) > 1.15 * EPSILON
+
+
+class ChoosesByTheRealTable(CheckPlan):
+    """A mistake: the table is chosen without noise, from the records."""
+
+    rows: Rows
+
+    def _choose(self, session: Session, figure: CheckedFigure):  # type: ignore[no-untyped-def]
+        del session
+        far = {
+            clique: abs(self.rows.codes(clique[0]).sum() - self.reference(clique)[1])
+            for clique in figure.candidates(self.domain)
+        }
+        return [max(far, key=lambda clique: far[clique])]
+
+
+def test_a_choice_without_noise_is_noticed() -> None:
+    domain = domain_of(2, 2)
+    honest = plan_of(domain, figures=GROUPS)
+
+    def program(session: RoomSession, rows: Rows) -> Hashable:
+        mutant = ChoosesByTheRealTable(
+            config=honest.config, domain=honest.domain, spec=honest.spec, cap=honest.cap
+        )
+        object.__setattr__(mutant, "rows", rows)
+        mutant.ask(session)
+        return session.calls
+
+    cap = Pure(epsilon=100 * EPSILON)
+    ratio = exact.largest_ratio(program, domain, cap=cap, most=MOST, high=4)
+    assert exact.worst_epsilon(ratio) == float("inf")
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_both_verifiers_accept_the_receipt_of_worst_groups_and_refuse_a_smaller_loss(
+    delta: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain = domain_of(2, 3)
+    plan = plan_of(domain, delta=delta, figures=GROUPS)
+    rows = exact.rows_of(((0, 1), (1, 1)), domain)
+    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
+    proved = verifier.verify(plan.receipt(answers))
+    assert Fraction(95, 100) * EPSILON <= proved.epsilon <= EPSILON
+    program = types.ModuleType("auditor")
+    monkeypatch.setitem(sys.modules, "auditor", program)  # where its dataclasses look
+    exec(compile(standalone.text(), standalone.NAME, "exec"), program.__dict__)
+    document = json.loads(json.dumps(plan.receipt(answers)))
+    assert program.__dict__["verify"](document).epsilon == proved.epsilon
+    smaller = plan_of(domain, epsilon=EPSILON / 2, delta=delta, figures=GROUPS)
+    with pytest.raises(VerificationError):
+        verifier.verify(smaller.receipt(answers))
+    with pytest.raises(program.__dict__["VerificationError"]):
+        program.__dict__["verify"](json.loads(json.dumps(smaller.receipt(answers))))
