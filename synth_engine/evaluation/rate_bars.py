@@ -28,8 +28,10 @@ def draw_rates(
     *,
     axis: str,
     words: str,
+    has_names: bool = True,
 ) -> Figure:
-    """Horizontal bars, the first label on top. axis: what the values are, in words."""
+    """Horizontal bars, the first label on top. axis: what the values are, in words. has_names: whether labels are names of columns, which
+    pages do not translate."""
     shown = [style.escape(style.shorten(label)) for label in labels]
     places = list(range(len(shown)))
     traces = [_bars(each, shown, places, offset=index) for index, each in enumerate(series)]
@@ -52,6 +54,7 @@ def draw_rates(
             "automargin": True,
         },
         "height": 170 + ROW_PIXELS * len(shown),
+        "meta": {} if has_names else {"labels": "words"},
     }
     return frame(report, traces, layout, words=words)
 

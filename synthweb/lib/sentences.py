@@ -1,7 +1,8 @@
 """Sentences with numbers and names, which the engine and the log of runs compose in English, translated by their patterns.
 
 A pattern is a message of the catalogue whose fields are `%(field)s`. A text that matches one as a whole is shown as the
-translated pattern with the same fields. A field whose name ends in `_text` is a message or a sentence itself; numbers are written
+translated pattern with the same fields. A field whose name ends in `_text` is a message or a sentence itself, one in `_names` is a list of
+messages; numbers are written
 as the language writes them; every other field, such as the name of a column or a value, stays as it is.
 """
 
@@ -99,9 +100,16 @@ PATTERNS: tuple[str, ...] = (
     _("These are lower bounds: what some attacks found with the means of today, never the guarantee. A better attack may find more; what bounds all attacks is ε and δ on the receipt. %(notes_text)s"),
     _("Shadow models: %(tables)s small tables were released by the method of this release; epsilon and delta allow at most %(share)s right answers."),
     _("Shadow models: %(reason)s, so that they were not tried."),
+    _("✓ no sign of a leak: %(what_text)s."),
+    _("△ a sign of a leak, which may be chance: %(what_text)s."),
+    _("✖ a leak: %(what_text)s."),
+    _("✓ no sign of a leak."),
+    _("△ a sign of a leak, which may be chance."),
+    _("✖ a leak."),
+    _("attribute inference: %(column)s"),
     _("No attack found more than its control. Lower bounds, never the guarantee."),
-    _("A leak: %(names)s. Lower bounds, never the guarantee."),
-    _("A sign of a leak, which may be chance: %(names)s. Lower bounds, never the guarantee."),
+    _("A leak: %(attack_names)s. Lower bounds, never the guarantee."),
+    _("A sign of a leak, which may be chance: %(attack_names)s. Lower bounds, never the guarantee."),
     _("Highest for %(column)s: right in %(share)s of records, %(control)s with the control. Lower bounds, never the guarantee."),
     # titles, captions and labels
     _("%(title_text)s (mean of %(number)s)"),
@@ -219,6 +227,12 @@ def fields_of(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     return None
 
 
+def _shown(name: str, value: str, message: Callable[[str], str]) -> str:
+    if name.endswith("_names"):
+        return ", ".join(message(part) for part in value.split(", "))
+    return message(value) if name.endswith("_text") else value
+
+
 def translated_sentence(
     text: str, *, message: Callable[[str], str], number: Callable[[str], str]
 ) -> str:
@@ -233,5 +247,5 @@ def translated_sentence(
         if NUMBER.fullmatch(value):
             shown[name] = number(value)
         else:
-            shown[name] = message(value) if name.endswith("_text") else value
+            shown[name] = _shown(name, value, message)
     return translation.gettext(pattern) % shown

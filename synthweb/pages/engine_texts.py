@@ -12,7 +12,7 @@ from typing import Any
 
 from synth_engine import mechanisms, scenarios
 from synth_engine.evaluation import style, wording
-from synth_engine.evaluation.figures import FIGURES
+from synth_engine.evaluation.figures import FIGURES, risks
 from synth_engine.privacy.unit import PrivacyUnit
 from synthweb.lib.number_format import RELATIONS
 
@@ -44,6 +44,8 @@ def _of_figures() -> Iterator[str]:
         wording.PRIVATE,
         *wording.AXIS_TITLES,
         *wording.TRACE_NAMES,
+        *risks.ATTACKS,
+        *risks.ATTACKS.values(),
     )
 
 

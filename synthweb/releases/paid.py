@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from synth_engine import verifier
 from synth_engine.domain import Domain
@@ -25,12 +26,15 @@ from synth_engine.privacy import receipt as receipts
 from synthweb.lib import codes
 from synthweb.lib.number_format import grouped, share
 from synthweb.releases import chain
+from synthweb.releases.interval_chart import Charted, IntervalChart, drawn
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import PaidCheck, Release
 
 SHOWN_CELLS = 200
 """Of a marginal, on a page; REST has all of them."""
 SHOWN_VALUES = 3
+_OF_CLASSIFIERS = ("auc", "accuracy")
+_OF_DISTANCES = ("distance", "mean-distance", "ks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +48,22 @@ class PaidCell:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PaidGroup:
+    """One of the worst groups. words: its columns with their values, for people; value: of the real table; synthetic: of the other."""
+
+    columns: tuple[str, ...]
+    texts: tuple[str, ...]
+    words: str
+    value: str
+    interval: str
+    synthetic: int
+    figure: PaidFigure
+
+
+@dataclass(frozen=True, kw_only=True)
 class PaidLine:
-    """One figure as people read it, and as it is. cells: of a marginal, the first ones; more: how many are left out."""
+    """One figure as people read it, and as it is. cells: of a marginal, the first ones; more: how many are left out. groups: worst
+    groups."""
 
     asked: str
     value: str
@@ -53,17 +71,19 @@ class PaidLine:
     figure: PaidFigure
     cells: tuple[PaidCell, ...] = ()
     more: int = 0
+    groups: tuple[PaidGroup, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaidCheckPart:
-    """One check on the page. is_proved: whether the verifier accepts its receipt."""
+    """One check on the page. charts: its pictures. is_proved: whether the verifier accepts its receipt."""
 
     code: str
     by: str
     at: str
     sentence: str
     lines: tuple[PaidLine, ...]
+    charts: tuple[IntervalChart, ...]
     is_proved: bool
     after_looking: bool
 
@@ -115,6 +135,7 @@ def part_of(check: PaidCheck) -> PaidCheckPart:
         at=f"{check.created_at:%Y-%m-%d %H:%M}",
         sentence=check.receipt["guarantee"]["sentence"],
         lines=lines_of(check),
+        charts=charts_of(check),
         is_proved=is_proved(check.receipt),
         after_looking=bool(check.receipt["chosen_after_looking"]),
     )
@@ -147,6 +168,8 @@ def asked_in_words(asked: CheckedFigure, domain: Domain) -> str:
             }
         case "auc" | "accuracy":
             return _classified_in_words(asked, domain)
+        case "worst-groups":
+            return _worst_in_words(asked)
         case "ks":
             return _("Kolmogorov–Smirnov distance of %(columns)s") % {"columns": columns}
         case "marginal":
@@ -177,6 +200,27 @@ def _classified_in_words(asked: CheckedFigure, domain: Domain) -> str:
     return _("Accuracy of a classifier of %(target)s by %(columns)s") % words
 
 
+def _worst_in_words(asked: CheckedFigure) -> str:
+    words = {"columns": ", ".join(asked.columns), "tables": asked.tables}
+    if asked.size == 1:
+        return (
+            ngettext(
+                "Worst groups of one column, in one of %(columns)s",
+                "Worst groups of one column, in %(tables)s of %(columns)s",
+                asked.tables,
+            )
+            % words
+        )
+    return (
+        ngettext(
+            "Worst groups of two columns, in one pair of %(columns)s",
+            "Worst groups of two columns, in %(tables)s pairs of %(columns)s",
+            asked.tables,
+        )
+        % words
+    )
+
+
 def _values(labels: Sequence[str], chosen: Sequence[int]) -> str:
     """The values of some codes: a range where they are neighbours, else the first of them."""
     if len(chosen) > SHOWN_VALUES and chosen[-1] - chosen[0] == len(chosen) - 1:
@@ -198,7 +242,62 @@ def _line(asked: CheckedFigure, result: CheckedResult, domain: Domain) -> PaidLi
         figure=result.figure,
         cells=cells,
         more=len(result.table) - len(cells),
+        groups=tuple(groups_of(result, domain)),
     )
+
+
+def groups_of(result: CheckedResult, domain: Domain) -> Iterator[PaidGroup]:
+    """The worst groups with their values; none of other figures."""
+    for group in result.groups:
+        texts = tuple(
+            marginals.labels_of(domain, name)[code]
+            for name, code in zip(group.columns, group.codes, strict=True)
+        )
+        value, interval = _in_words(group.real, unit=result.unit, cells=1)
+        yield PaidGroup(
+            columns=group.columns,
+            texts=texts,
+            words="; ".join(
+                f"{name} = {text}" for name, text in zip(group.columns, texts, strict=True)
+            ),
+            value=value,
+            interval=interval,
+            synthetic=round(group.synthetic.value),
+            figure=group.real,
+        )
+
+
+def charts_of(check: PaidCheck) -> tuple[IntervalChart, ...]:
+    """Pictures of the figures of a check: those of classifiers, distances, and worst groups. The caller authorised."""
+    domain = model_of(check.release.code).domain
+    results = results_of(check)
+
+    def of_kinds(*kinds: str) -> list[Charted]:
+        return [
+            Charted(label=asked_in_words(asked, domain), figure=result.figure)
+            for asked, result in results
+            if asked.kind in kinds
+        ]
+
+    charts = []
+    if classified := of_kinds("auc", "accuracy"):
+        name, title = (
+            f"classifiers-{check.code}",
+            _("Classifiers trained on the synthetic table"),
+        )
+        charts.append(drawn(name, title, classified, write=share, most=1.0, guess=0.5))
+    if distances := of_kinds("distance", "mean-distance", "ks"):
+        name, title = f"distances-{check.code}", _("Distances from the real table")
+        charts.append(drawn(name, title, distances, write=share))
+    for number, (asked, result) in enumerate(results):
+        groups = [
+            Charted(label=each.words, figure=each.figure, beside=each.synthetic)
+            for each in groups_of(result, domain)
+        ]
+        if groups:
+            name, title = f"groups-{number}-{check.code}", asked_in_words(asked, domain)
+            charts.append(drawn(name, title, groups, write=lambda value: grouped(round(value))))
+    return tuple(charts)
 
 
 def cells_of(asked: CheckedFigure, result: CheckedResult, domain: Domain) -> Iterator[PaidCell]:

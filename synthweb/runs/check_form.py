@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
-from synth_engine.plans.release_check import CheckedFigure
+from synth_engine.plans.release_check import MAX_WORST_TABLES, CheckedFigure
 from synth_engine.privacy.loss import parse_decimal
 from synthweb.lib.language import typed_number
 from synthweb.runs.checks import CheckRequest, classifier_of, count_of
@@ -97,6 +97,33 @@ class CheckForm(forms.Form):
         ),
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
     )
+    worst_size = forms.ChoiceField(
+        required=False,
+        label=_("Worst groups"),
+        choices=[
+            ("", _("none")),
+            ("1", _("of one column")),
+            ("2", _("of two columns")),
+        ],
+        help_text=_(
+            "Groups of records whose numbers in the real and in the synthetic table differ most. Tables are chosen by how far they "
+            "differ, and then counted."
+        ),
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    worst_tables = forms.CharField(
+        required=False,
+        max_length=2,
+        label=_("tables"),
+        widget=forms.TextInput(attrs={"class": "form-control", "inputmode": "numeric"}),
+    )
+    worst_columns = forms.CharField(
+        required=False,
+        max_length=LONGEST_GROUPS,
+        label=_("among"),
+        help_text=_("Columns, separated by commas; empty for all."),
+        widget=forms.TextInput(attrs={"class": "form-control"}),
+    )
     epsilon = forms.CharField(
         max_length=40,
         label=_("Privacy loss ε"),
@@ -123,6 +150,7 @@ class CheckForm(forms.Form):
             "pairs": True,
             "least": "500",
             "within": "5",
+            "worst_tables": "1",
             "request_key": secrets.token_urlsafe(24),
         }
         super().__init__(data, initial=begun | suggested)
@@ -142,6 +170,7 @@ class CheckForm(forms.Form):
                 *self._figures(cleaned),
                 *self._of_real(cleaned),
                 *self._of_classifiers(cleaned),
+                *self._of_worst_groups(cleaned),
             ]
         )
         if not self.errors and not figures:
@@ -186,6 +215,24 @@ class CheckForm(forms.Form):
                     yield from classifier_of(self.domain, where.strip(), columns)
             except InputError as error:
                 self.add_error("classifiers", error.text)
+
+    def _of_worst_groups(self, cleaned: Mapping[str, Any]) -> Iterator[CheckedFigure]:
+        if not cleaned["worst_size"]:
+            return
+        tables = cleaned["worst_tables"].strip()
+        if not DIGITS.fullmatch(tables) or not 1 <= int(tables) <= MAX_WORST_TABLES:
+            self.add_error(
+                "worst_tables",
+                _("A whole number from 1 to %(most)s.") % {"most": MAX_WORST_TABLES},
+            )
+            return
+        named = columns_of(cleaned["worst_columns"], self.domain)
+        yield CheckedFigure(
+            kind="worst-groups",
+            columns=named or tuple(self.domain.sizes),
+            size=int(cleaned["worst_size"]),
+            tables=int(tables),
+        )
 
     def _counts(self, cleaned: Mapping[str, Any]) -> Iterator[CheckedFigure]:
         least = cleaned["least"].strip()

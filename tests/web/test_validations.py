@@ -253,6 +253,8 @@ FORM = {
     "marginals": "works, region",
     "ks": "age",
     "classifiers": "works=yes; age, region",
+    "worst_size": "1",
+    "worst_tables": "1",
     "epsilon": "0.2",
     "delta": "0",
     "request_key": "one press",
@@ -292,6 +294,9 @@ def test_the_pages_from_the_allowance_to_the_answer(
     check = PaidCheck.objects.get()
     page = html_of(analyst.get(f"{base}/"))
     assert f'data-paid="{check.code}"' in page
+    for picture in ("classifiers", "distances"):
+        assert f'data-picture-save="{picture}-{check.code}"' in page
+    assert re.search(rf'data-table-save="groups-\d+-{check.code}"', page)
     assert f'data-validation="{run.code}"' in page
     receipt = json.loads(analyst.get(f"{base}/{run.code}/receipt.json").content)
     assert verifier.verify(receipt).epsilon == Fraction(1, 5)
@@ -323,9 +328,13 @@ def test_what_cannot_be_validated_is_said_and_typed_again(
         {"classifiers": "works=yes"},
         {"classifiers": "works=yes; works"},
         {"classifiers": "works=yes|no; age; region"},
+        {"worst_tables": "6"},
+        {"worst_tables": "some"},
+        {"worst_columns": "age"},
+        {"worst_columns": "age, nowhere"},
         {"marginals": "age, age"},
         {"epsilon": "0.7"},
-        {"records": "", "marginals": "", "ks": "", "classifiers": ""},
+        {"records": "", "marginals": "", "ks": "", "classifiers": "", "worst_size": ""},
     ):
         page = html_of(client.post(address, FORM | change))
         assert 'role="alert"' in page, change
@@ -353,6 +362,7 @@ def test_rest_allows_prices_measures_and_ends(
         {"kind": "ks", "columns": ["age"]},
         {"kind": "auc", "columns": ["age", "region"], "where": ["works=yes"]},
         {"kind": "accuracy", "columns": ["age", "region"], "where": ["works=yes"]},
+        {"kind": "worst-groups", "columns": ["age", "region", "works"], "size": 2, "tables": 1},
     ]
     asked: dict[str, Any] = {"figures": figures, "epsilon": "0.2"}
     send = partial(analyst.post, content_type="application/json")
@@ -364,7 +374,12 @@ def test_rest_allows_prices_measures_and_ends(
     assert started["Location"].endswith(f"{base}/validations/{started.json()['code']}/")
     worker.synthesize(code=started.json()["code"])
     answer = analyst.get(started["Location"]).json()
-    count, table, distance, auc, accuracy = answer["figures"]
+    count, table, distance, auc, accuracy, worst = answer["figures"]
+    assert worst["groups"]
+    for group in worst["groups"]:
+        assert len(group["columns"]) == len(group["values"]) == 2
+        assert group["lower"] <= max(group["value"], 0) <= group["upper"]
+        assert group["synthetic"] >= 0
     assert (auc["kind"], auc["columns"]) == ("auc", ["works", "age", "region"])
     for share in (auc, accuracy):
         assert 0 <= share["lower"] <= share["value"] <= share["upper"] <= 1
@@ -391,6 +406,8 @@ def test_rest_allows_prices_measures_and_ends(
         ({"epsilon": "0.4"}, 409),
         ({"figures": [{"kind": "count", "where": ["nowhere=1"]}]}, 422),
         ({"figures": [{"kind": "count", "columns": ["age"]}]}, 400),
+        ({"figures": [{"kind": "worst-groups", "columns": ["age"], "size": 1, "tables": 1}]}, 422),
+        ({"figures": [{"kind": "worst-groups", "columns": ["age", "region"]}]}, 400),
         ({"figures": [{"kind": "marginal", "where": ["age=20 to 29..30 to 39"]}]}, 400),
     ):
         assert send(f"{base}/validations/", asked | wrong).status_code == status, wrong

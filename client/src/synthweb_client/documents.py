@@ -234,9 +234,22 @@ class PaidCell:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PaidGroup:
+    """One of the worst groups: the records with these values of its columns. value: records of the real table, noisy. synthetic: records
+    of the synthetic table."""
+
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+    value: float
+    lower: float
+    upper: float
+    synthetic: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class PaidFigure:
     """A figure of the real table that was measured with noise. level: the share of checks whose interval holds the real one.
-    unit: share, cells or records. table: of a marginal, the count of each cell; their intervals hold together."""
+    unit: share, cells or records. table: of a marginal, the count of each cell; groups: worst groups; their intervals hold together."""
 
     asked: str
     kind: str
@@ -247,6 +260,7 @@ class PaidFigure:
     level: float
     unit: str
     table: tuple[PaidCell, ...] = ()
+    groups: tuple[PaidGroup, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

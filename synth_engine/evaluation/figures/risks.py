@@ -18,7 +18,7 @@ from synth_engine.evaluation.wording import Explanation, Json, Level
 
 SECTION = FigureSection("risks", "Risk: attacks that were tried", 80, (("risks", "Risk"),))
 LEVELS: dict[str, Level] = {"none": "same", "sign": "clear", "leak": "damaged"}
-_VERDICTS = {
+VERDICTS = {
     "none": "no sign of a leak",
     "sign": "a sign of a leak, which may be chance",
     "leak": "a leak",
@@ -27,7 +27,7 @@ NEVER_THE_GUARANTEE = (
     "These are lower bounds: what some attacks found with the means of today, never the guarantee. A better attack may find "
     "more; what bounds all attacks is ε and δ on the receipt."
 )
-_ATTACKS = {
+ATTACKS = {
     "singling out": "values of three to six columns that hold for one record of the table hold for one attacked record",
     "linkability": "the same nearest record is found by one half of the columns and by the other",
     "attribute inference": "a value is guessed from the nearest record in all other columns; the worst column",
@@ -89,7 +89,7 @@ def _attack_card(report: Report, entry: Json) -> Card:
         (
             attack["name"] + (f": {attack['column']}" if "column" in attack else ""),
             *_numbers(attack),
-            f"{MARKS[LEVELS[attack['level']]]} {_VERDICTS[attack['level']]}: {_ATTACKS[attack['name']]}",
+            f"{MARKS[LEVELS[attack['level']]]} {VERDICTS[attack['level']]}: {ATTACKS[attack['name']]}.",
         )
         for attack in attacks
     ]
@@ -99,15 +99,24 @@ def _attack_card(report: Report, entry: Json) -> Card:
     words = (
         "No attack found more than its control. Lower bounds, never the guarantee."
         if level == "none"
-        else f"{_VERDICTS[level].capitalize()}: {', '.join(named)}. Lower bounds, never the guarantee."
+        else f"{VERDICTS[level].capitalize()}: {', '.join(named)}. Lower bounds, never the guarantee."
     )
     made = make_card(
         report,
         "risks",
         _reading(report, "risks"),
-        make_table(caption, ("Attack", *_HEAD, "What succeeds"), rows, words=True),
+        replace(
+            make_table(caption, ("Attack", *_HEAD, "What succeeds"), rows, words=True),
+            labels=True,
+        ),
         words,
-        figure=_draw(report, [attack["name"] for attack in attacks], attacks, words=words),
+        figure=_draw(
+            report,
+            [attack["name"] for attack in attacks],
+            attacks,
+            words=words,
+            has_names=False,
+        ),
     )
     return replace(made, mark=MARKS[LEVELS[level]])
 
@@ -118,7 +127,7 @@ def _inference_card(report: Report, entry: Json) -> Card:
         (
             each["column"],
             *_numbers(each),
-            f"{MARKS[LEVELS[each['level']]]} {_VERDICTS[each['level']]}",
+            f"{MARKS[LEVELS[each['level']]]} {VERDICTS[each['level']]}.",
         )
         for each in columns
     ]
@@ -154,11 +163,16 @@ def _numbers(attack: Json) -> tuple[str, ...]:
 
 def _worst(attacks: Sequence[Json]) -> str:
     levels = {attack["level"] for attack in attacks}
-    return next(level for level in reversed(_VERDICTS) if level in levels)
+    return next(level for level in reversed(VERDICTS) if level in levels)
 
 
 def _draw(
-    report: Report, labels: Sequence[str], attacks: Sequence[Json], *, words: str
+    report: Report,
+    labels: Sequence[str],
+    attacks: Sequence[Json],
+    *,
+    words: str,
+    has_names: bool = True,
 ) -> Figure:
     series = [
         RateSeries(
@@ -172,7 +186,14 @@ def _draw(
             ("control", "control: other real records", style.REAL),
         )
     ]
-    return draw_rates(report, labels, series, axis="share of attacks that succeed", words=words)
+    return draw_rates(
+        report,
+        labels,
+        series,
+        axis="share of attacks that succeed",
+        words=words,
+        has_names=has_names,
+    )
 
 
 def _reading(report: Report, key: str) -> Explanation:

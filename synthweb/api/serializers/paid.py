@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.plans.release_check import KINDS, CheckedFigure
+from synth_engine.plans.release_check import KINDS, MAX_WORST_TABLES, CheckedFigure
 from synthweb.api.serializers.amounts import (
     AmountField,
     AmountSerializer,
@@ -33,7 +33,8 @@ class AskedFigureSerializer(StrictSerializer):
         help_text="distance: the total variation distance of one to three columns. mean-distance: the mean over all pairs of "
         "the columns. counts: how many counts of one to three columns are near enough. marginal: the counts of one to three columns in "
         "the real table. count: the number of its records that meet `where`. ks: the Kolmogorov-Smirnov distance of an ordered column. auc, accuracy: "
-        "of a classifier that is trained on the synthetic table and tested on the real one: it predicts `where` from `columns`.",
+        "of a classifier that is trained on the synthetic table and tested on the real one: it predicts `where` from `columns`. worst-groups: "
+        "the groups of records, by the values of `size` of the columns, whose numbers differ most.",
     )
     columns = serializers.ListField(
         required=False,
@@ -60,6 +61,18 @@ class AskedFigureSerializer(StrictSerializer):
         required=False,
         max_length=20,
         help_text="Of counts: the share by which a count may be off, as text, such as 0.05.",
+    )
+    size = WholeNumber(
+        required=False,
+        min_value=1,
+        max_value=2,
+        help_text="Of worst-groups: columns whose values make a group.",
+    )
+    tables = WholeNumber(
+        required=False,
+        min_value=1,
+        max_value=MAX_WORST_TABLES,
+        help_text="Of worst-groups: tables of so many columns that are chosen, by how far they differ, and counted.",
     )
 
 
@@ -144,6 +157,25 @@ class PaidCellSerializer(serializers.Serializer[Any]):
     upper = serializers.FloatField(source="figure.high")
 
 
+class PaidGroupSerializer(serializers.Serializer[Any]):
+    """One of the worst groups: the records with one value in each of one or two columns."""
+
+    columns = serializers.ListField(child=serializers.CharField())
+    values = serializers.ListField(
+        source="texts",
+        child=serializers.CharField(allow_blank=True),
+        help_text="Of each column, in order.",
+    )
+    value = serializers.FloatField(
+        source="figure.value", help_text="Records of the real table; noisy."
+    )
+    lower = serializers.FloatField(source="figure.low")
+    upper = serializers.FloatField(source="figure.high")
+    synthetic = serializers.IntegerField(
+        help_text="Records of the table that is checked, at the number of records of the release."
+    )
+
+
 class PaidFigureSerializer(serializers.Serializer[Any]):
     """A figure that was measured with budget: noisy, with the interval that its noise allows."""
 
@@ -161,6 +193,10 @@ class PaidFigureSerializer(serializers.Serializer[Any]):
     table = PaidCellSerializer(
         many=True,
         help_text="Of a marginal, the count of each cell, the last column fastest; their intervals hold together. Else empty.",
+    )
+    groups = PaidGroupSerializer(
+        many=True,
+        help_text="Of worst-groups, those first whose numbers differ most; their intervals hold together. Else empty.",
     )
 
 
@@ -218,6 +254,7 @@ def figures_of(check: PaidCheck) -> list[dict[str, Any]]:
             "unit": result.unit,
             "cells": result.cells,
             "table": list(paid.cells_of(asked, result, domain)),
+            "groups": list(paid.groups_of(result, domain)),
         }
         for asked, result in paid.results_of(check)
     ]

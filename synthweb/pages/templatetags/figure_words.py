@@ -29,6 +29,8 @@ def _translations(figure: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
     for path, text in _titles(figure):
         if text in (RED_WORDS, *AXIS_TITLES) or _is_composed(text):
             yield path, text, translated(text)
+    for path, text in _labels(figure):
+        yield path, text, translated(text)
     for number, trace in enumerate(figure["data"]):
         name = trace.get("name")
         if name not in TRACE_NAMES:
@@ -47,6 +49,17 @@ def _translations(figure: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
 def _is_composed(text: str) -> bool:
     composed = sentences.fields_of(text)
     return composed is not None and composed[0] in sentences.AXIS_TITLES
+
+
+def _labels(figure: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The labels of bars, on the axis and under the pointer, where they are words of the figure and no names of columns."""
+    if figure["layout"].get("meta", {}).get("labels") != "words":
+        return
+    for place, text in enumerate(figure["layout"]["yaxis"]["ticktext"]):
+        yield ("layout", "yaxis", "ticktext", place), text
+    for number, trace in enumerate(figure["data"]):
+        for place, text in enumerate(trace["customdata"]):
+            yield ("data", number, "customdata", place), text
 
 
 def _titles(figure: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
