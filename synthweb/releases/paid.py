@@ -205,16 +205,16 @@ def _worst_in_words(asked: CheckedFigure) -> str:
     if asked.size == 1:
         return (
             ngettext(
-                "Worst groups of one column, in one of %(columns)s",
-                "Worst groups of one column, in %(tables)s of %(columns)s",
+                "Worst groups of one column, largest difference in one of %(columns)s",
+                "Worst groups of one column, largest difference in %(tables)s of %(columns)s",
                 asked.tables,
             )
             % words
         )
     return (
         ngettext(
-            "Worst groups of two columns, in one pair of %(columns)s",
-            "Worst groups of two columns, in %(tables)s pairs of %(columns)s",
+            "Worst groups of two columns, largest difference in one pair of %(columns)s",
+            "Worst groups of two columns, largest difference in %(tables)s pairs of %(columns)s",
             asked.tables,
         )
         % words

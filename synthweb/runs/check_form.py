@@ -105,10 +105,6 @@ class CheckForm(forms.Form):
             ("1", _("of one column")),
             ("2", _("of two columns")),
         ],
-        help_text=_(
-            "Groups of records whose numbers in the real and in the synthetic table differ most. Tables are chosen by how far they "
-            "differ, and then counted."
-        ),
         widget=forms.Select(attrs={"class": "form-select"}),
     )
     worst_tables = forms.CharField(
@@ -121,7 +117,10 @@ class CheckForm(forms.Form):
         required=False,
         max_length=LONGEST_GROUPS,
         label=_("among"),
-        help_text=_("Columns, separated by commas; empty for all."),
+        help_text=_(
+            "Columns, separated by commas; empty for all. Groups of records whose numbers in the real and in the synthetic table differ "
+            "most: tables are chosen by how far they differ, and then counted."
+        ),
         widget=forms.TextInput(attrs={"class": "form-control"}),
     )
     epsilon = forms.CharField(

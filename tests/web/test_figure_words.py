@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
 from django.utils import translation
 
 from synth_engine.evaluation import style
+from synth_engine.evaluation.figures import risks
 from synth_engine.evaluation.wording import AXIS_TITLES, TRACE_NAMES
 from synthweb.lib import sentences
+from synthweb.lib.language import translated
+from synthweb.pages.templatetags.compact import measure_rows
 from synthweb.pages.templatetags.figure_words import in_words_of_page
 
 FIGURE: dict[str, Any] = {
@@ -67,3 +71,46 @@ def test_every_word_of_a_figure_has_its_german() -> None:
             if translation.gettext(text) == text
         ]
     assert left == []
+
+
+def test_attacks_have_names_in_the_language_of_the_page_and_columns_keep_theirs() -> None:
+    side = {"synthetic": 0.5, "control": 0.5}
+    attacks = [
+        {
+            "name": name,
+            "level": level,
+            "trials": {"synthetic": 100, "control": 100},
+            "rates": side,
+            "intervals": {"synthetic": [0.4, 0.6], "control": [0.4, 0.6]},
+            "risk": 0.0,
+            "risk_interval": [0.0, 0.1],
+        }
+        for name, level in zip(risks.ATTACKS, itertools.cycle(risks.LEVELS), strict=False)
+    ]
+    column = {**attacks[0], "column": "membership"}
+    report = {
+        "private": False,
+        "notice": "",
+        "reading": {},
+        "risks": {
+            "attacks": [*attacks, {**attacks[2], "column": "age"}],
+            "inference": [column],
+            "records": {"attacked": 100},
+            "notes": [],
+        },
+    }
+    all_attacks, inference = risks.FIGURE.cards(report)
+    with translation.override("de"):
+        words = dict(in_words_of_page(all_attacks.figure or {})["words"])
+        of_columns = dict(in_words_of_page(inference.figure or {})["words"])
+        table = str(measure_rows(all_attacks.table.cells))
+        verdict = translated(all_attacks.verdict)
+    assert words["layout", "yaxis", "ticktext", 0] == "Herausgreifen"
+    assert words["data", 1, "customdata", 3] == "Zugehörigkeit"
+    assert not [path for path in of_columns if "ticktext" in path]
+    assert "Erschließen eines Merkmals: age" in table
+    for english in (*risks.ATTACKS, *risks.ATTACKS.values(), "no sign", "leak:"):
+        assert english not in table
+    assert verdict.startswith(
+        "Ein Leck: Erschließen eines Merkmals, Kopien seltener Datensätze"
+    )

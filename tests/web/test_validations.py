@@ -406,7 +406,10 @@ def test_rest_allows_prices_measures_and_ends(
         ({"epsilon": "0.4"}, 409),
         ({"figures": [{"kind": "count", "where": ["nowhere=1"]}]}, 422),
         ({"figures": [{"kind": "count", "columns": ["age"]}]}, 400),
-        ({"figures": [{"kind": "worst-groups", "columns": ["age"], "size": 1, "tables": 1}]}, 422),
+        (
+            {"figures": [{"kind": "worst-groups", "columns": ["age"], "size": 1, "tables": 1}]},
+            422,
+        ),
         ({"figures": [{"kind": "worst-groups", "columns": ["age", "region"]}]}, 400),
         ({"figures": [{"kind": "marginal", "where": ["age=20 to 29..30 to 39"]}]}, 400),
     ):
