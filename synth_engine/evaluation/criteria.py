@@ -33,6 +33,9 @@ MAX_CRITERIA = 20
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 _DEVIATIONS = 2.0
 
+_LARGEST_SUM = 2.5
+"""Deviations of a whole sum that it exceeds with chance 0.05/4, so that partial sums, which are as far twice as often, stay below it."""
+
 Verdict = Literal["met", "not-met", "cannot-tell"]
 
 
@@ -152,6 +155,8 @@ def in_words(criterion: Criterion) -> str:
         return (
             f"the mean distance of all pairs of columns is at most {float(criterion.most):.3g}"
         )
+    if asked.kind == "ks":
+        return f"the Kolmogorov-Smirnov distance of {columns} is at most {float(criterion.most):.3g}"
     return f"the distance of {columns} is at most {float(criterion.most):.3g}"
 
 
@@ -201,6 +206,8 @@ def private_figure(published: PublishedCounts, criterion: Criterion) -> Criterio
     table = marginals.table_of(published, asked)
     if criterion.asked.kind == "counts":
         return _near(table, criterion.asked)
+    if criterion.asked.kind == "ks":
+        return _largest_gap(table, records=published.rows) if table.measured.all() else None
     return _distance(table, records=published.rows) if table.measured.all() else None
 
 
@@ -244,6 +251,26 @@ def _distance(table: EstimatedTable, *, records: int) -> CriterionRange:
     return CriterionRange(
         expected=ExpectedRange(
             estimate=ModelFigure(value=min(max(distance / scale, low), high)),
+            low=low,
+            high=high,
+            level=LEVEL,
+        ),
+        cells=table.values.size,
+    )
+
+
+def _largest_gap(table: EstimatedTable, *, records: int) -> CriterionRange:
+    """The Kolmogorov-Smirnov distance of an ordered column. Partial sums of symmetric noise exceed a number at most twice as often as
+    the whole sum does (Lévy's inequality), as in `paid_figures`."""
+    sd = np.maximum(table.upper - table.values, 0.0) / 1.96
+    off = _LARGEST_SUM * math.sqrt(float((sd**2).sum()))
+    real, model = np.cumsum(table.values.ravel()), np.cumsum(table.model.ravel())
+    share = float(real[-1]) / max(1.0, float(model[-1]))
+    gap, scale = float(np.abs(real - share * model).max()), max(1, records)
+    low, high = max(0.0, gap - off) / scale, min(1.0, (gap + off) / scale)
+    return CriterionRange(
+        expected=ExpectedRange(
+            estimate=ModelFigure(value=min(max(gap / scale, low), high)),
             low=low,
             high=high,
             level=LEVEL,

@@ -376,11 +376,11 @@ def _of_worst_groups(plan: CheckPlan, tables: Sequence[Measurement]) -> CheckedR
     """
     cells = sum(table.values.size for table in tables)
     chance = (1 - LEVEL) / cells
-    found = []
+    ranked = []
     for table in tables:
         off, reference = radius(table.noise, chance=chance), plan.reference(table.clique)
-        apart = np.abs(table.values - reference).ravel()
-        for place in np.argsort(-apart, kind="stable")[:LISTED_GROUPS].tolist():
+        difference = np.abs(table.values - reference).ravel()
+        for place in np.argsort(-difference, kind="stable")[:LISTED_GROUPS].tolist():
             codes = tuple(int(code) for code in np.unravel_index(place, reference.shape))
             group = CheckedGroup(
                 columns=table.clique,
@@ -388,13 +388,13 @@ def _of_worst_groups(plan: CheckPlan, tables: Sequence[Measurement]) -> CheckedR
                 real=_records(int(table.values[codes]), off),
                 synthetic=ModelFigure(value=float(reference[codes])),
             )
-            found.append((int(apart[place]), off, group))
-    found.sort(key=lambda each: -each[0])
-    largest = found[0][0]
-    widest = max(off for _, off, _ in found)
+            ranked.append((int(difference[place]), off, group))
+    ranked.sort(key=lambda each: -each[0])
+    largest = ranked[0][0]
+    widest = max(off for _, off, _ in ranked)
     return CheckedResult(
         figure=_records(largest, widest),
         unit=RECORDS,
         cells=cells,
-        groups=tuple(group for _, _, group in found[:LISTED_GROUPS]),
+        groups=tuple(group for _, _, group in ranked[:LISTED_GROUPS]),
     )

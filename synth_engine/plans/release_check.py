@@ -78,7 +78,7 @@ KINDS: tuple[FigureKind, ...] = (
     "accuracy",
     "worst-groups",
 )
-OF_CRITERIA: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts")
+OF_CRITERIA: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts", "ks")
 """Kinds that say how near two tables are, and that private figures say as well."""
 _COUNTED: frozenset[FigureKind] = frozenset({"counts", "marginal", "count", "ks"})
 """Kinds that need the noisy counts of one marginal."""

@@ -66,6 +66,11 @@ def in_words(criterion: Criterion) -> str:
         return _("The mean distance of all pairs of columns is at most %(most)s") % {
             "most": most
         }
+    if asked.kind == "ks":
+        return _("The Kolmogorov–Smirnov distance of %(columns)s is at most %(most)s") % {
+            "columns": asked.columns[0],
+            "most": most,
+        }
     return _("The distance of %(columns)s is at most %(most)s") % {
         "columns": " × ".join(asked.columns),
         "most": most,

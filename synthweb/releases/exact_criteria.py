@@ -41,7 +41,8 @@ def _line(criterion: Criterion, report: Mapping[str, Any]) -> ExactLine:
 
 
 def _exact(criterion: Criterion, report: Mapping[str, Any]) -> ExactFigure | None:
-    """The distance in the report; None for counts, and for tables that it has not."""
+    """The distance in the report; None for counts, for distances of cumulative ones, which it has of values in full, and for tables that it
+    has not."""
     asked = criterion.asked
     if asked.kind == "mean-distance":
         mean = report["summary"].get("tvd2")
@@ -49,7 +50,7 @@ def _exact(criterion: Criterion, report: Mapping[str, Any]) -> ExactFigure | Non
         # A report of very wide tables leaves pairs out.
         complete = mean is not None and mean["of"] == pairs
         return ExactFigure(value=mean["value"]) if complete else None
-    if asked.kind == "counts":
+    if asked.kind in ("counts", "ks"):
         return None
     entries = [*report["attributes"], *report["pairs"], *report["triples"]]
     for entry in entries:

@@ -30,7 +30,7 @@ class ChartTick:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartLine:
-    """A figure with its interval. words: the same in full, for the pointer. text_y, y: of its label and its point. beside: where the
+    """A figure with its interval. words: the same in full, for the pointer. text_y, y: of its label and its point. synthetic: where the
     synthetic table is, if that is a place on the axis."""
 
     label: str
@@ -40,18 +40,18 @@ class ChartLine:
     low: int
     at: int
     high: int
-    beside: int | None
+    synthetic: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChartNumbers:
-    """A figure as the table below the picture has it, in full. beside: of the synthetic table, if it has one."""
+    """A figure as the table below the picture has it, in full. synthetic: of the synthetic table, if it has one."""
 
     label: str
     value: str
     low: str
     high: str
-    beside: int | None
+    synthetic: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class IntervalChart:
     lines: tuple[ChartLine, ...]
     numbers: tuple[ChartNumbers, ...]
     guess: int | None
-    has_beside: bool
+    has_synthetic: bool
     width: int = WIDTH
     left: int = LEFT
     right: int = RIGHT
@@ -74,14 +74,14 @@ class IntervalChart:
 
 @dataclass(frozen=True, kw_only=True)
 class Charted:
-    """A figure to draw. beside: the number of the synthetic table, if there is one."""
+    """A figure to draw. synthetic: the number of the synthetic table, if there is one."""
 
     label: str
     figure: PaidFigure
-    beside: int | None = None
+    synthetic: int | None = None
 
 
-def drawn(
+def chart_of(
     name: str,
     title: str,
     figures: Sequence[Charted],
@@ -92,7 +92,9 @@ def drawn(
 ) -> IntervalChart:
     """The picture of one or more figures. write: a number of the axis in words. most: the end of the axis; without one, it has room for
     all. guess: a figure that says nothing."""
-    end = most or _rounded_up(max(max(each.figure.high, each.beside or 0) for each in figures))
+    end = most or _rounded_up(
+        max(max(each.figure.high, each.synthetic or 0) for each in figures)
+    )
 
     def place(value: float) -> int:
         return LEFT + round(min(1.0, max(0.0, value / end)) * (RIGHT - LEFT))
@@ -107,7 +109,7 @@ def drawn(
         lines=tuple(_line(each, number, place) for number, each in enumerate(figures)),
         numbers=tuple(_numbers(each) for each in figures),
         guess=None if guess is None else place(guess),
-        has_beside=any(each.beside is not None for each in figures),
+        has_synthetic=any(each.synthetic is not None for each in figures),
     )
 
 
@@ -121,7 +123,7 @@ def _line(each: Charted, number: int, place: Callable[[float], int]) -> ChartLin
         low=place(each.figure.low),
         at=place(each.figure.value),
         high=place(each.figure.high),
-        beside=None if each.beside is None else place(each.beside),
+        synthetic=None if each.synthetic is None else place(each.synthetic),
     )
 
 
@@ -129,7 +131,9 @@ def _numbers(each: Charted) -> ChartNumbers:
     value, low, high = (
         f"{number:.6g}" for number in (each.figure.value, each.figure.low, each.figure.high)
     )
-    return ChartNumbers(label=each.label, value=value, low=low, high=high, beside=each.beside)
+    return ChartNumbers(
+        label=each.label, value=value, low=low, high=high, synthetic=each.synthetic
+    )
 
 
 def _ticks(

@@ -26,7 +26,7 @@ from synth_engine.privacy import receipt as receipts
 from synthweb.lib import codes
 from synthweb.lib.number_format import grouped, share
 from synthweb.releases import chain
-from synthweb.releases.interval_chart import Charted, IntervalChart, drawn
+from synthweb.releases.interval_chart import Charted, IntervalChart, chart_of
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import PaidCheck, Release
 
@@ -285,18 +285,20 @@ def charts_of(check: PaidCheck) -> tuple[IntervalChart, ...]:
             f"classifiers-{check.code}",
             _("Classifiers trained on the synthetic table"),
         )
-        charts.append(drawn(name, title, classified, write=share, most=1.0, guess=0.5))
+        charts.append(chart_of(name, title, classified, write=share, most=1.0, guess=0.5))
     if distances := of_kinds("distance", "mean-distance", "ks"):
         name, title = f"distances-{check.code}", _("Distances from the real table")
-        charts.append(drawn(name, title, distances, write=share))
+        charts.append(chart_of(name, title, distances, write=share))
     for number, (asked, result) in enumerate(results):
         groups = [
-            Charted(label=each.words, figure=each.figure, beside=each.synthetic)
+            Charted(label=each.words, figure=each.figure, synthetic=each.synthetic)
             for each in groups_of(result, domain)
         ]
         if groups:
             name, title = f"groups-{number}-{check.code}", asked_in_words(asked, domain)
-            charts.append(drawn(name, title, groups, write=lambda value: grouped(round(value))))
+            charts.append(
+                chart_of(name, title, groups, write=lambda value: grouped(round(value)))
+            )
     return tuple(charts)
 
 

@@ -106,6 +106,7 @@ def _begun(request: SignedInRequest, release: Release) -> dict[str, Any]:
         "every_column": False,
         "pairs": any(asked.kind == "mean-distance" for asked in stated),
         "groups": "\n".join(tables),
+        "ks": ", ".join(asked.columns[0] for asked in stated if asked.kind == "ks"),
     }
 
 

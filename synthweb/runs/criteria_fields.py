@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.evaluation.criteria import Criterion
-from synth_engine.plans.release_check import CheckedFigure
+from synth_engine.plans.release_check import CheckedFigure, FigureKind
 from synth_engine.privacy.loss import plain
 from synthweb.runs.figure_fields import PER_CENT, columns_of, share_of
 
@@ -21,6 +21,7 @@ FIELDS = (
     "criteria_least",
     "criteria_within",
     "criteria_distances",
+    "criteria_ks",
     "criteria_pairs",
 )
 
@@ -50,24 +51,27 @@ def parsed(cleaned: Mapping[str, Any], domain: Domain) -> Iterator[Criterion]:
         )
     for line in (cleaned.get("criteria_distances") or "").splitlines():
         if line.strip():
-            yield _distance(line, domain)
+            yield _distance(line, domain, field="criteria_distances", kind="distance")
+    for line in (cleaned.get("criteria_ks") or "").splitlines():
+        if line.strip():
+            yield _distance(line, domain, field="criteria_ks", kind="ks")
     if pairs := (cleaned.get("criteria_pairs") or "").strip():
         asked = CheckedFigure(kind="mean-distance", columns=tuple(domain.sizes))
         yield Criterion(asked=asked, most=_share("criteria_pairs", pairs))
 
 
-def _distance(line: str, domain: Domain) -> Criterion:
+def _distance(line: str, domain: Domain, *, field: str, kind: FigureKind) -> Criterion:
     # The last colon: names may hold colons, and numbers do not.
     names, colon, most = line.rpartition(":")
     if not colon or not names.strip():
         raise CriteriaFault(
-            "criteria_distances",
+            field,
             _(
                 "A line is not columns, a colon and a number of per cent: write it like “age: 5”."
             ),
         )
-    asked = CheckedFigure(kind="distance", columns=columns_of(names, domain))
-    return Criterion(asked=asked, most=_share("criteria_distances", most))
+    asked = CheckedFigure(kind=kind, columns=columns_of(names, domain))
+    return Criterion(asked=asked, most=_share(field, most))
 
 
 def _share(field: str, text: str) -> Fraction:
@@ -83,7 +87,7 @@ def _share(field: str, text: str) -> Fraction:
 def initial_of(criteria: Sequence[Criterion]) -> dict[str, str]:
     """What the fields begin with to state the same again."""
     fields: dict[str, str] = {}
-    distances = []
+    lines: dict[str, list[str]] = {"distance": [], "ks": []}
     for criterion in criteria:
         asked = criterion.asked
         names = ", ".join(asked.columns)
@@ -93,11 +97,12 @@ def initial_of(criteria: Sequence[Criterion]) -> dict[str, str]:
                 "criteria_least": str(asked.least),
                 "criteria_within": plain(asked.within * PER_CENT),
             }
-        elif asked.kind == "distance":
-            distances.append(f"{names}: {plain(criterion.most * PER_CENT)}")
+        elif asked.kind in lines:
+            lines[asked.kind].append(f"{names}: {plain(criterion.most * PER_CENT)}")
         else:
             fields["criteria_pairs"] = plain(criterion.most * PER_CENT)
-    return fields | ({"criteria_distances": "\n".join(distances)} if distances else {})
+    stated = {"criteria_distances": lines["distance"], "criteria_ks": lines["ks"]}
+    return fields | {name: "\n".join(each) for name, each in stated.items() if each}
 
 
 def fields() -> dict[str, forms.CharField]:
@@ -132,6 +137,15 @@ def fields() -> dict[str, forms.CharField]:
             label=_("The distance of these tables is at most"),
             help_text=_(
                 "One a line: one to three columns, a colon, and per cent, such as “age, sex: 5”."
+            ),
+            widget=forms.Textarea(attrs=text | {"rows": 2}),
+        ),
+        "criteria_ks": forms.CharField(
+            required=False,
+            max_length=20_000,
+            label=_("The Kolmogorov–Smirnov distance is at most"),
+            help_text=_(
+                "One a line: a column whose values have an order, a colon, and per cent, such as “age: 5”."
             ),
             widget=forms.Textarea(attrs=text | {"rows": 2}),
         ),

@@ -33,6 +33,7 @@ CRITERIA = (
     Criterion(asked=NEAR),
     Criterion(asked=EXACT),
     Criterion(asked=CheckedFigure(kind="distance", columns=("region",)), most=Fraction(1, 2)),
+    Criterion(asked=CheckedFigure(kind="ks", columns=("age",)), most=Fraction(4, 5)),
 )
 FORM = {
     "mechanism": "independent",
@@ -44,6 +45,7 @@ FORM = {
     "criteria_least": "20",
     "criteria_within": "50",
     "criteria_distances": "region: 50\nage: 25",
+    "criteria_ks": "age: 80",
     "request_key": "a press",
 }
 
@@ -76,19 +78,21 @@ def test_criteria_are_fixed_with_the_run_and_judged_from_the_noisy_answers(
     released_counts.compute(code=services.request_counts(release=release).code)
     page = criteria_page.page_of(release)
     assert not page.waits
-    near, exact, distance = page.lines
+    near, exact, distance, gap = page.lines
     assert near.private_verdict == "met"  # counts of about 150 with noise of about 4
     assert exact.private_verdict != "met"  # no count of noise is known so well
-    assert distance.private_verdict == "met"
+    assert distance.private_verdict == gap.private_verdict == "met"
+    assert gap.private_figure is not None
+    assert 0 <= gap.private_figure.low <= gap.private_figure.high < 4 / 5
     # The same figures, paid for.
     request = CheckRequest(figures=tuple(each.asked for each in CRITERIA), epsilon=Fraction(2))
     asked = services.submit_check(steward=cast.steward, release=release, request=request)
     worker.synthesize(code=asked.code)
     lines = criteria_page.page_of(release).lines
-    assert [line.paid_verdict for line in (lines[0], lines[2])] == ["met", "met"]
+    assert [line.paid_verdict for line in (lines[0], *lines[2:])] == ["met"] * 3
     client = browser(cast.steward)
     html = html_of(client.get(f"/releases/{release.code}/criteria/"))
-    assert html.count("data-private=") == 3
+    assert html.count("data-private=") == 4
     rest = client.get(f"/api/v1/releases/{release.code}/criteria/").json()
     assert [each["private"] for each in rest] == [line.private_verdict for line in lines]
     assert client.get(f"/releases/{release.code}/paid/new/?figures=criteria").status_code == 200
@@ -105,6 +109,10 @@ def test_criteria_are_fixed_with_the_run_and_judged_from_the_noisy_answers(
             Criterion(
                 asked=CheckedFigure(kind="distance", columns=("nowhere",)), most=Fraction(1, 2)
             ),
+            "independent",
+        ),
+        (
+            Criterion(asked=CheckedFigure(kind="ks", columns=("region",)), most=Fraction(1, 2)),
             "independent",
         ),
         # Independent columns say nothing of pairs.
@@ -141,6 +149,8 @@ def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
         {"criteria_distances": "region"},
         {"criteria_distances": "region: many"},
         {"criteria_distances": "nowhere: 5"},
+        {"criteria_ks": "age"},
+        {"criteria_ks": "region: 5"},
         {"criteria_counts": "age, region, works, more"},
         {"criteria_least": "-1"},
         {"criteria_within": "0"},
@@ -161,7 +171,7 @@ def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
     assert float(needed[0][1]) > float(needed[1][1])  # type: ignore[index]
     assert client.post(address, FORM).status_code == 302
     run = SynthesisRun.objects.get()
-    assert [each["kind"] for each in run.criteria] == ["counts", "distance", "distance"]
+    assert [each["kind"] for each in run.criteria] == ["counts", "distance", "distance", "ks"]
     kept = client.get(f"/runs/{run.code}/choices.json").content
     assert "seed" not in json.loads(kept)
     brought = io.BytesIO(kept)
@@ -171,6 +181,7 @@ def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
     assert 'value="laplace" selected' in page
     again = html_of(client.get(f"{address}?like={run.code}"))
     assert "region: 50" in again
+    assert "age: 80" in again
     assert SynthesisRun.objects.count() == 1
 
 

@@ -144,7 +144,7 @@ class CriterionSerializer(StrictSerializer):
 
     kind = Choice(
         choices=OF_CRITERIA,
-        help_text="distance, mean-distance (of all pairs of all columns): at most `most`. counts: every one that is large enough is "
+        help_text="distance, mean-distance (of all pairs of all columns), ks (of an ordered column): at most `most`. counts: every one that is large enough is "
         "near enough.",
     )
     columns = serializers.ListField(
