@@ -372,7 +372,9 @@ def test_what_attacks_found_is_translated() -> None:
         )
     assert shown.startswith("Das sind untere Schranken")
     assert shown.endswith("höchstens 95% richtige Antworten zu.")
-    assert verdict == "Ein Leck: membership, linkability. Untere Schranken, nie die Garantie."
+    assert verdict == (
+        "Ein Leck: Zugehörigkeit, Verknüpfbarkeit. Untere Schranken, nie die Garantie."
+    )
 
 
 @pytest.mark.parametrize("relation", list(Relation))
