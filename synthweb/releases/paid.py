@@ -33,8 +33,6 @@ from synthweb.releases.models import PaidCheck, Release
 SHOWN_CELLS = 200
 """Of a marginal, on a page; REST has all of them."""
 SHOWN_VALUES = 3
-_OF_CLASSIFIERS = ("auc", "accuracy")
-_OF_DISTANCES = ("distance", "mean-distance", "ks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +47,18 @@ class PaidCell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidGroup:
-    """One of the worst groups. words: its columns with their values, for people; value: of the real table; synthetic: of the other."""
+    """One of the worst groups. words: its columns with their values, for people. synthetic: records of the table that is checked."""
 
     columns: tuple[str, ...]
     texts: tuple[str, ...]
     words: str
-    value: str
-    interval: str
     synthetic: int
     figure: PaidFigure
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaidLine:
-    """One figure as people read it, and as it is. cells: of a marginal, the first ones; more: how many are left out. groups: worst
-    groups."""
+    """One figure as people read it, and as it is. cells: of a marginal, the first ones; more: how many are left out."""
 
     asked: str
     value: str
@@ -71,7 +66,6 @@ class PaidLine:
     figure: PaidFigure
     cells: tuple[PaidCell, ...] = ()
     more: int = 0
-    groups: tuple[PaidGroup, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +236,6 @@ def _line(asked: CheckedFigure, result: CheckedResult, domain: Domain) -> PaidLi
         figure=result.figure,
         cells=cells,
         more=len(result.table) - len(cells),
-        groups=tuple(groups_of(result, domain)),
     )
 
 
@@ -253,15 +246,12 @@ def groups_of(result: CheckedResult, domain: Domain) -> Iterator[PaidGroup]:
             marginals.labels_of(domain, name)[code]
             for name, code in zip(group.columns, group.codes, strict=True)
         )
-        value, interval = _in_words(group.real, unit=result.unit, cells=1)
         yield PaidGroup(
             columns=group.columns,
             texts=texts,
             words="; ".join(
                 f"{name} = {text}" for name, text in zip(group.columns, texts, strict=True)
             ),
-            value=value,
-            interval=interval,
             synthetic=round(group.synthetic.value),
             figure=group.real,
         )
