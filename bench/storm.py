@@ -1,14 +1,16 @@
 """Runs whose workers are killed at a time uniform over their charged stage, and what became of them.
 
     python bench/storm.py [--kills 100] [--method independent] [--records 0] [--database sqlite] [--processor]
+        [--minutes 60] [--faults kill freeze cut]
 
 Builds an installation in a temporary folder (SQLite, or a PostgreSQL server of its own) with the example table, repeated to so
 many records. First some runs that nobody kills say how long the time from charge to stored answers is, and for which share of it
 noise is drawn that is not yet written. Then, for each kill, a child of this process takes a new run and gets the signal at a
-time drawn uniformly over somewhat more than the longest of these times; another child goes on with the run. Kills that come after
-the answers were stored are not counted, so those that count are uniform over the charged stage of their run. --processor: by
-the processor time of the worker in place of the clock, for machines on which others work, too; waiting for the disk, in which no
-noise is drawn, then has no share. The last line is
+time drawn uniformly over somewhat more than the longest of the newest of these times; another child goes on with the run. Kills
+that come after the answers were stored are not counted, so those that count are uniform over the charged stage of their run.
+--processor: by the processor time of the worker in place of the clock, for machines on which others work, too; waiting for the
+disk, in which no noise is drawn, then has no share. --minutes: after so many no more runs are taken. --faults: on PostgreSQL, workers are also frozen until another one was at their run,
+or their connections are cut; which of these is drawn for each run. The last line is
 
     stuck 0 overspent 0 double 0 forfeited 3 of 100
 
@@ -39,7 +41,7 @@ from pages import PASSWORD, begin, example
 MEASURED = 5
 """Runs that nobody kills."""
 LONGER = 1.25
-"""Kills are drawn over so many times the longest of them: else a run that takes longer would never be killed near its end."""
+"""Kills are drawn over so many times the longest of the newest of them: else a run that takes longer is never killed near its end."""
 EPSILON = "0.5"
 LIMIT = 10**15
 
@@ -102,8 +104,13 @@ def submitted(dataset: Any, steward: Any, method: str) -> Any:
     return services.submit(steward=steward, dataset=dataset, spec=spec, name="Storm")
 
 
-def in_child(code: str, reach: Callable[[str], None]) -> int:
-    """A child that takes the run. Returns its exit code, negative for a signal."""
+def in_child(code: str, reach: Callable[[str], None]) -> None:
+    """A child that takes the run, until it ends."""
+    os.waitpid(started_child(code, reach), 0)
+
+
+def started_child(code: str, reach: Callable[[str], None]) -> int:
+    """The process id of a child that takes the run."""
     from django.db import connections
 
     connections.close_all()
@@ -116,35 +123,30 @@ def in_child(code: str, reach: Callable[[str], None]) -> int:
             worker.synthesize(code=code)
         finally:
             os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def charged_times(
-    dataset: Any, steward: Any, options: argparse.Namespace, folder: Path
-) -> list[tuple[float, float]]:
-    """How many seconds runs take from charge to stored answers, and in how many of them noise is drawn and not yet written."""
-    clock = time.process_time if options.processor else time.monotonic
-    times = []
-    for number in range(MEASURED):
-        path = folder / f"times-{number}"
-        run = submitted(dataset, steward, options.method)
-        in_child(run.code, Stopwatch(path, clock).note)
-        charged, drawing = map(float, path.read_text().split())
-        times.append((charged, drawing))
-    return times
+    return child
 
 
 class Stopwatch:
-    """Writes both times of one run to a file."""
+    """How many seconds one run takes from charge to stored answers, and in how many of them noise is drawn and not yet written.
+    It is asked by a process, and started in a child of that."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        self._path, self._clock = path, clock
+        self._path, self.clock = path, clock
         self._charged = self._begun = self._drawing = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        return self._path.exists()
+
+    @property
+    def times(self) -> tuple[float, float]:
+        charged, drawing = map(float, self._path.read_text().split())
+        return charged, drawing
 
     def note(self, point: str) -> None:
         from synthweb.runs import failpoints
 
-        now = self._clock()
+        now = self.clock()
         if point == failpoints.AFTER_CHARGE:
             self._charged = now
         elif point.startswith(failpoints.CALL_BEGUN):
@@ -155,20 +157,83 @@ class Stopwatch:
             self._path.write_text(f"{now - self._charged} {self._drawing}")
 
 
-def killed(run: Any, seconds: float, *, timer: int) -> bool:
-    """Kill the worker of a run so long after its charge; whether that was before its answers were stored."""
+def killed(run: Any, seconds: float, watch: Stopwatch) -> bool:
+    """Kill the worker of a run so long after its charge, and have another one go on; whether that was before its answers were
+    stored."""
     from synthweb.runs import failpoints
-    from synthweb.runs.models import SynthesisRun
 
     def alarm(point: str) -> None:
+        watch.note(point)
         if point == failpoints.AFTER_CHARGE:
             # The default action of the signal ends the process at once, as SIGKILL does.
+            timer = (
+                signal.ITIMER_PROF if watch.clock is time.process_time else signal.ITIMER_REAL
+            )
             signal.setitimer(timer, max(seconds, 1e-6))
 
     in_child(run.code, alarm)
+    return taken_over(run)
+
+
+def frozen(run: Any, seconds: float, watch: Stopwatch) -> bool:
+    """Freeze the worker instead, which wakes up when another one has been at the run."""
+    child = charged_child(run, watch)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGSTOP)
+    is_counted = taken_over(run)
+    os.kill(child, signal.SIGCONT)
+    os.waitpid(child, 0)
+    return is_counted
+
+
+def cut_off(run: Any, seconds: float, watch: Stopwatch) -> bool:
+    """Cut the worker's connections to PostgreSQL instead; another one goes on if it gave up."""
+    from django.db import connection
+
+    child = charged_child(run, watch)
+    time.sleep(seconds)
     run.refresh_from_db()
-    SynthesisRun.objects.filter(pk=run.pk).update(lease_held=False)
-    return bool(run.state == SynthesisRun.State.CHARGED)
+    is_counted = run.state == run.State.CHARGED
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    os.waitpid(child, 0)
+    taken_over(run)
+    return bool(is_counted)
+
+
+def charged_child(run: Any, watch: Stopwatch) -> int:
+    """The process id of a child that has just charged the run."""
+    from synthweb.runs import failpoints
+
+    reading, writing = os.pipe()
+
+    def told(point: str) -> None:
+        watch.note(point)
+        if point == failpoints.AFTER_CHARGE:
+            os.write(writing, b".")
+
+    child = started_child(run.code, told)
+    os.close(writing)
+    os.read(reading, 1)
+    os.close(reading)
+    return child
+
+
+def taken_over(run: Any) -> bool:
+    """Free the run as if its worker had been silent for a lease, and have another one take it. Whether its answers were not stored yet."""
+    run.refresh_from_db()
+    is_charged = run.state == run.State.CHARGED
+    if is_charged:
+        type(run).objects.filter(pk=run.pk).update(lease_held=False)
+        in_child(run.code, lambda _: None)
+        run.refresh_from_db()
+    return bool(is_charged)
+
+
+FAULTS = {"kill": killed, "freeze": frozen, "cut": cut_off}
 
 
 def main() -> int:
@@ -178,7 +243,11 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--processor", action="store_true")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--faults", nargs="+", choices=FAULTS, default=["kill"])
     options = parser.parse_args()
+    if options.faults != ["kill"] and (options.database == "sqlite" or options.processor):
+        parser.error("workers are frozen and cut off on PostgreSQL alone, and by the clock")
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         address = ""
         if options.database == "postgresql":
@@ -196,23 +265,34 @@ def storm(options: argparse.Namespace, folder: Path) -> int:
 
     pipeline.warm_up()
     dataset, steward = dataset_of(options.records)
-    times = charged_times(dataset, steward, options, folder)
-    timer = signal.ITIMER_PROF if options.processor else signal.ITIMER_REAL
+    clock = time.process_time if options.processor else time.monotonic
+    times, runs = [], []
+    forfeits: dict[str, list[bool]] = {}
+    ends = time.monotonic() + 60 * options.minutes
+    while len(runs) < options.kills and time.monotonic() < ends:
+        run = submitted(dataset, steward, options.method)
+        watch = Stopwatch(folder / run.code, clock)
+        if len(times) < MEASURED:
+            in_child(run.code, watch.note)
+            times.append(watch.times)
+            continue
+        # A machine may become slower: those that were not killed say how long a run takes now.
+        longest = LONGER * max(charged for charged, _ in times[-MEASURED:])
+        fault = random.choice(options.faults)
+        if FAULTS[fault](run, random.uniform(0, longest), watch):
+            runs.append(run)
+            forfeits.setdefault(fault, []).append(run.state == run.State.FAILED)
+        elif watch.is_over:
+            times.append(watch.times)
     typical = statistics.median(charged for charged, _ in times)
     share = sum(drawing for _, drawing in times) / sum(charged for charged, _ in times)
     print(
         f"{options.method}: {typical:.2f} s from charge to stored answers, {share:.1%} of it noise is drawn"
     )
-    longest = LONGER * max(charged for charged, _ in times)
-    runs, chance = [], random.Random()
-    while len(runs) < options.kills:
-        run = submitted(dataset, steward, options.method)
-        if killed(run, chance.uniform(0, longest), timer=timer):
-            runs.append(run)
-            in_child(run.code, lambda _: None)
-            run.refresh_from_db()
+    for fault, failed in forfeits.items():
+        print(f"{fault}: forfeited {sum(failed)} of {len(failed)}")
     stuck = sum(run.is_open for run in runs)
-    forfeited = sum(run.state == run.State.FAILED for run in runs)
+    forfeited = sum(map(sum, forfeits.values()))
     charges = LedgerEntry.objects.filter(kind="CHARGE")
     double = sum(charges.filter(run_code=run.code).count() != 1 for run in runs) + sum(
         run.calls_begun != len(run.release.receipt["calls"]) for run in runs if run.release

@@ -521,17 +521,25 @@ def sketch(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
+    continuation: Continuation | None = None,
 ) -> Sketch:
-    """The noisy sketch of one side of a link, with its receipt. The caller has charged its loss already. Raises TableError,
-    BudgetExceeded."""
+    """The noisy sketch of one side of a link, with its receipt. The caller has charged its loss already. continuation: as of
+    `measure`. Raises TableError, BudgetExceeded."""
     from synth_engine.confidential import session
 
     progress = _guarded(progress)
     rows = linked_records.open_side(
-        path, plan=plan, kind=kind, dialect=dialect, progress=progress
+        path,
+        plan=plan,
+        kind=kind,
+        dialect=dialect,
+        progress=progress,
+        **_random_bytes(continuation),
     )
     progress("measure", 0.0)
-    room = session.open_session(rows, domain=plan.domain, cap=plan.loss, planned=plan.calls)
+    room = session.open_session(
+        rows, domain=plan.domain, cap=plan.loss, planned=plan.calls, log=_log(continuation)
+    )
     answers = plan.run(room)
     if answers.calls != room.calls or answers.calls != plan.calls:
         raise PrivacyError("the calls made are not the calls planned")

@@ -182,9 +182,8 @@ def _measured(
 ) -> Answers | DatabaseAnswers:
     if isinstance(plan, DatabasePlan):
         return _charge_and_measure_database(run, grip, plan, progress, continuation)
-    # The sketch of a side is one call: it has no log, and does not go on.
     if isinstance(plan, SketchPlan):
-        return _charge_and_sketch(run, grip, plan, progress)
+        return _charge_and_sketch(run, grip, plan, progress, continuation)
     return _charge_and_measure(run, grip, plan, progress, continuation)
 
 
@@ -305,7 +304,11 @@ def _charge_and_measure(
 
 
 def _charge_and_sketch(
-    run: SynthesisRun, grip: lease.Lease, plan: SketchPlan, progress: Progress
+    run: SynthesisRun,
+    grip: lease.Lease,
+    plan: SketchPlan,
+    progress: Progress,
+    continuation: pipeline.Continuation,
 ) -> Answers:
     """As `_charge_and_measure`, of one side of a link: before the charge both tables are seen to be there, and both ledgers are charged
     before a row of either is read."""
@@ -320,7 +323,13 @@ def _charge_and_sketch(
         failpoints.reach(failpoints.BEFORE_CHARGE)
         _charge(run, grip, progress)
         failpoints.reach(failpoints.AFTER_CHARGE)
-        return pipeline.sketch(path, plan=plan, **_form(run.dataset), progress=progress).answers
+        return pipeline.sketch(
+            path,
+            plan=plan,
+            **_form(run.dataset),
+            progress=progress,
+            continuation=continuation,
+        ).answers
 
 
 def _check_side(run: SynthesisRun) -> None:
@@ -351,7 +360,7 @@ def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
             states=(State.HELD,),
             state=State.CHARGED,
             charged_at=Now(),
-            calls_begun=0 if link is None else None,
+            calls_begun=0,
             progress=1.0,
         )
         # In the transaction of the fenced write: a worker that lost its lease charges nothing.

@@ -31,7 +31,7 @@ from synthweb.ledger import services as ledger
 from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.notifications.models import Notification
-from synthweb.runs import link_services, linking, worker
+from synthweb.runs import failpoints, link_services, linking, reconcile, worker
 from synthweb.runs import services as runs
 from synthweb.runs.errors import NotOpen, NotReady
 from synthweb.runs.linking import LinkTerms, SeenLink, SideOffer
@@ -422,6 +422,45 @@ def test_either_side_withdraws_before_the_charge_and_neither_halfway(
     first.refresh_from_db()
     link.refresh_from_db()
     assert (first.state, link.state, link.estimate) == ("failed", "charged", None)
+    assert spent(sides.left) == spent(sides.right) == (0, NANO)
+
+
+@pytest.mark.parametrize(
+    ("point", "state"),
+    [
+        (failpoints.AFTER_CHARGE, "finished"),
+        ("counted-0", "finished"),
+        ("allowed-0", "finished"),
+        ("begun-0", "charged"),
+        ("drawn-0", "charged"),
+        ("stored-0", "finished"),
+    ],
+)
+def test_a_sketch_whose_worker_dies_goes_on_unless_noise_may_be_lost(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, point: str, state: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def reach(there: str) -> None:
+        if there == point:
+            raise Killed
+
+    sides = sides_of(cast)
+    link = started(sides)
+    first, second = linking.runs_of(link)
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reach", reach)
+        with pytest.raises(Killed):
+            worker.synthesize(code=first.code)
+    SynthesisRun.objects.filter(pk=first.pk).update(lease_held=False)
+    assert reconcile.fail_interrupted() == 0
+    for run in (first, second):
+        worker.synthesize(code=run.code)
+    link.refresh_from_db()
+    first.refresh_from_db()
+    assert (link.state, link.estimate is not None) == (state, state == "finished")
+    assert (first.state == "failed", first.calls_begun) == (state == "charged", 1)
     assert spent(sides.left) == spent(sides.right) == (0, NANO)
 
 
