@@ -133,7 +133,9 @@ class StringHierarchy(PathHierarchy):
     def decode(self, codes: Codes) -> list[str]:
         """Returns the texts of codes, or the prefixes that nodes are."""
         signs = np.array(["", *self.alphabet])
-        return ["".join(row) for row in signs[self.path(codes)].tolist()]
+        # A row of single characters is the text itself, with a NUL where a character is missing.
+        texts = signs[self.path(codes)].view(f"U{self.width}")[..., 0]
+        return [text.replace("\0", "") for text in texts.tolist()]
 
     def bounds(self, prefixes: Prefixes, level: int) -> tuple[list[str], list[str]]:
         """The first and the last text below nodes of that depth, in the order of the alphabet; the last one of the

@@ -91,6 +91,7 @@ def mu_squared_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     return mu_squared
 
 
+@lru_cache(maxsize=4096, typed=True)
 def epsilon_for_mu(mu_squared: Fraction, delta: Fraction) -> Fraction:
     """An epsilon, rounded up to a multiple of 10⁻¹², such that mu-GDP implies (epsilon, delta)-DP."""
     _require(mu_squared, delta)

@@ -182,6 +182,7 @@ def test_an_epsilon_of_mu_that_is_rounded_down_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The search ends a digit too low, and its end is not checked."""
+    conversion.epsilon_for_mu.cache_clear()
     shipped = "    steps, more = math.ceil(Fraction(math.exp(-log_inverse)) * GRID), 1\n"
     plant(
         monkeypatch,
@@ -190,7 +191,10 @@ def test_an_epsilon_of_mu_that_is_rounded_down_is_noticed(
         "    return Fraction(math.floor(Fraction(math.exp(-log_inverse)) * GRID), GRID)\n"
         + shipped,
     )
-    assert not all(epsilon_of_mu_is_rounded_up(2 * rho, delta) for rho, delta in POINTS)
+    try:
+        assert not all(epsilon_of_mu_is_rounded_up(2 * rho, delta) for rho, delta in POINTS)
+    finally:
+        conversion.epsilon_for_mu.cache_clear()
 
 
 def mu_rounded_up(patch: pytest.MonkeyPatch) -> None:

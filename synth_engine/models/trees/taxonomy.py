@@ -53,9 +53,14 @@ class ProductTree:
             raise malformed()
         # A stored model is input like any other file: a cell that is no node would be decoded
         # to a value of another class.
+        # Prefixes of sorted codes are sorted: one sort serves all depths.
+        order = np.argsort(self.cells, kind="stable")
+        increasing, depths = self.cells[order], self.levels[order]
         for level in range(int(self.levels.max()) + 1):
-            cells, below = self.cells[self.levels == level], self.cells[self.levels >= level]
-            there = self.hierarchy.exists(np.unique(self.hierarchy.prefix(below, level)), level)
+            cells, below = self.cells[self.levels == level], increasing[depths >= level]
+            above = self.hierarchy.prefix(below, level)
+            first = np.append(True, above[1:] != above[:-1])
+            there = self.hierarchy.exists(above[first], level)
             if not (there.all() and (self.hierarchy.prefix(cells, level) == cells).all()):
                 raise malformed()
             if (
@@ -134,14 +139,16 @@ class ProductTree:
 
     def to_json(self) -> JsonObject:
         words = self.hierarchy.component(StringHierarchy)
+        width = self.hierarchy.width
+        paths = self.hierarchy.path(self.cells).tobytes()
         return {
             "kind": "classes" if words is None else WITH_TEXTS,
             "columns": list(self.columns),
             "levels": self.levels.tolist(),
             "cells": [
-                bytes(path[:level]).hex()
-                for path, level in zip(
-                    self.hierarchy.path(self.cells), self.levels.tolist(), strict=True
+                paths[start : start + level].hex()
+                for start, level in zip(
+                    range(0, len(paths), width), self.levels.tolist(), strict=True
                 )
             ],
             "weights": self.weights.tolist(),
@@ -165,12 +172,13 @@ class ProductTree:
         if not isinstance(hierarchy, PathHierarchy) or isinstance(hierarchy, StringHierarchy):
             raise ValueError("not of classes")
         cells = [bytes.fromhex(cell) for cell in obj["cells"]]
-        if any(len(cell) > hierarchy.width for cell in cells):
+        width = hierarchy.width
+        if any(len(cell) > width for cell in cells):
             raise ValueError("deeper than its hierarchy")
         return cls(
             hierarchy=hierarchy,
             levels=np.array(obj["levels"], dtype=np.int64),
-            cells=np.array(cells, dtype=f"S{hierarchy.width}"),
+            cells=np.array(cells, dtype=f"S{width}"),
             weights=np.array(obj["weights"], dtype=np.int64),
             placed=obj["placed"],
             incomplete_prefixes=obj.get("partly", "completed"),
