@@ -66,24 +66,41 @@ def _walk(
 
 
 def fill(route: str, *, scene: Scene, cast: Cast) -> str:
-    """The address of `route` for the objects of the scene."""
-    values = {**_others(scene, cast), **_codes(route, scene, cast)}
-    if not plausible.is_ready(scene.release):
-        plausible.store(scene.release, b"made by a worker")
+    """The address of `route` for the objects of the scene, which the first call makes."""
+    named = make_all(scene, cast)
     if route.endswith("^(?P<path>(?s:.*))$"):
         return "/" + route.removesuffix("^(?P<path>(?s:.*))$") + "nowhere"
-    return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(values[found[1]]), route)
+
+    def value(found: re.Match[str]) -> str:
+        return str(named[_before_code(route) if found[1] == "code" else found[1]])
+
+    return "/" + re.sub(r"<(?:\w+:)?(\w+)>", value, route)
 
 
-def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
+def make_all(scene: Scene, cast: Cast) -> dict[str, object]:
+    """What stands for each parameter, and for `code` by what stands before it. The objects are made once: a test that
+    takes back what it does calls this before."""
+    if not scene.named:
+        scene.named.update(_others(scene, cast) | _codes(scene, cast))
+    if not plausible.is_ready(scene.release):
+        plausible.store(scene.release, b"made by a worker")
+    return scene.named
+
+
+def _before_code(route: str) -> str:
     """What `code` names depends on where it stands."""
-    if "sessions/" in route:
-        return {"code": "k7mq2wz9ha"}  # of no session
-    if "tokens/" in route:
-        return {"code": _token(cast)}
-    if "webhooks/" in route:
-        return {"code": _webhook(cast)}
-    named = {
+    for part in ("sessions/", "tokens/", "webhooks/"):
+        if part in route:
+            return part
+    found = re.search(r"([\w-]+/)<\w+:code>", route)
+    return found[1] if found else "code"
+
+
+def _codes(scene: Scene, cast: Cast) -> dict[str, object]:
+    return {
+        "sessions/": "k7mq2wz9ha",  # of no session
+        "tokens/": _token(cast),
+        "webhooks/": _webhook(cast),
         "datasets/": scene.dataset.code,
         "templates/": scene.template.code,
         "references/": scene.reference.code,
@@ -97,8 +114,6 @@ def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
         "filled-counts/": filled_counts_of(scene).code,
         "cities/": city_of(scene).code,
     }
-    before = re.search(r"([\w-]+/)<\w+:code>", route)
-    return {"code": named[before[1]]} if before and before[1] in named else {}
 
 
 def _others(scene: Scene, cast: Cast) -> dict[str, object]:

@@ -4,7 +4,7 @@ is uploaded and read, described, given budget, released, compared and shared. Th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,8 @@ class Scene:
     template: DescriptionTemplate  # of the description of the dataset
     reference: ReferenceTable  # a gazetteer of two codes
     reader: User  # an analyst with whom the release is shared
+    # What addresses name, once `addresses` has made it.
+    named: dict[str, object] = field(default_factory=dict)
 
 
 def upload(
