@@ -53,12 +53,17 @@ class Cast:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
-    """SQLite in a file, as in production: WAL and locks between connections do not exist in memory."""
+    """SQLite in a file, as in production: WAL and locks between connections do not exist in memory. It does not wait for
+    the disk: that matters when the power is cut."""
     worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         database.setdefault("TEST", {})["NAME"] = str(
             environment.FOLDER / f"test-{worker}.sqlite3"
+        )
+        options = database["OPTIONS"]
+        options["init_command"] = options["init_command"].replace(
+            "synchronous=FULL", "synchronous=OFF"
         )
     else:
         database.setdefault("TEST", {})["NAME"] = f"test_synthweb_{worker}"

@@ -4,6 +4,7 @@ begin first."""
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,16 @@ settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_waits_for_the_disk() -> Iterator[None]:
+    """What a process wrote outlives the process without `fsync`, and no test cuts the power: many tests would wait for
+    the disk for as long as they work. A descriptor that is not open is an error as before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        patch.setattr(os, "fdatasync", os.fstat)
+        yield
 
 
 LONGEST_FIELD = csv.field_size_limit()
