@@ -9,8 +9,9 @@ noise is drawn that is not yet written. Then, for each kill, a child of this pro
 time drawn uniformly over somewhat more than the longest of the newest of these times; another child goes on with the run. Kills
 that come after the answers were stored are not counted, so those that count are uniform over the charged stage of their run.
 --processor: by the processor time of the worker in place of the clock, for machines on which others work, too; waiting for the
-disk, in which no noise is drawn, then has no share. --minutes: after so many no more runs are taken. --faults: on PostgreSQL, workers are also frozen until another one was at their run,
-or their connections are cut; which of these is drawn for each run. The last line is
+disk, in which no noise is drawn, then has no share. --minutes: after so many no more runs are taken. --faults: on PostgreSQL,
+workers are also frozen until another one has been at their run, or their connections are cut; which of these is drawn for each
+run. The last line is
 
     stuck 0 overspent 0 double 0 forfeited 3 of 100
 
@@ -128,7 +129,7 @@ def started_child(code: str, reach: Callable[[str], None]) -> int:
 
 class Stopwatch:
     """How many seconds one run takes from charge to stored answers, and in how many of them noise is drawn and not yet written.
-    It is asked by a process, and started in a child of that."""
+    A child of the process that asks notes them."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self._path, self.clock = path, clock
@@ -223,7 +224,7 @@ def charged_child(run: Any, watch: Stopwatch) -> int:
 
 
 def taken_over(run: Any) -> bool:
-    """Free the run as if its worker had been silent for a lease, and have another one take it. Whether its answers were not stored yet."""
+    """Free the run as if its worker had been silent for a lease, and have another one take it. False if its answers are stored."""
     run.refresh_from_db()
     is_charged = run.state == run.State.CHARGED
     if is_charged:
