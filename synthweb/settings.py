@@ -113,6 +113,7 @@ MIDDLEWARE = [
     "synthweb.lib.permissions_policy.state_policy",
     "synthweb.api.version.state_version",  # before whatever refuses, because refusals state it, too
     "synthweb.lib.request_guards.refuse_nul",
+    "synthweb.lib.request_guards.refuse_plain_rest",
     "synthweb.lib.bodies.refuse_too_large",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "synthweb.lib.language.LanguageMiddleware",
@@ -120,6 +121,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "synthweb.accounts.middleware.keep_no_copies",
     "synthweb.accounts.middleware.end_idle_sessions",
     "synthweb.accounts.middleware.change_password_first",
     "synthweb.accounts.middleware.set_up_second_factor_first",
@@ -292,6 +294,8 @@ WEBHOOK_DISABLE_DAYS = env.int("SYNTHWEB_WEBHOOK_DISABLE_DAYS", default=5)
 WEBHOOK_NETWORKS = env.list("SYNTHWEB_WEBHOOK_NETWORKS", default=[])
 
 # --- limits -----------------------------------------------------------------------------------------------------
+# Words that passwords should not be made of: names of the place, its offices and projects.
+PASSWORD_WORDS = env.list("SYNTHWEB_PASSWORD_WORDS", default=[])
 ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72)
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 RHO = env.float(
@@ -304,6 +308,8 @@ DRAWINGS = env.int(
     "SYNTHWEB_DRAWINGS", default=4
 )  # tables drawn or downloaded at once, of everybody
 DRAWINGS_PER_PERSON = env.int("SYNTHWEB_DRAWINGS_PER_PERSON", default=2)
+PREVIEWS_AT_ONCE = env.int("SYNTHWEB_PREVIEWS_AT_ONCE", default=8)  # of everybody
+PREVIEWS_AT_ONCE_PER_PERSON = env.int("SYNTHWEB_PREVIEWS_AT_ONCE_PER_PERSON", default=4)
 # No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as it receives.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
@@ -435,7 +441,9 @@ SECURE_REDIRECT_EXEMPT = [
     r"^livez$",
     r"^readyz$",
     r"^metrics$",
-]  # asked from inside, without TLS
+    # Those are asked from inside, without TLS; this one is refused (refuse_plain_rest).
+    r"^api/",
+]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS and PROXIES else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

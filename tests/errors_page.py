@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,9 @@ TITLES = {
     "PrivacyError": "Privacy: the guarantee would not hold",
     "VerificationError": "A receipt does not prove its claim",
 }
+
+STATUSES = {"Busy": "429", "Conflict": "409", "Forbidden": "403", "Refused": "422"}
+"""Class → HTTP status of the errors below it."""
 
 FOLDED = """## {title}
 
@@ -98,17 +101,13 @@ def _cell(text: str) -> str:
 def _codes() -> Iterator[tuple[str, str, str]]:
     """(code, HTTP status, meaning) of each refusal of the application."""
     for name, node in _classes().items():
-        for statement in (
-            node.body if _family(name) in ("Busy", "Conflict", "Forbidden", "Refused") else ()
-        ):
+        status = STATUSES.get(_family(name, among=STATUSES) or "")
+        for statement in node.body if status else ():
             match statement:
                 case ast.Assign(
                     targets=[ast.Name(id="code")], value=ast.Constant(value=str(code))
                 ):
-                    status = {"Busy": "429", "Conflict": "409", "Forbidden": "403"}.get(
-                        _family(name) or "", "422"
-                    )
-                    yield code, status, _meaning(node)
+                    yield code, str(status), _meaning(node)
 
 
 def _meaning(node: ast.ClassDef) -> str:
@@ -160,10 +159,10 @@ def _texts(node: ast.expr) -> Iterator[str]:
             yield next(_texts(left), "…") + next(_texts(right), "…")
 
 
-def _family(name: str) -> str | None:
-    """The heading under which an error of that class stands: its nearest ancestor with one."""
+def _family(name: str, *, among: Container[str] = TITLES) -> str | None:
+    """The heading under which an error of that class stands: its nearest ancestor with one, or of those `among`."""
     seen: set[str] = set()
-    while name not in TITLES:
+    while name not in among:
         node = _classes().get(name)
         if name in seen or node is None or not node.bases:
             return None

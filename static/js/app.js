@@ -40,6 +40,7 @@
   document.addEventListener("htmx:sendError", () => tell("The server does not answer. This page will try again."));
   document.addEventListener("htmx:responseError", (event) => {
     if (event.detail.xhr.status === 403) tell("You are no longer signed in, or may not do this. Load the page again.");
+    else if (event.detail.xhr.status === 429) tell("Too much is asked for at once. Wait a few seconds, then change something again.");
     else if (event.detail.xhr.status >= 500) tell("Something went wrong on the server. Nothing was changed.");
   });
   document.addEventListener("htmx:afterOnLoad", () => tell(""));

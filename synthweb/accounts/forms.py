@@ -70,6 +70,18 @@ class CodeForm(forms.Form):
     )
 
 
+class PasskeyForm(forms.Form):
+    """A passkey that a browser has just made, and what its owner calls it."""
+
+    name = forms.CharField(
+        max_length=100,
+        label=_("Name"),
+        help_text=_("What it is in: “my phone”, “the blue stick”."),
+        validators=[validate_one_line],
+    )
+    passkey = forms.CharField(required=False, widget=forms.HiddenInput)
+
+
 class PersonForm(forms.Form):
     """A new person of the organisation."""
 

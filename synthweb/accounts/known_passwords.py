@@ -11,6 +11,9 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.utils.translation import gettext as _
 from zxcvbn import zxcvbn
 
+from synthweb.accounts.models import User
+
+NAME = "synthweb"
 LONGEST = 72  # zxcvbn's own limit; a longer password is judged by its beginning
 LEAST_SCORE = 3  # of 0 to 4: more than 10^8 guesses
 LINE_BYTES = 4096  # more than any line of a list
@@ -23,11 +26,7 @@ class Guessable:
     def validate(
         self, password: str, user: AbstractBaseUser | AnonymousUser | None = None
     ) -> None:
-        known = [
-            value
-            for name in ("username", "first_name", "last_name", "email")
-            if (value := getattr(user, name, ""))
-        ]
+        known = _words_about(user)
         if zxcvbn(password[:LONGEST], user_inputs=known)["score"] < LEAST_SCORE:
             raise ValidationError(
                 _(
@@ -40,6 +39,17 @@ class Guessable:
         return _(
             "Your password can’t be easy to guess from words, names, dates or keyboard rows."
         )
+
+
+def _words_about(user: AbstractBaseUser | AnonymousUser | None) -> list[str]:
+    """What others would try here: names of the person, of their organisation and of this software, and the words of the operator."""
+    words = [NAME, *settings.PASSWORD_WORDS]
+    for name in ("username", "first_name", "last_name", "email"):
+        words.append(getattr(user, name, ""))
+    if isinstance(user, User) and user.pk:
+        organisations = user.memberships.values_list("organisation__name", flat=True).distinct()
+        words += [word for name in organisations for word in [name, *name.split()]]
+    return [word for word in words if word]
 
 
 class Breached:

@@ -30,7 +30,21 @@ OPEN = {
     "readyz",
     "metrics",
 }
-SECOND_FACTOR = {"accounts:second_factor", "accounts:add_app"}
+SECOND_FACTOR = {"accounts:second_factor", "accounts:add_app", "accounts:add_passkey"}
+
+
+def keep_no_copies(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """What somebody sees who is signed in, no browser and no cache on the way stores, unless the page says so."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if request.user.is_authenticated:
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+    return middleware
 
 
 def end_idle_sessions(

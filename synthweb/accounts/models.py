@@ -180,6 +180,23 @@ class AuthenticatorApp(models.Model):
         return f"authenticator app of {self.user}"
 
 
+class Passkey(models.Model):
+    """A key of one person, in a phone, a computer or a stick, which signs in beside a password (WebAuthn)."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="passkeys")
+    name = models.CharField(max_length=100)
+    host = models.CharField(max_length=253)  # browsers use it there alone
+    credential = models.BinaryField()  # name and public key, as the standard writes them
+    digest = models.CharField(max_length=64, unique=True)  # SHA-256 of its name
+    uses = models.PositiveBigIntegerField(default=0)  # as the key counts them; 0: it does not
+    added_at = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user}"
+
+
 class RecoveryCode(models.Model):
     """A code that stands in once for a second factor that is lost. Only a keyed digest is kept."""
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
 
-from synthweb.accounts import second_factors, selectors, services, throttle
+from synthweb.accounts import passkeys, second_factors, selectors, services, throttle
 from synthweb.accounts.models import User
 from synthweb.accounts.session_store import moment
 
@@ -59,8 +59,8 @@ def of(request: HttpRequest) -> Pending | None:
     return Pending(user=user, onward=stored["onward"])
 
 
-def finish(request: HttpRequest, pending: Pending, *, code: str) -> str:
-    """Sign in if `code` is right; otherwise why not."""
+def finish(request: HttpRequest, pending: Pending, *, code: str = "", passkey: str = "") -> str:
+    """Sign in if `code`, or what a `passkey` answered, is right; otherwise why not."""
     user, address = pending.user, throttle.address_of(request)
     # Counted by itself: the right password has struck out the attempts of the name.
     attempt = throttle.begin(request, name=f"second factor of {user.get_username()}")
@@ -68,10 +68,15 @@ def finish(request: HttpRequest, pending: Pending, *, code: str) -> str:
         if attempt.first_refused:
             services.sign_in_paused(username=user.get_username(), address=address)
         return _("Too many attempts. Try again in a quarter of an hour.")
-    factor = second_factors.check(user, code)
+    if passkey:
+        factor, because = passkeys.check(request, user, passkey), "wrong passkey"
+        refusal = _("This passkey does not fit, or the page was too old. Try again.")
+    else:
+        factor, because = second_factors.check(user, code), "wrong code"
+        refusal = _("This code does not fit, or it was used before.")
     if not factor:
-        services.second_factor_failed(user=user, address=address)
-        return _("This code does not fit, or it was used before.")
+        services.second_factor_failed(user=user, address=address, because=because)
+        return refusal
     throttle.succeed(attempt)
     del request.session[KEY]
     login(request, user, backend=BACKEND)

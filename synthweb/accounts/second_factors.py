@@ -1,4 +1,5 @@
-"""What proves who somebody is besides the password: codes of an app, and recovery codes for who has lost it."""
+"""What proves who somebody is besides the password: codes of an app, passkeys (passkeys.py), and recovery codes for who has lost
+them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from django.utils.crypto import salted_hmac
 from pyotp.exceptions import OTPVerificationError
 
 from synthweb.accounts import selectors, services
-from synthweb.accounts.models import AuthenticatorApp, RecoveryCode, User
+from synthweb.accounts.models import AuthenticatorApp, Passkey, RecoveryCode, User
 from synthweb.lib import codes
 
 APP, RECOVERY = "app", "recovery code"
@@ -27,6 +28,11 @@ _SALT = "synthweb.accounts.second_factors"
 
 def has_one(user: User) -> bool:
     """Whether somebody signs in with more than a password."""
+    return has_app(user) or Passkey.objects.filter(user=user).exists()
+
+
+def has_app(user: User) -> bool:
+    """Whether somebody has an app that shows codes."""
     return AuthenticatorApp.objects.filter(user=user).exists()
 
 
@@ -79,23 +85,35 @@ def add_app(*, user: User, secret: str, code: str) -> list[str] | None:
         user=user, defaults={"secret": sealed(secret), "last_step": step}
     )
     services.record_change(user=user, actor=user, action="user.second_factor_added")
-    return _make_codes(user)
+    return write_codes(user)
 
 
 @transaction.atomic
 def make_codes(*, user: User) -> list[str]:
     """Fresh recovery codes in the place of the former ones, shown this once."""
-    made = _make_codes(user)
+    made = write_codes(user)
     services.record_change(user=user, actor=user, action="user.recovery_codes_made")
+    return made
+
+
+def write_codes(user: User) -> list[str]:
+    """Fresh recovery codes in the place of the former ones, within a change that is recorded."""
+    RecoveryCode.objects.filter(user=user).delete()
+    made = [f"{code[:5]}-{code[5:]}" for code in (codes.new() for _ in range(CODES))]
+    RecoveryCode.objects.bulk_create(
+        RecoveryCode(user=user, digest=_digest(user, code)) for code in made
+    )
     return made
 
 
 @transaction.atomic
 def remove(*, user: User, actor: User) -> None:
-    """Take away somebody's second factor. If it is another one who does it, the person's access ends, too."""
-    removed, _ = AuthenticatorApp.objects.filter(user=user).delete()
-    RecoveryCode.objects.filter(user=user).delete()
-    if not removed:
+    """Take away somebody's second factor: app, passkeys and recovery codes. If it is another one who does it, the person's access
+    ends, too."""
+    had_one = has_one(user)
+    for rows in (AuthenticatorApp, Passkey, RecoveryCode):
+        rows.objects.filter(user=user).delete()
+    if not had_one:
         return
     if actor.pk != user.pk:
         services.end_access(person=user, actor=actor, because="lost the second factor")
@@ -141,15 +159,6 @@ def _now() -> datetime:
 def _cipher() -> Fernet:
     key = salted_hmac(f"{_SALT}.secret", "key", algorithm="sha256").digest()
     return Fernet(base64.urlsafe_b64encode(key))
-
-
-def _make_codes(user: User) -> list[str]:
-    RecoveryCode.objects.filter(user=user).delete()
-    made = [f"{code[:5]}-{code[5:]}" for code in (codes.new() for _ in range(CODES))]
-    RecoveryCode.objects.bulk_create(
-        RecoveryCode(user=user, digest=_digest(user, code)) for code in made
-    )
-    return made
 
 
 def _digest(user: User, code: str) -> str:

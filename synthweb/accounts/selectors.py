@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -158,6 +159,16 @@ def people_of(organisation: Organisation) -> QuerySet[User]:
         .distinct()
         .prefetch_related("memberships")
         .order_by("username")
+    )
+
+
+def without_second_factor(organisation: Organisation) -> QuerySet[User]:
+    """The active people of an organisation who sign in by a password alone, by name. Whoever has no password here has the
+    second factor of the identity provider."""
+    return (
+        people_of(organisation)
+        .filter(is_active=True, authenticator_app=None, passkeys=None)
+        .exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
     )
 
 

@@ -82,7 +82,12 @@ def set_rho(*, custodian: User, rho: float | None) -> None:
 
 @transaction.atomic
 def require_second_factor(*, actor: Actor, organisation: Organisation, required: bool) -> None:
-    """Say whether everybody of an organisation needs a second factor. Who has none is led to set one up at their next request."""
+    """Say whether everybody of an organisation needs a second factor. Who has none is led to set one up at their next request.
+    Saying it twice is no error, and one entry."""
+    # Read again and locked: of two people who say the same at once, one writes the entry.
+    organisation = Organisation.objects.select_for_update().get(pk=organisation.pk)
+    if organisation.second_factor_required == required:
+        return
     organisation.second_factor_required = required
     organisation.save(update_fields=["second_factor_required"])
     audit.record(
@@ -266,7 +271,12 @@ def leave(*, actor: Actor, person: User) -> None:
     User.objects.filter(pk=person.pk).update(is_active=False, is_staff=False)
     person.refresh_from_db()
     end_access(person=person, actor=actor, because="left")
-    for rows in (person.sessions, person.password_resets, person.recovery_codes):
+    for rows in (
+        person.sessions,
+        person.password_resets,
+        person.recovery_codes,
+        person.passkeys,
+    ):
         rows.all().delete()
     AuthenticatorApp.objects.filter(user=person).delete()
     audit.record(
@@ -391,9 +401,9 @@ def record_change(*, user: User, actor: Actor, action: str) -> None:
     )
 
 
-def second_factor_failed(*, user: User, address: str) -> None:
-    """Record that somebody knew a password and not the code."""
-    _record_attempt(user, action="user.sign_in_failed", address=address, because="wrong code")
+def second_factor_failed(*, user: User, address: str, because: str) -> None:
+    """Record that somebody knew a password and had no second factor."""
+    _record_attempt(user, action="user.sign_in_failed", address=address, because=because)
 
 
 def confirmed(*, user: User, address: str) -> None:

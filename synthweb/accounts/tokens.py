@@ -22,6 +22,7 @@ SCOPES = {
     "share": _("Share releases, revoke shares, name releases"),
     "webhooks": _("Register, test and remove webhooks of your own"),
     "grant": _("Grant and refuse budget, for custodians"),
+    "people": _("Say whether everybody needs a second factor, for those who manage people"),
 }
 SEEN_EVERY = timedelta(minutes=1)  # a busy program must not cost a write a request
 

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
-from django.contrib.auth.views import LoginView, PasswordResetConfirmView
+from django.contrib.auth.views import LoginView, LogoutView, PasswordResetConfirmView
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
@@ -26,6 +26,7 @@ from django.views.decorators.http import require_GET, require_POST
 from synthweb.accounts import (
     forms,
     identity_provider,
+    passkeys,
     pending_sign_in,
     second_factors,
     selectors,
@@ -69,6 +70,16 @@ class SignIn(LoginView):
         return response
 
 
+class SignOut(LogoutView):
+    """Whatever a browser has stored of earlier pages goes with the session."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = super().dispatch(request, *args, **kwargs)
+        # Not "storage", which holds the choice of light or dark alone.
+        response["Clear-Site-Data"] = '"cache"'
+        return response
+
+
 @require_GET
 @never_cache
 def provider(request: HttpRequest) -> HttpResponse:
@@ -108,17 +119,28 @@ def _not_signed_in(request: HttpRequest, error: identity_provider.NotSignedIn) -
 @sensitive_post_parameters()
 @never_cache
 def code(request: HttpRequest) -> HttpResponse:
-    """The second step of a sign-in: a code of the app, or a recovery code."""
+    """The second step of a sign-in: a passkey, a code of the app, or a recovery code."""
     pending = pending_sign_in.of(request)
     if pending is None:
         return redirect("accounts:login")
-    form = forms.CodeForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    answer = request.POST.get("passkey", "")
+    form = forms.CodeForm(request.POST if request.method == "POST" and not answer else None)
+    problem = ""
+    if answer:
+        problem = pending_sign_in.finish(request, pending, passkey=answer)
+    elif form.is_bound and form.is_valid():
         problem = pending_sign_in.finish(request, pending, code=form.cleaned_data["code"])
-        if not problem:
-            return redirect(pending.onward)
-        form.add_error("code", problem)
-    return render(request, "accounts/code.html", {"form": form})
+        if problem:
+            form.add_error("code", problem)
+    if request.method == "POST" and not problem and not form.errors:
+        return redirect(pending.onward)
+    context = {
+        "form": form,
+        "question": passkeys.question_to_sign_in(request, pending.user),
+        "problem": problem if answer else "",
+        "app": second_factors.has_app(pending.user),
+    }
+    return render(request, "accounts/code.html", context)
 
 
 @never_cache
@@ -126,7 +148,9 @@ def code(request: HttpRequest) -> HttpResponse:
 def second_factor(request: SignedInRequest) -> HttpResponse:
     """Whether somebody has a second factor, and what can be done with it."""
     context = {
-        "app": second_factors.has_one(request.user),
+        "has_one": second_factors.has_one(request.user),
+        "app": second_factors.has_app(request.user),
+        "passkeys": request.user.passkeys.order_by("added_at"),
         "needed": second_factors.needs_one(request.user),
         "codes_left": second_factors.codes_left(request.user),
         "tab": "second_factor",
@@ -165,6 +189,48 @@ def add_app(request: SignedInRequest) -> HttpResponse:
         "tab": "second_factor",
     }
     return render(request, "accounts/add_app.html", context)
+
+
+@sensitive_post_parameters("passkey")
+@never_cache
+@login_required
+@confirmed
+def add_passkey(request: SignedInRequest) -> HttpResponse:
+    """Set up a passkey; recovery codes are in this one answer if it is the first second factor."""
+    form = forms.PasskeyForm(request.POST if "passkey" in request.POST else None)
+    if form.is_bound and form.is_valid():
+        try:
+            made = passkeys.add(
+                request,
+                user=request.user,
+                name=form.cleaned_data["name"],
+                answer=form.cleaned_data["passkey"],
+            )
+        except passkeys.NotAPasskey:
+            form.add_error(None, _("The browser made no passkey for this page. Try again."))
+        else:
+            if made:
+                return _show_codes(request, made)
+            messages.success(request, _("The passkey is set up."))
+            return redirect("accounts:second_factor")
+    context = {
+        "form": form,
+        "question": passkeys.question_to_add(request, request.user),
+        "needed": second_factors.lacks_one(request.user),
+        "tab": "second_factor",
+    }
+    return render(request, "accounts/add_passkey.html", context)
+
+
+@require_POST
+@login_required
+@confirmed
+def remove_passkey(request: SignedInRequest, code: str) -> HttpResponse:
+    """Take away one of one's own passkeys."""
+    if not passkeys.remove(user=request.user, code=code):
+        raise Http404("No such passkey.")
+    messages.success(request, _("The passkey no longer signs you in."))
+    return redirect("accounts:second_factor")
 
 
 @require_POST
@@ -350,12 +416,32 @@ def people(request: SignedInRequest) -> HttpResponse:
     context = {
         "organisation": organisation,
         "people": selectors.people_of(organisation),
+        "without": selectors.without_second_factor(organisation),
         "form": form,
         "tab": "people",
     }
     return render(
         request, "accounts/people.html", context | {"made": made, "one_time": one_time}
     )
+
+
+@require_POST
+@login_required
+@confirmed
+def require_second_factor(request: SignedInRequest) -> HttpResponse:
+    """Say whether everybody of the organisation needs a second factor."""
+    organisation = selectors.managed_organisation(request.user)
+    required = request.POST.get("required") == "yes"
+    services.require_second_factor(
+        actor=request.user, organisation=organisation, required=required
+    )
+    messages.success(
+        request,
+        _("Everybody here needs a second factor.")
+        if required
+        else _("Roles decide again who needs a second factor."),
+    )
+    return redirect("accounts:people")
 
 
 @never_cache

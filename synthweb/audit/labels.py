@@ -29,6 +29,8 @@ SENTENCES = {
     "user.password_reset_by_mail": _("chose a new password by a link that was mailed to them"),
     "user.second_factor_added": _("set up a second factor"),
     "user.second_factor_removed": _("took a second factor away"),
+    "user.passkey_added": _("set up a passkey"),
+    "user.passkey_removed": _("took a passkey away"),
     "user.recovery_codes_made": _("made new recovery codes"),
     "user.reset_requested": _("asked for a mail to choose a new password"),
     "user.confirmed": _("confirmed by their password that it is them"),

@@ -18,20 +18,22 @@ from synthweb.backups import archive, database
 from synthweb.backups.errors import BackupError
 from synthweb.datasets import services as datasets
 from synthweb.datasets import tombstones
+from synthweb.lib import signatures
 from synthweb.runs import artefacts
 
 DATABASE = "database"
 FOLDERS = {"vault": "VAULT_DIR", "artefacts": "ARTEFACT_DIR", "previews": "PREVIEW_DIR"}
 """Parts of a backup, and the settings that name their folders. What is spooled can be drawn again."""
+SECRET, SIGNING_PUBLIC = "keys/secret.key", "keys/signing.pub"
+SIGNING_PRIVATE = "keys/web/signing.key"
 KEYS = {
     "keys/vault.pub": "VAULT_PUBLIC_KEY_FILE",
     "keys/worker/vault.key": "VAULT_PRIVATE_KEY_FILE",
     "keys/preview.pub": "PREVIEW_PUBLIC_KEY_FILE",
     "keys/web/preview.key": "PREVIEW_PRIVATE_KEY_FILE",
     "keys/web/content.key": "CONTENT_KEY_FILE",
-    "keys/web/signing.key": "SIGNING_PRIVATE_KEY_FILE",
+    SIGNING_PRIVATE: "SIGNING_PRIVATE_KEY_FILE",
 }
-SECRET, SIGNING_PUBLIC = "keys/secret.key", "keys/signing.pub"
 
 
 def make(file: Path, *, recipient: pyrage.x25519.Recipient) -> dict[str, int]:
@@ -99,7 +101,12 @@ def _add_folders(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
 
 
 def _keys() -> dict[str, bytes]:
-    return {name: path.read_bytes() for name, path in _key_files() if path.is_file()}
+    keys = {name: path.read_bytes() for name, path in _key_files() if path.is_file()}
+    # A container or a service may be given the private half alone.
+    if SIGNING_PRIVATE in keys and SIGNING_PUBLIC not in keys:
+        private = signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE))
+        keys[SIGNING_PUBLIC] = signatures.public_pem(private)
+    return keys
 
 
 def _key_files() -> Iterator[tuple[str, Path]]:

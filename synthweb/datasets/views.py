@@ -25,6 +25,7 @@ from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.datasets.services import documents
 from synthweb.lib import codes
 from synthweb.lib.errors import Refused
+from synthweb.lib.previews import limited
 
 PAGE = 25
 
@@ -45,6 +46,7 @@ def index(request: SignedInRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
+@limited
 def describe(request: SignedInRequest, code: str) -> HttpResponse:
     """Say what is public about each column: one line a column, edited in place, confirmed line by line or together."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
@@ -84,6 +86,7 @@ def point(request: SignedInRequest, code: str) -> HttpResponse:
 
 @require_POST
 @login_required
+@limited
 def told_of_set(request: SignedInRequest, code: str) -> HttpResponse:
     """How large the set is that stands in an editor, and what finding its values needs; as one types. Writes nothing."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
@@ -95,6 +98,7 @@ def told_of_set(request: SignedInRequest, code: str) -> HttpResponse:
 
 @require_POST
 @login_required
+@limited
 def evidence(request: SignedInRequest, code: str) -> HttpResponse:
     """What becomes of real cells by what stands in an editor, and the error to expect, as one types. Writes nothing."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)

@@ -137,6 +137,7 @@ def limits_of(
         "main": main,
         "yearly_limit": most,
         "taken_this_year": yearly_limits.taken_this_year(account),
+        "years": yearly_limits.years(account),
         "earmarks": [
             {
                 "earmark": part.earmark,

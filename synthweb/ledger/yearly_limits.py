@@ -8,12 +8,13 @@ once it ends, without a movement.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.http import Http404
 from django.utils import timezone
 
@@ -45,15 +46,65 @@ def taken_this_year(account: BudgetAccount) -> int:
     """What was held since the year began, in UTC, and was not given back: of ε or ρ in 1e-9. A run counts in the year in which it
     was submitted."""
     year = timezone.now().astimezone(UTC).year
-    given_back = LedgerEntry.objects.filter(account=account, kind=Kind.RELEASE)
-    holds = LedgerEntry.objects.filter(
-        account=account,
-        kind=Kind.HOLD,
-        at__gte=datetime(year, 1, 1, tzinfo=UTC),
-        at__lt=datetime(year + 1, 1, 1, tzinfo=UTC),
-    ).exclude(run_code__in=given_back.values("run_code"))
+    holds = _holds(account).filter(
+        at__gte=datetime(year, 1, 1, tzinfo=UTC), at__lt=datetime(year + 1, 1, 1, tzinfo=UTC)
+    )
     main = selectors.counted(account.rule)[0]
     return int(holds.aggregate(sum=Sum(main))["sum"] or 0)
+
+
+def _holds(account: BudgetAccount) -> QuerySet[LedgerEntry]:
+    """What was held and not given back."""
+    given_back = LedgerEntry.objects.filter(account=account, kind=Kind.RELEASE)
+    return LedgerEntry.objects.filter(account=account, kind=Kind.HOLD).exclude(
+        run_code__in=given_back.values("run_code")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class YearLine:
+    """A calendar year (UTC) of an account, amounts of ε or ρ in 1e-9. most: the limit at its end, None for none; taken: what runs
+    hold, or were charged; set_aside: what is left of the parts whose last day lies in it; runs: how many took something."""
+
+    year: int
+    most: int | None
+    taken: int
+    set_aside: int
+    runs: int
+
+
+def years(account: BudgetAccount) -> list[YearLine]:
+    """From the first year in which something was taken to the last one for which something is set aside; the present one always."""
+    main = selectors.counted(account.rule)[0]
+    present = timezone.now().astimezone(UTC).year
+    taken, runs, set_aside = Counter[int](), Counter[int](), Counter[int]()
+    for at, amount in _holds(account).values_list("at", main):
+        taken[at.astimezone(UTC).year] += amount
+        runs[at.astimezone(UTC).year] += 1
+    for part in open_earmarks(account):
+        if part.earmark.ends_on is not None:
+            # It is free again on that day, so the day before is its last.
+            last = part.earmark.ends_on - timedelta(days=1)
+            set_aside[last.year] += part.left.main(account.rule)
+    known = {present, *taken, *set_aside}
+    limits = list(YearlyLimit.objects.filter(account=account).order_by("pk"))
+    return [
+        YearLine(
+            year=year,
+            most=_limit_of(year, limits),
+            taken=taken[year],
+            set_aside=set_aside[year],
+            runs=runs[year],
+        )
+        for year in range(min(known), max(known) + 1)
+    ]
+
+
+def _limit_of(year: int, limits: Iterable[YearlyLimit]) -> int | None:
+    """The newest limit that was set before a year was over."""
+    end = datetime(year + 1, 1, 1, tzinfo=UTC)
+    before = [limit.most for limit in limits if limit.at < end]
+    return before[-1] if before else None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ CHANGES = {
     "user.identity_linked": gettext_noop("you sign in at the identity provider"),
     "user.second_factor_added": gettext_noop("a second factor was set up"),
     "user.second_factor_removed": gettext_noop("the second factor was taken away"),
+    "user.passkey_added": gettext_noop("a passkey was set up"),
+    "user.passkey_removed": gettext_noop("a passkey was taken away"),
     "user.recovery_codes_made": gettext_noop("new recovery codes"),
     "user.password_reset_by_mail": gettext_noop("a new password, chosen by a link in a mail"),
 }

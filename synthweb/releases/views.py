@@ -24,6 +24,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
+from synthweb.lib.previews import limited
 from synthweb.releases import (
     beside,
     chain,
@@ -239,6 +240,7 @@ def map_of(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
+@limited
 def compare_map(request: SignedInRequest, code: str) -> HttpResponse:
     """The same beside the real data, for stewards alone; opening it is written to the audit log."""
     release = selectors.release_for(request.user, code, Need.COMPARE)
@@ -259,6 +261,7 @@ def compare_map(request: SignedInRequest, code: str) -> HttpResponse:
 @require_GET
 @never_cache
 @gzip_page  # megabytes of numbers and tables; nothing of an address is repeated in them
+@limited
 def compare(request: SignedInRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone; opening it is written to the audit log."""
     release = selectors.release_for(request.user, code, Need.COMPARE, tables="any")

@@ -25,6 +25,7 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.datasets.services import databases as describing
 from synthweb.ledger import selectors as ledger
 from synthweb.lib.errors import Refused
+from synthweb.lib.previews import limited
 from synthweb.runs import databases, errors, planning, screens, services
 from synthweb.runs.database_forms import (
     ConstraintsForm,
@@ -45,6 +46,7 @@ Refusal = (InputError, PrivacyError, Refused)
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
+@limited
 def tables(request: SignedInRequest, code: str) -> HttpResponse:
     """The tables of the database below a dataset: keys, maxima, order, constraints; and whether the keys hold."""
     root = _root_for(request, code)
@@ -264,6 +266,7 @@ class DatabasePrice:
 
 @login_required
 @require_http_methods(["GET", "POST"])
+@limited
 def new(request: SignedInRequest, code: str) -> HttpResponse:
     """The loss of a release of all tables; then its price and what it measures; spent by the second button alone."""
     root = datasets.dataset_for(request.user, code, Need.SPEND)

@@ -29,6 +29,7 @@ from synthweb.ledger import yearly_limits
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
+from synthweb.lib.previews import limited
 from synthweb.releases import marginals, plausible
 from synthweb.releases import screens as release_screens
 from synthweb.releases import selectors as releases
@@ -61,6 +62,7 @@ STOP_POLLING = 286  # htmx: swap this answer in and ask no more
 # --- a new release ------------------------------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
+@limited
 def new(request: SignedInRequest, code: str) -> HttpResponse:
     """Choices on the left, what they mean on the right; nothing is spent before the button, and twice above half."""
     dataset = datasets.dataset_for(request.user, code, Need.SPEND)
@@ -138,6 +140,7 @@ def _earmarks(dataset: Dataset) -> list[yearly_limits.EarmarkBalance]:
 
 @login_required
 @require_POST
+@limited
 def preview(request: SignedInRequest, code: str) -> HttpResponse:
     """What the choices so far mean, for the right side as they move. Writes nothing."""
     dataset = datasets.dataset_for(request.user, code, Need.SPEND)

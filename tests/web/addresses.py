@@ -14,7 +14,7 @@ from synth_engine.linking import agreement as agreements
 from synth_engine.linking.agreement import Offer
 from synth_engine.mixing.policy import FillPlan, FillPolicy
 from synth_engine.plans.release_check import CheckedFigure
-from synthweb.accounts.models import ApiToken
+from synthweb.accounts.models import ApiToken, Passkey
 from synthweb.accounts.services import create_token
 from synthweb.api.urls import urlpatterns
 from synthweb.datasets.domain_cache import domain_of
@@ -89,7 +89,7 @@ def make_all(scene: Scene, cast: Cast) -> dict[str, object]:
 
 def _before_code(route: str) -> str:
     """What `code` names depends on where it stands."""
-    for part in ("sessions/", "tokens/", "webhooks/"):
+    for part in ("sessions/", "passkeys/", "tokens/", "webhooks/"):
         if part in route:
             return part
     found = re.search(r"([\w-]+/)<\w+:code>", route)
@@ -99,6 +99,7 @@ def _before_code(route: str) -> str:
 def _codes(scene: Scene, cast: Cast) -> dict[str, object]:
     return {
         "sessions/": "k7mq2wz9ha",  # of no session
+        "passkeys/": _passkey(cast),
         "tokens/": _token(cast),
         "webhooks/": _webhook(cast),
         "datasets/": scene.dataset.code,
@@ -304,6 +305,20 @@ def filled_counts_of(scene: Scene) -> FilledCounts:
         },
     )
     return counts
+
+
+def _passkey(cast: Cast) -> str:
+    """A passkey of the steward, for another host: nobody is asked for it here."""
+    passkey, _ = Passkey.objects.get_or_create(
+        digest="0" * 64,
+        defaults={
+            "user": cast.steward,
+            "name": "Phone",
+            "host": "elsewhere",
+            "credential": b"",
+        },
+    )
+    return passkey.code
 
 
 def _token(cast: Cast) -> str:

@@ -104,8 +104,26 @@ def test_signing_out_needs_a_post_and_ends_the_session(cast: Cast, browser: Brow
     client = browser(cast.steward)
     assert client.get("/account/logout/").status_code == 405
     assert _in(client)
-    client.post("/account/logout/")
+    answer = client.post("/account/logout/")
+    assert answer["Clear-Site-Data"] == '"cache"'
     assert not _in(client)
+
+
+def test_what_somebody_sees_who_is_signed_in_is_stored_nowhere(
+    cast: Cast, browser: Browser
+) -> None:
+    client = browser(cast.steward)
+    for address in ("/", "/account/", "/datasets/", "/api/v1/me/", "/nowhere/"):
+        assert "no-store" in client.get(address)["Cache-Control"], address
+
+
+def test_rest_without_tls_is_refused_and_not_led_on(settings: Settings) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    answer = Client().get("/api/v1/me/", headers={"Authorization": "Bearer x"})
+    assert (answer.status_code, answer["Content-Type"]) == (403, "application/problem+json")
+    assert "revoke it" in answer.json()["detail"]
+    assert Client().get("/account/login/").status_code == 301
+    assert Client().get("/api/v1/me/", secure=True).status_code == 401
 
 
 def test_forms_need_the_token_of_their_page(cast: Cast, browser: Browser) -> None:

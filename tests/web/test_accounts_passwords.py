@@ -19,7 +19,7 @@ from pytest_django import Settings
 
 from synthweb.accounts import password_resets, services
 from synthweb.accounts.known_passwords import is_listed
-from synthweb.accounts.models import User
+from synthweb.accounts.models import Organisation, User
 from synthweb.audit.models import AuditEntry
 from synthweb.notifications import about_accounts, delivering, selectors, wording
 from synthweb.notifications.models import Delivery, Event, Notification
@@ -70,6 +70,19 @@ def test_a_password_that_lists_guess_is_refused(password: str) -> None:
 )
 def test_a_password_of_words_that_do_not_belong_together_is_taken(password: str) -> None:
     validate_password(password, User(username="steward"))
+
+
+def test_words_of_the_place_are_guessed_first(cast: Cast, settings: Settings) -> None:
+    password = "Zwirbelhausen2026"
+    validate_password(password, cast.steward)
+    settings.PASSWORD_WORDS = ["Zwirbelhausen"]
+    with pytest.raises(ValidationError):
+        validate_password(password, cast.steward)
+    settings.PASSWORD_WORDS = []
+    Organisation.objects.filter(pk=cast.organisation.pk).update(name="Amt Zwirbelhausen")
+    with pytest.raises(ValidationError):
+        validate_password(password, cast.steward)
+    validate_password(password, cast.stranger)
 
 
 def test_every_line_of_a_list_is_found_and_nothing_else(tmp_path: Path) -> None:

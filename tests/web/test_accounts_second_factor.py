@@ -14,13 +14,21 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from synthweb.accounts import pending_sign_in, second_factors, services, tokens
-from synthweb.accounts.models import AuthenticatorApp, RecoveryCode, User
+from synthweb.accounts import (
+    pending_sign_in,
+    reauthentication,
+    second_factors,
+    services,
+    tokens,
+)
+from synthweb.accounts.models import AuthenticatorApp, Organisation, RecoveryCode, User
+from synthweb.accounts.session_store import PROVED
 from synthweb.audit.models import AuditEntry
 from synthweb.notifications import wording
 from synthweb.notifications.models import Event, Notification
 from tests.cast import PASSWORD, Cast
 from tests.web.html import html_of
+from tests.web.rest import Caller
 
 Browser = Callable[..., Client]
 LOGIN, CODE, ADD = "/account/login/", "/account/login/code/", "/account/second-factor/app/"
@@ -267,3 +275,45 @@ def test_a_person_who_has_one_works_on_where_it_is_required(
     settings.SECOND_FACTOR_ROLES = []
     call_command("second_factor", cast.organisation.name, "--required")
     assert browser(cast.steward).get("/datasets/").status_code == 200
+
+
+def test_whoever_manages_people_requires_one_of_everybody_on_the_page(
+    cast: Cast, browser: Browser, settings: Settings, recovery: list[str]
+) -> None:
+    settings.SECOND_FACTOR_ROLES = []
+    address = "/account/people/second-factor/"
+    assert browser(cast.auditor).post(address, {"required": "yes"}).status_code == 403
+    client = browser(cast.staff)
+    page = html_of(client.get("/account/people/"))
+    assert 'data-second-factor-of-all="off"' in page
+    assert "Without one: analyst, auditor, custodian, staff." in page  # the steward has one
+    session = client.session
+    session[PROVED] = (timezone.now() - timedelta(days=1)).isoformat()
+    session.save()
+    asked = client.post(address, {"required": "yes"})
+    assert "confirm-password" in html_of(asked)
+    assert not Organisation.objects.get(pk=cast.organisation.pk).second_factor_required
+    said = {"required": "yes", reauthentication.FIELD: PASSWORD}
+    assert client.post(address, said).status_code == 302
+    assert browser(cast.analyst).get("/releases/")["Location"] == ADD
+    assert client.get("/account/people/")["Location"] == ADD  # of themselves as well
+    entry = AuditEntry.objects.get(action="organisation.second_factor_set")
+    assert (entry.actor, entry.detail) == ("staff", {"required": True})
+
+
+def test_a_program_of_whoever_manages_people_requires_one_of_everybody(
+    cast: Cast, settings: Settings
+) -> None:
+    settings.SECOND_FACTOR_ROLES = []
+    address = "/people/second-factor/"
+    calls = Caller(cast.staff, "read", "people")
+    before = calls.get(address).json()
+    assert before["required"] is False
+    assert "analyst" in before["without"]
+    assert "stranger" not in before["without"]
+    for _ in range(2):  # twice is no error, and one entry
+        answer = calls.send(address, {"required": True}, method="put")
+        assert answer.json()["required"] is True
+    assert AuditEntry.objects.filter(action="organisation.second_factor_set").count() == 1
+    assert calls.send(address, {"required": "perhaps"}, method="put").status_code == 400
+    assert Caller(cast.auditor, "people").send(address, {}, method="put").status_code == 403

@@ -21,7 +21,7 @@ from tests.web.rest import PROBLEM, Caller, assert_problem
 from tests.web.scene import Scene
 
 METHODS = ("GET", "HEAD", "OPTIONS", "TRACE", "POST", "PUT", "PATCH", "DELETE", "PROPFIND")
-SCOPES = ("read", "spend", "share", "webhooks", "grant")
+SCOPES = ("read", "spend", "share", "webhooks", "grant", "people")
 TABLE = b"region,age\nnorth,1\nsouth,2\n"
 
 

@@ -262,7 +262,7 @@ def test_every_operation_keeps_its_word_and_shows_nothing_of_others(
     _, token = create_token(
         user=world.people[role],
         name="all",
-        scopes=["read", "spend", "share", "grant", "webhooks"],
+        scopes=["read", "spend", "share", "grant", "webhooks", "people"],
         days=1,
     )
     headers = {"Authorization": f"Bearer {token}"}

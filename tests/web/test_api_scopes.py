@@ -21,6 +21,8 @@ from tests.web.test_authorisation_matrix import BODIES, ask, undone
 TABLE = """
 GET    me/                                           read
 GET    me/history/                                   read
+GET    people/second-factor/                         read
+PUT    people/second-factor/                         people
 GET    mechanisms/                                   read
 GET    scenarios/                                    read
 GET    datasets/                                     read
@@ -251,6 +253,8 @@ def _who(route: str, scope: str, *, cast: Cast, reader: User) -> User:
         return cast.custodian
     if "samples/<" in route or ("validations/" in route and scope == "spend"):
         return reader  # whose sample the addresses name
+    if route.startswith("people/"):
+        return cast.staff
     return cast.auditor if route.startswith("audit/") else cast.steward
 
 
@@ -307,7 +311,7 @@ def test_a_scope_is_worth_nothing_without_the_role(cast: Cast) -> None:
             # What a reader does within an allowance, they may.
             if "validations/" in route and user == played.reader:
                 continue
-            if scope in ("spend", "share", "grant"):
+            if scope in ("spend", "share", "grant", "people"):
                 full = f"api/v1/{route}"
                 with undone():
                     response = ask(client, method, full, played=played, cast=cast)

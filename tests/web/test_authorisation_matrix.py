@@ -75,8 +75,12 @@ POST   account/reset/<uidb64>/<token>/                               200    200 
 GET    account/second-factor/                                        302    200    200    200    200    200    200    200
 GET    account/second-factor/app/                                    302    200    200    200    200    200    200    200
 POST   account/second-factor/app/                                    302    200    200    200    200    200    200    200
+GET    account/second-factor/passkey/                                302    200    200    200    200    200    200    200
+POST   account/second-factor/passkey/                                302    200    200    200    200    200    200    200
+GET    account/second-factor/passkeys/<slug:code>/remove/            405    405    405    405    405    405    405    405
+POST   account/second-factor/passkeys/<slug:code>/remove/            302    404    404    404    302    404    404    404
 GET    account/second-factor/codes/                                  405    405    405    405    405    405    405    405
-POST   account/second-factor/codes/                                  302    302    302    302    302    302    302    302
+POST   account/second-factor/codes/                                  302    302    302    302    200    302    302    302
 GET    account/second-factor/remove/                                 405    405    405    405    405    405    405    405
 POST   account/second-factor/remove/                                 302    302    302    302    302    302    302    302
 GET    account/sessions/                                             302    200    200    200    200    200    200    200
@@ -102,6 +106,8 @@ GET    account/notifications/webhooks/<slug:code>/remove/            405    405 
 POST   account/notifications/webhooks/<slug:code>/remove/            302    404    404    404    302    404    404    404
 GET    account/people/                                               302    403    403    403    403    403    403    200
 POST   account/people/                                               302    403    403    403    403    403    403    200
+GET    account/people/second-factor/                                 405    405    405    405    405    405    405    405
+POST   account/people/second-factor/                                 302    403    403    403    403    403    403    302
 GET    account/people/<int:pk>/                                      302    403    403    403    403    403    403    200
 POST   account/people/<int:pk>/                                      302    403    403    403    403    403    403    200
 GET    account/people/<int:pk>/second-factor/remove/                 405    405    405    405    405    405    405    405
@@ -337,6 +343,8 @@ GET    ledger/accounts/<slug:code>/head.json                         302    404 
 GET    ledger/accounts/<slug:code>/entries.<export_kind:kind>        302    404    403    403    200    200    200    200
 GET    api/v1/me/                                                    401    200    200    200    200    200    200    200
 GET    api/v1/me/history/                                            401    200    200    200    200    200    200    200
+GET    api/v1/people/second-factor/                                  401    403    403    403    403    403    403    200
+PUT    api/v1/people/second-factor/                                  401    403    403    403    403    403    403    200
 GET    api/v1/mechanisms/                                            401    200    200    200    200    200    200    200
 GET    api/v1/scenarios/                                             401    200    200    200    200    200    200    200
 GET    api/v1/datasets/                                              401    200    403    403    200    200    200    200
@@ -523,6 +531,7 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "epsilon": "0.1",
         "delta": "1e-9",
     },
+    "PUT api/v1/people/second-factor/": lambda *_: {"required": False},
     "POST api/v1/budget-requests/": lambda played, _: {
         "dataset": played.dataset.code,
         "rule": "basic",

@@ -107,6 +107,16 @@ def test_a_restored_installation_verifies_its_chains_and_opens_its_tables(
     assert "the database is not empty" in again.stderr
 
 
+def test_the_public_half_is_kept_where_the_private_one_alone_is_given(
+    installation: Path,
+) -> None:
+    """As in the container of backups."""
+    public = installation / "keys" / "signing.pub"
+    before = public.read_bytes()
+    public.unlink()
+    assert services._keys()[services.SIGNING_PUBLIC] == before
+
+
 @pytest.mark.slow
 def test_what_was_destroyed_after_a_backup_is_not_brought_back(
     backup: Path, installation: Path, empty_database: str, cast: Cast, tmp_path: Path

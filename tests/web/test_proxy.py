@@ -105,6 +105,32 @@ def test_it_leads_to_the_application_over_tls_and_keeps_health_inside(proxy: Pro
 
 @pytest.mark.slow
 @pytest.mark.services
+def test_a_token_without_tls_is_refused_and_not_led_on(proxy: Proxy) -> None:
+    with socket.create_connection(("127.0.0.1", proxy.plain), timeout=PATIENCE) as client:
+        client.sendall(_head("/api/v1/me/", None, "Authorization: Bearer x"))
+        assert parts(to_the_end(client))[0] == 403
+
+
+@pytest.mark.slow
+@pytest.mark.services
+@pytest.mark.parametrize(
+    ("ciphers", "taken"), [("ECDHE+AESGCM", True), ("ECDHE+AES:!AESGCM:!AESCCM", False)]
+)
+def test_ciphers_without_authentication_are_refused(
+    proxy: Proxy, ciphers: str, taken: bool
+) -> None:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(ciphers)
+    with socket.create_connection(("127.0.0.1", proxy.secure), timeout=PATIENCE) as client:
+        refused = contextlib.nullcontext() if taken else pytest.raises(ssl.SSLError)
+        with refused, context.wrap_socket(client, server_hostname=NAME):
+            pass
+
+
+@pytest.mark.slow
+@pytest.mark.services
 def test_what_clients_say_of_where_they_come_from_is_replaced(proxy: Proxy) -> None:
     lies = (
         "X-Forwarded-For: 6.6.6.6",

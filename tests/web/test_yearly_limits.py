@@ -98,6 +98,43 @@ def test_the_year_ends_at_midnight_in_utc(clock, who, account) -> None:
     assert yearly_limits.taken_this_year(account) == 2 * NANO
 
 
+def test_each_year_has_its_limit_and_what_was_taken_and_set_aside(clock, who, account) -> None:
+    limit(who, account, 3 * NANO)
+    hold(account, "a", 2 * NANO)
+    hold(account, "b", NANO)
+    ledger.release(run_code="b", reason="cancelled")
+    clock[0] = datetime(2033, 6, 1, tzinfo=UTC)
+    limit(who, account, NANO)
+    hold(account, "c", NANO)
+    # The last day of the one is the last of 2034; the other begins to be free in the middle of 2035.
+    set_aside(who, account, NANO, ends_on=date(2035, 1, 1))
+    set_aside(who, account, 2 * NANO, ends_on=date(2035, 7, 1))
+    ledger.charge(run_code="a")  # counts where it was submitted
+    lines = [
+        (line.year, line.most, line.taken, line.set_aside, line.runs)
+        for line in yearly_limits.years(account)
+    ]
+    assert lines == [
+        (2031, 3 * NANO, 2 * NANO, 0, 1),
+        (2032, 3 * NANO, 0, 0, 0),
+        (2033, NANO, NANO, 0, 1),
+        (2034, NANO, 0, NANO, 0),
+        (2035, NANO, 0, 2 * NANO, 0),
+    ]
+
+
+def test_the_page_of_an_account_shows_its_years(who, account, browser) -> None:
+    hold(account, "a", 2 * NANO)
+    year = timezone.now().astimezone(UTC).year
+    text = browser(who.auditor).get(reverse("ledger:account", args=[account.code]))
+    assert f"since={year}-01-01&amp;until={year}-12-31" in text.content.decode()
+    entries = browser(who.auditor).get(
+        reverse("ledger:account", args=[account.code]),
+        {"since": f"{year}-01-01", "until": f"{year}-12-31"},
+    )
+    assert entries.status_code == 200
+
+
 def test_what_is_given_back_does_not_count_and_what_is_charged_does(who, account) -> None:
     limit(who, account, 2 * NANO)
     hold(account, "a", 2 * NANO)

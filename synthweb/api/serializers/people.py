@@ -18,6 +18,14 @@ class MeSerializer(serializers.Serializer[Any]):
     scopes = serializers.ListField(child=serializers.CharField(), allow_null=True)
 
 
+class SecondFactorSerializer(serializers.Serializer[Any]):
+    """Whether everybody of the organisation needs a second factor, and the names of those who sign in by a password alone."""
+
+    # DRF takes it out of the class, so it does not hide the attribute of the same name.
+    required = serializers.BooleanField()  # type: ignore[assignment]
+    without = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+
 class MechanismSerializer(serializers.Serializer[Any]):
     """A randomised algorithm with a guarantee; `parameters` is the JSON schema of its public parameters."""
 

@@ -23,6 +23,7 @@ from synthweb.api.serializers.paid import (
 )
 from synthweb.api.serializers.runs import RunSerializer
 from synthweb.api.views.runs import ACCEPTED
+from synthweb.lib.previews import PreviewSlot
 from synthweb.releases import criteria_page, paid, selectors
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
@@ -127,7 +128,8 @@ class PriceView(APIView):
     def post(self, request: Request, code: str) -> Response:
         """What figures would cost and how wide their intervals would be; holds and spends nothing."""
         release = selectors.release_for(caller(request), code, Need.SPEND)
-        proposal = checks.propose(release=release, request=asked_of(request, release))
+        with PreviewSlot(caller(request).pk):
+            proposal = checks.propose(release=release, request=asked_of(request, release))
         return price_of(proposal, fits=all(bar.fits for bar in bars_of(proposal)))
 
 

@@ -1,6 +1,8 @@
-"""The caller, and the mechanisms there are."""
+"""The caller, how people of the organisation sign in, and the mechanisms there are."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -8,10 +10,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from synth_engine import mechanisms
-from synthweb.accounts import selectors
-from synthweb.accounts.models import ApiToken
-from synthweb.api.authentication import caller
-from synthweb.api.serializers.people import MechanismSerializer, MeSerializer
+from synthweb.accounts import selectors, services
+from synthweb.accounts.models import ApiToken, Organisation
+from synthweb.api.authentication import caller, require_recent_sign_in
+from synthweb.api.idempotency import idempotent
+from synthweb.api.serializers.people import (
+    MechanismSerializer,
+    MeSerializer,
+    SecondFactorSerializer,
+)
 
 
 class MeView(APIView):
@@ -34,6 +41,39 @@ class MeView(APIView):
         )
 
 
+class SecondFactorView(APIView):
+    """Whether everybody of the organisation needs a second factor, for those who manage people."""
+
+    write_scope = "people"
+
+    @extend_schema(
+        operation_id="second_factor", responses=SecondFactorSerializer, tags=["people"]
+    )
+    def get(self, request: Request) -> Response:
+        """Whether everybody needs a second factor, and who signs in by a password alone."""
+        return Response(_second_factor(selectors.managed_organisation(caller(request))))
+
+    @extend_schema(
+        operation_id="second_factor_set",
+        request=SecondFactorSerializer,
+        responses=SecondFactorSerializer,
+        tags=["people"],
+    )
+    @idempotent
+    def put(self, request: Request) -> Response:
+        """Say whether everybody needs a second factor. Whoever has none gets to no page before it is set up, from their next request
+        on; API tokens go on working."""
+        organisation = selectors.managed_organisation(caller(request))
+        require_recent_sign_in(request)
+        wanted = SecondFactorSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        services.require_second_factor(
+            actor=caller(request), organisation=organisation, **wanted.validated_data
+        )
+        organisation.refresh_from_db()
+        return Response(_second_factor(organisation))
+
+
 class MechanismsView(APIView):
     """Every mechanism with the JSON schema of its public parameters."""
 
@@ -44,3 +84,15 @@ class MechanismsView(APIView):
     )
     def get(self, _request: Request) -> Response:
         return Response(MechanismSerializer(mechanisms.describe(), many=True).data)
+
+
+def _second_factor(organisation: Organisation) -> dict[str, Any]:
+    without = selectors.without_second_factor(organisation)
+    return dict(
+        SecondFactorSerializer(
+            {
+                "required": organisation.second_factor_required,
+                "without": [person.username for person in without],
+            }
+        ).data
+    )

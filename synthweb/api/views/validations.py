@@ -24,6 +24,7 @@ from synthweb.api.serializers.validations import (
 )
 from synthweb.api.views.paid import asked_of, price_of
 from synthweb.lib.errors import Conflict
+from synthweb.lib.previews import PreviewSlot
 from synthweb.releases import paid, selectors
 from synthweb.runs import errors, validations
 
@@ -171,9 +172,10 @@ class ValidationPriceView(APIView):
         """What a validation would cost, how wide its intervals would be, and whether an allowance of yours has that much left; holds
         and spends nothing."""
         release = selectors.release_for(caller(request), code, Need.VALIDATE)
-        proposal = validations.propose(
-            analyst=caller(request), release=release, request=asked_of(request, release)
-        )
+        with PreviewSlot(caller(request).pk):
+            proposal = validations.propose(
+                analyst=caller(request), release=release, request=asked_of(request, release)
+            )
         try:
             validations.require_covering(caller(request), release, proposal.price)
         except errors.BeyondAllowance:

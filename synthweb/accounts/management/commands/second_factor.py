@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from synthweb.accounts import services
-from synthweb.accounts.models import Organisation, User
+from synthweb.accounts import selectors, services
+from synthweb.accounts.models import Organisation
 
 
 class Command(BaseCommand):
@@ -43,10 +43,9 @@ class Command(BaseCommand):
             services.require_second_factor(
                 actor="system", organisation=named, required=required
             )
-        without = User.objects.filter(
-            memberships__organisation=named, is_active=True, authenticator_app=None
-        )
-        names = ", ".join(sorted(set(without.values_list("username", flat=True)))) or "nobody"
+            named.refresh_from_db()
+        without = selectors.without_second_factor(named)
+        names = ", ".join(person.username for person in without) or "nobody"
         rule = (
             "everybody needs" if named.second_factor_required else "the settings say who needs"
         )
