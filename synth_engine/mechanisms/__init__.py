@@ -12,6 +12,7 @@ from synth_engine import codec
 from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.inference.record_refinement import Offers
 from synth_engine.mechanisms.auto.auto import Auto
 from synth_engine.mechanisms.contingency_table import ContingencyTableMechanism
 from synth_engine.mechanisms.dpsyn import DPSyn
@@ -66,11 +67,19 @@ SAMPLER = 2
 """The sampler of samples on the web, which draws rows in blocks while they are written (`Model.sample_blocks`)."""
 COUNTER_SAMPLER = 3
 """The first sampler of very large tables (`Model.sample_by_counter`)."""
-FAST_SAMPLER = 4
-"""The sampler of very large tables: as the third, and rows that are refined are refined column by column."""
+COLUMN_SAMPLER = 4
+"""The second sampler of very large tables: as the third, and rows that are refined are refined column by column."""
+FAST_SAMPLER = 5
+"""The sampler of very large tables: as the fourth, and each cell that is refined takes its best value."""
+_OFFERS: dict[int, Offers] = {
+    COUNTER_SAMPLER: "lacking by rows",
+    COLUMN_SAMPLER: "lacking by columns",
+    FAST_SAMPLER: "best by columns",
+}
 
 __all__ = [
     "BLOCK",
+    "COLUMN_SAMPLER",
     "COUNTER_SAMPLER",
     "FAST_SAMPLER",
     "FIRST_SAMPLER",
@@ -199,7 +208,7 @@ def draw_blocks(
     codes: Codes | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 4; each gives other rows for a seed, the same
+    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 5; each gives other rows for a seed, the same
     for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: those that `model.sample` gave for these rows and this
     seed, so that the first sampler does not draw them again."""
     texts = model.written(rows, seed=seed)
@@ -239,8 +248,8 @@ def draw_codes(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[
     if sampler == SAMPLER:
         yield from model.sample_blocks(rows, seed=seed)
         return
-    if sampler in (COUNTER_SAMPLER, FAST_SAMPLER):
-        yield from model.sample_by_counter(rows, seed=seed, by_columns=sampler == FAST_SAMPLER)
+    if sampler in _OFFERS:
+        yield from model.sample_by_counter(rows, seed=seed, offers=_OFFERS[sampler])
         return
     if sampler != FIRST_SAMPLER:
         raise SpecError(

@@ -19,6 +19,7 @@ from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import flow, record_refinement, topological
+from synth_engine.inference.record_refinement import Offers
 from synth_engine.models import (
     alias_tables,
     blocks,
@@ -266,15 +267,16 @@ class Model:
         return {name: codes[name] for name in self.domain.sizes}
 
     def sample_by_counter(
-        self, rows: int, *, seed: str, by_columns: bool = False
+        self, rows: int, *, seed: str, offers: Offers = "lacking by rows"
     ) -> Iterator[Codes]:
         """Codes as in `sample`, every constraint kept, by alias tables in blocks that any number of threads may draw, where
         the tables alone generate the rows. Rows of a model with refinement are copies of at most `blocks.BASE` refined
-        ones, each as often as another; of few rows as in `sample_blocks`, unless they are refined `by_columns` (sampler 4). Other
-        models draw as in `sample_blocks`."""
+        ones, each as often as another; of few rows as in `sample_blocks`, unless they are offered values by columns
+        (`record_refinement.Offers`). Other models draw as in `sample_blocks`."""
         require_rows(rows)
-        if self.coded is None and self.refines_in_blocks and (by_columns or rows > blocks.BASE):
-            yield from self._copies_of_base(rows, seed=seed, by_columns=by_columns)
+        large = offers != "lacking by rows" or rows > blocks.BASE
+        if self.coded is None and self.refines_in_blocks and large:
+            yield from self._copies_of_base(rows, seed=seed, offers=offers)
             return
         if not self._by_tables:
             yield from self.sample_blocks(rows, seed=seed)
@@ -289,11 +291,11 @@ class Model:
 
         yield from blocks.in_threads(draw, range(0, max(rows, 1), blocks.LARGEST))
 
-    def _copies_of_base(self, rows: int, *, seed: str, by_columns: bool) -> Iterator[Codes]:
-        refined = self._rows_of_base(rows) if by_columns else blocks.BASE
+    def _copies_of_base(self, rows: int, *, seed: str, offers: Offers) -> Iterator[Codes]:
+        refined = blocks.BASE if offers == "lacking by rows" else self._rows_of_base(rows)
         base = blocks.Refined(self.domain.sizes, rows=refined)
         own = blocks.seed_of(seed, 0)
-        self._further_block(base, refined, seed=own, by_columns=by_columns)
+        self._further_block(base, refined, seed=own, offers=offers)
         for number, start in enumerate(range(0, rows, blocks.LARGEST)):
             codes = base.copies(min(blocks.LARGEST, rows - start), seed=seed)
             yield self._completed(codes, seed=blocks.seed_of(seed, number))
@@ -347,7 +349,12 @@ class Model:
         return self._repaired(codes, seed=seed) if self.domain.constraints else codes
 
     def _further_block(
-        self, refined: blocks.Refined, rows: int, *, seed: str, by_columns: bool = False
+        self,
+        refined: blocks.Refined,
+        rows: int,
+        *,
+        seed: str,
+        offers: Offers = "lacking by rows",
     ) -> Codes:
         """So many rows more, refined beside those of the blocks before."""
         if self.network:
@@ -361,7 +368,7 @@ class Model:
                 components=refinement.decidable_components(self.domain, self._bins),
             )
         rng = generator(seed, purpose=("targets", "finish"))
-        refinement_of_all = replace(self._whole_refinement, by_columns=by_columns)
+        refinement_of_all = replace(self._whole_refinement, offers=offers)
         codes = refinement_of_all.refine_after(refined.codes, codes, rng=rng)
         refined.add(codes)
         return codes

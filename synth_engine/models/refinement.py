@@ -14,6 +14,7 @@ from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.inference import record_refinement
 from synth_engine.inference.cost_tables import AttributeFacts, Axes, Truth
+from synth_engine.inference.record_refinement import Offers
 from synth_engine.kinds.reading import Codes as Column
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
@@ -30,7 +31,7 @@ class Refinement:
     """What the rows of a model are refined to.
 
     targets: tables of two or three columns. merged: the columns whose codes are bins. enforce: rows that keep the
-    constraints among columns without bins still keep them. mixture: where tables of three columns start. by_columns: see
+    constraints among columns without bins still keep them. mixture: where tables of three columns start. offers: see
     `record_refinement.refine_after`.
     """
 
@@ -39,7 +40,7 @@ class Refinement:
     merged: Mapping[str, bins.Binning]
     enforce: bool
     mixture: TripleMixture | None = None
-    by_columns: bool = False
+    offers: Offers = "lacking by rows"
 
     def refine(self, codes: Codes, *, rng: np.random.Generator) -> Codes:
         """Columns of codes (of bins, where an attribute has them) whose tables are near to the targets."""
@@ -60,7 +61,7 @@ class Refinement:
             targets=axes,
             rng=rng,
             facts=facts,
-            by_columns=self.by_columns,
+            offers=self.offers,
         )
         return dict(zip(names, refined, strict=True))
 

@@ -1,4 +1,4 @@
-"""Sampler 3: the tables' own law, the same bytes under any number of threads, and Parquet without data frames."""
+"""Samplers 3 to 5: the tables' own law, the same bytes under any number of threads, and Parquet without data frames."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from synth_engine import codec, mechanisms, tables
 from synth_engine.domain import Domain
+from synth_engine.inference import cost_tables, swap_kernels
 from synth_engine.models import alias_tables, blocks
 from synth_engine.models.model import Model
 from synth_engine.models.network import Codes, Node, Table
@@ -174,7 +175,7 @@ def test_few_rows_that_are_refined_are_drawn_as_by_the_second_sampler() -> None:
     assert all(np.array_equal(second[name], third[name]) for name in "abc")
 
 
-# --- the fourth: refined by columns -----------------------------------------------------------------------------------
+# --- the fourth and the fifth: refined by columns ---------------------------------------------------------------------
 def refined_model() -> Model:
     rng = np.random.default_rng(8)
     pairs = [("a", "b"), ("a", "c"), ("b", "c")]
@@ -199,15 +200,17 @@ def farthest(codes: Codes, of: Model) -> float:
     return float(max(distances))
 
 
-def test_tables_alone_are_drawn_as_by_the_third() -> None:
-    third, fourth = drawn(model(), 5000), drawn(model(), 5000, sampler=4)
-    assert all(np.array_equal(third[name], fourth[name]) for name in "abc")
+@pytest.mark.parametrize("sampler", [4, 5])
+def test_tables_alone_are_drawn_as_by_the_third(sampler: int) -> None:
+    third, later = drawn(model(), 5000), drawn(model(), 5000, sampler=sampler)
+    assert all(np.array_equal(third[name], later[name]) for name in "abc")
 
 
+@pytest.mark.parametrize("sampler", [4, 5])
 @pytest.mark.parametrize("rows", [100, 9000, 40_000])
-def test_rows_refined_by_columns_are_near_the_targets(rows: int) -> None:
+def test_rows_refined_by_columns_are_near_the_targets(rows: int, sampler: int) -> None:
     of = refined_model()
-    codes = drawn(of, rows, sampler=4)
+    codes = drawn(of, rows, sampler=sampler)
     assert codes["a"].size == rows
     # Few rows are a random part of the smallest block.
     assert farthest(codes, of) < (0.2 if rows == 100 else 0.002)
@@ -224,10 +227,52 @@ def test_each_row_refined_by_columns_is_copied_as_often_as_another(
     assert turns[0] == turns[1] == turns[2]
 
 
-def test_rows_refined_by_columns_stay_byte_for_byte() -> None:
-    codes = drawn(refined_model(), 40_000, sampler=4)
-    digest = hashlib.sha256(b"".join(codes[name].tobytes() for name in "abc")).hexdigest()
-    assert digest == REFINED
+@pytest.mark.parametrize(
+    ("sampler", "digest"),
+    [
+        (4, "0b51aa8c590c98496e4b7a13bba802b6f9ccd2b3aed47a93f7c02e1a74e34404"),
+        (5, "10576798d99a1aeaf58e668966fdd532453944384f93bd8799d030fa64de8b5e"),
+    ],
+)
+def test_rows_refined_by_columns_stay_byte_for_byte(sampler: int, digest: str) -> None:
+    codes = drawn(refined_model(), 40_000, sampler=sampler)
+    found = hashlib.sha256(b"".join(codes[name].tobytes() for name in "abc")).hexdigest()
+    assert found == digest
 
 
-REFINED = "0b51aa8c590c98496e4b7a13bba802b6f9ccd2b3aed47a93f7c02e1a74e34404"
+def test_a_cell_takes_the_value_that_costs_least_by_all_tables() -> None:
+    rng = np.random.default_rng(3)
+    sizes, rows = (3, 6, 4), 400
+    codes = np.array([rng.integers(0, size, rows) for size in sizes], dtype=np.uint16)
+    targets = [
+        (pair, rng.random((sizes[pair[0]], sizes[pair[1]])) * 20)
+        for pair in ((0, 1), (0, 2), (1, 2))
+    ]
+    tables = cost_tables.build(
+        codes, targets, allowed=(), weights=[1.0] * 3, softness=cost_tables.SOFTNESS
+    )
+
+    def cost(of: np.ndarray) -> float:
+        total = 0.0
+        for (first, second), target in targets:
+            wanted = target * rows / target.sum()
+            found = np.zeros(target.shape)
+            np.add.at(found, (of[first], of[second]), 1)
+            total += float(((found - wanted) ** 2 / (wanted + cost_tables.SOFTNESS)).sum())
+        return total
+
+    arrays = swap_kernels.Tables(tables.costs, tables.copies, *tables.touched)
+    offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
+    apart = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
+    records = np.ascontiguousarray(codes.T)
+    gained = swap_kernels.take_best_by_column(
+        records, np.array([7]), np.array([1]), apart, arrays, offers
+    )
+    of_values = []
+    for value in range(sizes[1]):
+        changed = codes.copy()
+        changed[1, 7] = value
+        of_values.append(cost(changed))
+    assert records[7, 1] == np.argmin(of_values)
+    assert gained == pytest.approx(of_values[codes[1, 7]] - min(of_values), abs=1e-3)
+    assert np.array_equal(np.delete(records, 7, axis=0), np.delete(codes.T, 7, axis=0))

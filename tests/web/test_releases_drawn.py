@@ -350,7 +350,7 @@ def test_a_large_sample_is_drawn_by_the_sampler_of_large_tables(
     sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
-    assert [_another(sample, rows).sampler for rows in (59, 60)] == [2, 4]
+    assert [_another(sample, rows).sampler for rows in (59, 60)] == [2, 5]
 
 
 def test_rest_takes_every_sampler_and_chooses_by_the_rows(
@@ -364,10 +364,11 @@ def test_rest_takes_every_sampler_and_chooses_by_the_rows(
         assert answer.status_code == HTTPStatus.CREATED
         return answer.json()["sampler"]
 
-    assert [drawn(rows=59), drawn(rows=60)] == [2, 4]
+    assert [drawn(rows=59), drawn(rows=60)] == [2, 5]
     # A table of before is asked for by its version, and so is a small one of the new sampler.
-    assert [drawn(rows=60, sampler=2), drawn(rows=10, sampler=4)] == [2, 4]
-    assert calls.send(address, {"rows": 10, "sampler": 5}).status_code in (400, 422)
+    assert drawn(rows=60, sampler=2) == 2
+    assert [drawn(rows=10, sampler=version) for version in (4, 5)] == [4, 5]
+    assert calls.send(address, {"rows": 10, "sampler": 6}).status_code in (400, 422)
 
 
 @pytest.mark.parametrize("refined", [False, True])
@@ -381,7 +382,7 @@ def test_a_large_sample_has_the_same_bytes_from_a_process_and_from_the_engine(
     monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
     monkeypatch.setattr(spool, "SMALL", 0)
     another = _another(sample, 60)
-    assert another.sampler == 4
+    assert another.sampler == 5
     spooled = b"".join(spool.Download(another)).decode()
     assert spooled == _earlier_csv(another)
 

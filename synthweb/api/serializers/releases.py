@@ -304,7 +304,7 @@ class NewSampleSerializer(StrictSerializer):
         min_value=mechanisms.FIRST_SAMPLER,
         max_value=mechanisms.FAST_SAMPLER,
         required=False,
-        help_text="The version that draws. Left out: 4 from a million rows on, else 2; one that is given gives a table of that version again.",
+        help_text="The version that draws. Left out: 5 from a million rows on, else 2; one that is given gives a table of that version again.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
