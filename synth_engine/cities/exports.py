@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -17,5 +18,14 @@ FORMS: tuple[Form, ...] = ("matsim", "populationsim")
 
 def write(built: BuiltCity, document: JsonObject, path: Path, *, form: Form) -> None:
     """Writes a new folder of one form, with the receipt of the city. Errors: SpecError, InputError."""
-    content = matsim.files(built) if form == "matsim" else populationsim.files(built)
-    outputs.new_folder(path, [*content, (files.RECEIPT_FILE, files.json_bytes(document))])
+    outputs.new_folder(path, _members(built, document, form))
+
+
+def pack(built: BuiltCity, document: JsonObject, path: Path, *, form: Form) -> None:
+    """Writes the same as a zip. Errors: SpecError."""
+    files.pack(_members(built, document, form), path)
+
+
+def _members(built: BuiltCity, document: JsonObject, form: Form) -> Iterator[tuple[str, bytes]]:
+    yield from matsim.files(built) if form == "matsim" else populationsim.files(built)
+    yield files.RECEIPT_FILE, files.json_bytes(document)

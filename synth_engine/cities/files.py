@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from synth_engine import outputs
@@ -23,7 +23,8 @@ def write(built: BuiltCity, document: JsonObject, path: Path, *, overwrite: bool
     if path.suffix in databases.SQLITE:
         outputs.replace(path, lambda file: _sqlite(built, file), overwrite=overwrite)
     elif path.suffix == ".zip":
-        outputs.replace(path, lambda file: _zip(built, document, file), overwrite=overwrite)
+        members = _files(built, document)
+        outputs.replace(path, lambda file: pack(members, file), overwrite=overwrite)
     else:
         outputs.new_folder(
             path,
@@ -48,8 +49,9 @@ def json_bytes(document: JsonObject) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _zip(built: BuiltCity, document: JsonObject, path: Path) -> None:
+def pack(members: Iterable[tuple[str, bytes]], path: Path) -> None:
+    """Writes a zip of files, each with its name."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in _files(built, document):
-            # A fixed time: the same tables give the same bytes.
+        for name, content in members:
+            # A fixed time: the same files give the same bytes.
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)

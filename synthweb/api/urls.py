@@ -238,6 +238,12 @@ OF_CITY = [
     path("tables.zip", cities.CityArchiveView.as_view(), name="city-tables"),
     path("city.sqlite", cities.CitySqliteView.as_view(), name="city-sqlite"),
     path("schema.sql", cities.CityDdlView.as_view(), name="city-ddl"),
+    path("matsim.zip", cities.CityExportView.as_view(form="matsim"), name="city-matsim"),
+    path(
+        "populationsim.zip",
+        cities.CityExportView.as_view(form="populationsim"),
+        name="city-populationsim",
+    ),
 ]
 OF_FILLED_COUNTS = [
     path("", filling.FilledCountsView.as_view(), name="filled-counts-detail"),

@@ -7,6 +7,7 @@ from django.contrib import admin
 from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.runs.models import (
     CityBuild,
+    CityExport,
     CountsErrand,
     FilledCounts,
     ImplicatesErrand,
@@ -99,6 +100,16 @@ class CityBuildAdmin(ReadOnlyAdmin):
     list_select_related = ["created_by"]
     ordering = ["-created_at"]
     exclude = ["areas", "archive", "database"]
+
+
+@admin.register(CityExport)
+class CityExportAdmin(ReadOnlyAdmin):
+    organisation_path = "city__organisation"
+    list_display = ["city", "form"]
+    list_filter = ["form"]
+    list_select_related = ["city"]
+    exclude = ["content"]
+    ordering = ["-pk"]
 
 
 @admin.register(FilledCounts)

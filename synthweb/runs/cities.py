@@ -33,7 +33,7 @@ from synthweb.releases import selectors as releases
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import errors
-from synthweb.runs.models import CityBuild
+from synthweb.runs.models import CityBuild, CityExport
 
 MAX_POPULATION = 100_000
 MAX_ROWS = 1_000_000
@@ -235,6 +235,19 @@ def require_sources(user: User, build: CityBuild) -> None:
             "a release that this city is made of is not shared with you any more",
             repair="choose another release, and generate the city again",
         ) from None
+
+
+def exports_of(build: CityBuild) -> QuerySet[CityExport]:
+    """The files for simulations that a generated city has, without their content."""
+    return CityExport.objects.filter(city=build).defer("content").order_by("form")
+
+
+def export_of(build: CityBuild, form: str) -> bytes:
+    """One of them; Http404 where the city has none of this form."""
+    export = CityExport.objects.filter(city=build, form=form).first()
+    if export is None:
+        raise Http404("no such export of this city")
+    return bytes(export.content)
 
 
 def documents_of(build: CityBuild) -> CityDocuments:

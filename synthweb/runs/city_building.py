@@ -11,13 +11,15 @@ from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 from django.http import Http404
 
-from synth_engine.cities import building, files, receipt
+from synth_engine.cities import building, exports, files, receipt
+from synth_engine.cities.building import BuiltCity
 from synth_engine.errors import InputError, SpecError
+from synth_engine.strict_json import JsonObject
 from synthweb.audit import services as audit
 from synthweb.lib.language import in_english
 from synthweb.runs import cities, errors, lease, stages
 from synthweb.runs.derivation import GAVE_UP, MAX_ATTEMPTS
-from synthweb.runs.models import CityBuild
+from synthweb.runs.models import CityBuild, CityExport
 from synthweb.runs.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -72,7 +74,9 @@ def _generate(build: CityBuild, grip: lease.Lease) -> None:
         files.write(built, document, archive, overwrite=False)
         progress(stages.WRITE_CITY.name, 0.5)
         files.write(built, document, database, overwrite=False)
-        if max(path.stat().st_size for path in (archive, database)) > MAX_FILE:
+        packed = _exports(built, document, folder=Path(folder), progress=progress)
+        written = (archive, database, *packed.values())
+        if max(path.stat().st_size for path in written) > MAX_FILE:
             raise SpecError(
                 "the files of this city are larger than what is stored here",
                 repair="ask for fewer persons, or use the command line",
@@ -90,6 +94,10 @@ def _generate(build: CityBuild, grip: lease.Lease) -> None:
                 finished_at=Now(),
                 lease_held=False,
             )
+            CityExport.objects.bulk_create(
+                CityExport(city=build, form=form, content=path.read_bytes())
+                for form, path in packed.items()
+            )
             audit.record(
                 actor="worker",
                 action="city.generated",
@@ -97,6 +105,20 @@ def _generate(build: CityBuild, grip: lease.Lease) -> None:
                 organisation=build.organisation,
                 detail={"receipt": str(document["digest"])},
             )
+
+
+def _exports(
+    built: BuiltCity, document: JsonObject, *, folder: Path, progress: Progress
+) -> dict[exports.Form, Path]:
+    """The files for simulations, by their form; none where the specification does not say what a simulation takes."""
+    if built.city.spec.simulation is None:
+        return {}
+    packed: dict[exports.Form, Path] = {}
+    for number, form in enumerate(exports.FORMS):
+        progress(stages.EXPORT_CITY.name, number / len(exports.FORMS))
+        packed[form] = folder / f"{form}.zip"
+        exports.pack(built, document, packed[form], form=form)
+    return packed
 
 
 def _fail(grip: lease.Lease, failure: dict[str, str]) -> None:

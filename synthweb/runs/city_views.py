@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -21,6 +21,7 @@ from synth_engine.relational.files import SQL_FILE
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.models import User
 from synthweb.lib.errors import Refused
+from synthweb.releases.downloads import attached
 from synthweb.runs import cities, city_services, screens
 from synthweb.runs.city_forms import CityArchiveForm, CityDraftForm
 from synthweb.runs.models import CityBuild
@@ -84,6 +85,7 @@ def city(request: SignedInRequest, code: str) -> HttpResponse:
         "stages": screens.city_stages(build),
         "tables": [] if build.receipt is None else build.receipt["tables"],
         "sources": [] if build.receipt is None else build.receipt["sources"],
+        "exports": cities.exports_of(build),
         "sums": [] if build.receipt is None else build.receipt["sums"],
         "crumbs": [(reverse("runs:cities"), gettext("Cities")), ("", build.name)],
     }
@@ -134,6 +136,27 @@ def file(request: SignedInRequest, code: str, kind: str) -> HttpResponse:
     except Refused as error:
         messages.error(request, str(error))
         return redirect("runs:city", code)
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def export(request: SignedInRequest, code: str, form: str) -> HttpResponseBase:
+    """The files of a city that a program for simulation reads, as a zip."""
+    build = cities.city_of(request.user, code)
+    try:
+        return answer_export(request.user, build, form)
+    except Refused as error:
+        messages.error(request, str(error))
+        return redirect("runs:city", code)
+
+
+def answer_export(user: User, build: CityBuild, form: str) -> HttpResponseBase:
+    """An export of a city as a download. Errors: as `answer_file`."""
+    content = cities.export_of(build, form)
+    cities.require_sources(user, build)
+    response = FileResponse(io.BytesIO(content), content_type=MEDIA["zip"])
+    return attached(response, f"city-{build.code}-{form}.zip")
 
 
 def answer_file(user: User, build: CityBuild, kind: str) -> HttpResponse:

@@ -533,6 +533,26 @@ class CityBuild(Leased):
         return self.name
 
 
+class CityExport(models.Model):
+    """A generated city as programs for simulation read it: a zip, written with the city where its specification says what a simulation takes."""
+
+    class Form(models.TextChoices):
+        MATSIM = "matsim", "MATSim"
+        POPULATIONSIM = "populationsim", "PopulationSim"
+
+    city = models.ForeignKey(CityBuild, on_delete=models.CASCADE, related_name="exports")
+    form = models.CharField(max_length=16, choices=Form)
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["city", "form"], name="one_export_of_a_form")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_form_display()} of {self.city}"
+
+
 Subject = SynthesisRun | TableErrand | ReleaseErrand | FilledCounts | CityBuild
 """What a message rings for."""
 

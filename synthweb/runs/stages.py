@@ -187,7 +187,12 @@ WRITE_CITY = Stage(
     title=_("Write the files"),
     text=_("Parquet, SQLite, DDL and the receipt."),
 )
-CITY = (WAIT, CONNECT, WRITE_CITY)
+EXPORT_CITY = Stage(
+    name="export-city",
+    title=_("Write the files for simulations"),
+    text=_("MATSim and PopulationSim, if the specification says what a simulation takes."),
+)
+CITY = (WAIT, CONNECT, WRITE_CITY, EXPORT_CITY)
 NAMES = tuple(stage.name for stage in RUN)
 
 TITLES = {

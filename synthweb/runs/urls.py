@@ -55,6 +55,9 @@ urlpatterns = [
     path("cities/<slug:code>/grow/", city_views.grow, name="grow-city"),
     path("cities/<slug:code>/delete/", city_views.delete, name="delete-city"),
     path("cities/<slug:code>/city.<slug:kind>", city_views.file, name="city-file"),
+    path(
+        "cities/<slug:code>/simulation/<slug:form>.zip", city_views.export, name="city-export"
+    ),
     path("links/", link_views.index, name="links"),
     path("links/join/", link_views.join, name="join-link"),
     path("links/<slug:code>/", link_views.link, name="link"),

@@ -84,6 +84,8 @@ DELETE cities/<slug:code>/                           read
 GET    cities/<slug:code>/tables.zip                 read
 GET    cities/<slug:code>/city.sqlite                read
 GET    cities/<slug:code>/schema.sql                 read
+GET    cities/<slug:code>/matsim.zip                 read
+GET    cities/<slug:code>/populationsim.zip          read
 GET    filled-counts/                                read
 POST   filled-counts/                                spend
 POST   filled-counts/plan/                           spend
@@ -180,6 +182,8 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("GET", "cities/<slug:code>/tables.zip"): 404,
     ("GET", "cities/<slug:code>/city.sqlite"): 404,
     ("GET", "cities/<slug:code>/schema.sql"): 404,
+    ("GET", "cities/<slug:code>/matsim.zip"): 404,
+    ("GET", "cities/<slug:code>/populationsim.zip"): 404,
     # The counts of the scene are asked for, and there is one table of them.
     ("POST", "filled-counts/"): 409,
     ("POST", "filled-counts/plan/"): 409,

@@ -277,6 +277,7 @@ POST   cities/<slug:code>/grow/                                      302    404 
 GET    cities/<slug:code>/delete/                                    302    405    405    405    405    405    405    405
 POST   cities/<slug:code>/delete/                                    302    404    404    404    302    404    404    404
 GET    cities/<slug:code>/city.<slug:kind>                           302    404    404    404    404    404    404    404
+GET    cities/<slug:code>/simulation/<slug:form>.zip                 302    404    404    404    404    404    404    404
 GET    filled-counts/                                                302    200    200    200    200    200    200    200
 GET    filled-counts/<slug:code>/                                    302    404    404    404    200    200    200    200
 GET    filled-counts/<slug:code>/approve/                            302    405    405    405    405    405    405    405
@@ -418,6 +419,8 @@ DELETE api/v1/cities/<slug:code>/                                    401    404 
 GET    api/v1/cities/<slug:code>/tables.zip                          401    404    404    404    404    404    404    404
 GET    api/v1/cities/<slug:code>/city.sqlite                         401    404    404    404    404    404    404    404
 GET    api/v1/cities/<slug:code>/schema.sql                          401    404    404    404    404    404    404    404
+GET    api/v1/cities/<slug:code>/matsim.zip                          401    404    404    404    404    404    404    404
+GET    api/v1/cities/<slug:code>/populationsim.zip                   401    404    404    404    404    404    404    404
 GET    api/v1/filled-counts/                                         401    200    200    200    200    200    200    200
 POST   api/v1/filled-counts/                                         401    404    404    404    409    403    403    403
 GET    api/v1/filled-counts/plan/                                    401    405    405    405    405    405    405    405

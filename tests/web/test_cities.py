@@ -25,7 +25,7 @@ from synthweb.releases.models import ReleaseGrant
 from synthweb.runs import cities, city_building, city_services, reconcile
 from synthweb.runs.cities import CityDocuments
 from synthweb.runs.errors import NotOpen, NotReady
-from synthweb.runs.models import CityBuild
+from synthweb.runs.models import CityBuild, CityExport
 from tests.cast import Cast
 from tests.web.rest import Caller
 from tests.web.scene import Scene
@@ -245,6 +245,105 @@ def test_a_city_is_generated_once_and_the_reconciler_knows_it(played: Scene) -> 
     assert reconcile.SUBJECTS["runs.city"] is CityBuild
     with pytest.raises(NotOpen):
         city_services.start(user=played.reader, build=build)
+
+
+HOUSEHOLDS: dict[str, Any] = SHOPS | {
+    "domain": {
+        "attributes": [
+            {
+                "name": "adults",
+                "provenance": "declared",
+                "kind": "integer",
+                "low": 1,
+                "high": 2,
+                "missing": None,
+            }
+        ]
+    },
+    "columns": [{"column": "adults", "given": [], "shares": {"1": 0.5, "2": 0.5}}],
+}
+SIMULATED = """
+schema: synth_engine/city/1
+name: A town that is simulated
+population: 40
+areas: {file: areas.csv, key: area, latitude: latitude, longitude: longitude, published: a public list}
+sources:
+  persons: {model: persons.model.json, receipt: persons.receipt.json}
+  households: {description: households.description.json}
+tables:
+  households:
+    source: households
+    key: household_id
+    population: [adults]
+    joins:
+      - {column: area, to: areas, by: weight, weight: {column: people}}
+  persons:
+    source: persons
+    key: person_id
+    joins:
+      - {column: household_id, to: households, by: size, size: adults}
+simulation:
+  households: households
+  persons: [{table: persons, age: age}]
+"""
+
+
+def test_files_for_simulations_are_written_with_the_city_and_are_its_makers(
+    cast: Cast, played: Scene, browser: Callable[..., Client]
+) -> None:
+    written = CityDocuments(
+        specification=SIMULATED,
+        areas=AREAS.encode(),
+        descriptions={"households": HOUSEHOLDS},
+        releases={"persons": played.release.code},
+    )
+    build = city_services.draft(user=played.reader, documents=written)
+    city_services.start(user=played.reader, build=build)
+    city_building.compute(code=build.code)
+    build.refresh_from_db()
+    assert build.state == "finished", build.failure
+    assert build.stage == "export-city"
+    client, caller = browser(played.reader), Caller(played.reader, "read")
+    assert caller.get(f"/cities/{build.code}/").json()["exports"] == ["matsim", "populationsim"]
+    page = client.get(reverse("runs:city", args=[build.code])).text
+    for form, name, sign in (
+        ("matsim", "population.xml.gz", b"<person "),
+        ("populationsim", "synthetic_persons.csv", b"\n"),
+    ):
+        address = reverse("runs:city-export", args=[build.code, form])
+        assert address in page
+        answer = client.get(address)
+        content = b"".join(answer.streaming_content)
+        by_rest = caller.get(f"/cities/{build.code}/{form}.zip")
+        assert b"".join(by_rest.streaming_content) == content
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            receipt = json.loads(packed.read("city.receipt.json"))
+            file = packed.read(name)
+        assert receipt == build.receipt
+        lines = gzip.decompress(file) if name.endswith(".gz") else file
+        # PopulationSim's table has a header.
+        assert lines.count(sign) == 40 + (form == "populationsim")
+        assert browser(cast.analyst).get(address).status_code == 404
+    nothing = reverse("runs:city-export", args=[build.code, "visum"])
+    assert client.get(nothing).status_code == 404
+    # Taken back, the release is in no further download.
+    grant = ReleaseGrant.objects.get(release=played.release, analyst=played.reader)
+    releases.revoke(actor=cast.steward, grant=grant)
+    assert caller.get(f"/cities/{build.code}/matsim.zip").status_code == 409
+    refused = client.get(reverse("runs:city-export", args=[build.code, "matsim"]), follow=True)
+    assert "not shared with you any more" in refused.text
+    city_services.delete(user=played.reader, build=build)
+    assert not CityExport.objects.exists()
+
+
+def test_a_city_without_simulation_has_no_such_files(
+    played: Scene, browser: Callable[..., Client]
+) -> None:
+    build = generated(played, played.reader)
+    client, caller = browser(played.reader), Caller(played.reader, "read")
+    assert "<code>simulation</code>" in client.get(reverse("runs:city", args=[build.code])).text
+    assert caller.get(f"/cities/{build.code}/").json()["exports"] == []
+    assert caller.get(f"/cities/{build.code}/matsim.zip").status_code == 404
 
 
 def test_the_same_by_rest(played: Scene) -> None:

@@ -9,12 +9,14 @@ arrival.
 """
 
 from synthweb_client import figures
+from synthweb_client.cities import City
 from synthweb_client.client import Client
 from synthweb_client.documents import (
     Allowance,
     Amount,
     Bar,
     Cell,
+    CityFacts,
     Column,
     ColumnLook,
     Estimate,
@@ -64,6 +66,8 @@ __all__ = [
     "Bar",
     "Busy",
     "Cell",
+    "City",
+    "CityFacts",
     "Client",
     "Column",
     "ColumnLook",

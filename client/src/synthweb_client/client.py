@@ -10,6 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from synthweb_client import documents, receipts
+from synthweb_client.cities import City
 from synthweb_client.links import Link
 from synthweb_client.releases import Release, naming
 from synthweb_client.transport import Retries, Transport
@@ -147,6 +148,41 @@ class Client:
             "columns": list(columns),
         }
         return self._link(self._transport.post("links", "accept", body=body, key=key).content)
+
+    def cities(self) -> tuple[City, ...]:
+        """Your synthetic cities, the newest first."""
+        answer = self._transport.get("cities")
+        listed = documents.read(answer.content, tuple[documents.CityFacts, ...])
+        return tuple(City(self._transport, facts) for facts in listed)
+
+    def city(self, code: str) -> City:
+        """One of them by its code. Errors: ServerRefused."""
+        return self._city(self._transport.get("cities", code).content)
+
+    def generate_city(
+        self,
+        specification: str,
+        *,
+        areas: str,
+        releases: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, Any]] | None = None,
+        before: str | None = None,
+        key: str | None = None,
+    ) -> City:
+        """Have a city generated; `City.again` says how far it is. It costs nothing. specification: YAML. areas: the CSV. releases: the code
+        of the release of each source. descriptions: of sources that were written by hand. before: the code of a city that it grows from.
+        key: makes the request harmless to repeat. Errors: ServerRefused with table, field and rule."""
+        body = {
+            "specification": specification,
+            "areas": areas,
+            "releases": dict(releases),
+            "descriptions": dict(descriptions or {}),
+            "before": before,
+        }
+        return self._city(self._transport.post("cities", body=body, key=key).content)
+
+    def _city(self, content: bytes) -> City:
+        return City(self._transport, documents.read(content, documents.CityFacts))
 
     def _link(self, content: bytes) -> Link:
         return Link(self._transport, documents.read(content, documents.LinkFacts))

@@ -298,6 +298,25 @@ class LinkFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CityFacts:
+    """A synthetic city of yours. state: `draft`, `waiting`, `finished` or `failed`. progress: of its stage, 0 to 1. exports: of `matsim`
+    and `populationsim` those that can be saved."""
+
+    code: str
+    name: str
+    state: str
+    stage: str
+    progress: float
+    failure: dict[str, Any] | None
+    releases: dict[str, str]
+    seed: str
+    before: str | None
+    changes: dict[str, Any] | None
+    receipt: dict[str, Any] | None
+    exports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class LinkOffer:
     """The agreement that an acceptance would make, and its price. expected_error: of the number of persons in both, as a share."""
 

@@ -38,6 +38,12 @@ class CitySerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="What each table was made of, with the receipts of the releases; null before it is generated.",
     )
+    exports = serializers.SlugRelatedField(
+        slug_field="form",
+        many=True,
+        read_only=True,
+        help_text="Of `matsim` and `populationsim` those that can be downloaded.",
+    )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.db import transaction
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -19,7 +19,7 @@ from synthweb.api.schema import refuses
 from synthweb.api.serializers.cities import CitySerializer, NewCitySerializer
 from synthweb.runs import cities, city_services
 from synthweb.runs.cities import CityDocuments
-from synthweb.runs.city_views import answer_file
+from synthweb.runs.city_views import answer_export, answer_file
 
 
 class CitiesView(APIView):
@@ -132,6 +132,23 @@ class CityDdlView(APIView):
     def get(self, request: Request, code: str) -> HttpResponse:
         """The SQL that creates the tables of a generated city, with keys and references; 404 and 409 as for `tables.zip`."""
         return _file(request, code, "sql")
+
+
+class CityExportView(APIView):
+    """The files that a program for simulation reads. form: which program."""
+
+    renderer_classes = [ZipRenderer]
+    form = ""
+
+    @extend_schema(
+        responses={(200, ZipRenderer.media_type): OpenApiTypes.BINARY}, tags=["cities"]
+    )
+    @refuses(409)
+    def get(self, request: Request, code: str) -> HttpResponseBase:
+        """The files of a generated city that MATSim or PopulationSim reads, with its receipt, in one archive; 404 where its specification
+        says nothing of `simulation`, and before it is generated; 409 as for `tables.zip`."""
+        user = caller(request)
+        return answer_export(user, cities.city_of(user, code), self.form)
 
 
 def _file(request: Request, code: str, kind: str) -> HttpResponse:
