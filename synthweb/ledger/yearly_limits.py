@@ -205,7 +205,8 @@ def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earm
     return None
 
 
-def _require_of(account: BudgetAccount, price: Amount, *, code: str) -> Earmark:
+def require_earmark(account: BudgetAccount, code: str) -> EarmarkBalance:
+    """The one of this code. Errors: Earmarked where a run may not name it."""
     chosen = usable_earmark(account, code)
     if chosen is None:
         raise Earmarked(
@@ -213,6 +214,11 @@ def _require_of(account: BudgetAccount, price: Amount, *, code: str) -> Earmark:
             repair="choose another, or pay from what is free",
             field="earmark",
         )
+    return chosen
+
+
+def _require_of(account: BudgetAccount, price: Amount, *, code: str) -> Earmark:
+    chosen = require_earmark(account, code)
     if not _covers(chosen.left, price, rule=account.rule):
         raise Earmarked(
             f"Of what is set aside for this, {chosen.left.text(account.rule)} is left",

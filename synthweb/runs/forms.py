@@ -23,6 +23,7 @@ from synthweb.lib.language import translated, typed_number
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import delta, grouped, in_letters
 from synthweb.runs import criteria_fields, methods, public_tables, purpose
+from synthweb.runs.earmark_fields import earmark_field, offer_earmarks
 from synthweb.runs.purpose import PREFIX
 
 DIGITS = re.compile(r"[0-9]{1,10}")
@@ -68,12 +69,7 @@ class ReleaseForm(forms.Form):
         error_messages=SHORT,
         validators=[validate_one_line],
     )
-    earmark = forms.ChoiceField(
-        required=False,
-        label=_("Paid from"),
-        help_text=_("A part that was set aside can be spent by runs that name it alone."),
-        widget=forms.Select(attrs={"class": "form-select"}),
-    )
+    earmark = earmark_field()
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     prior = forms.CharField(
@@ -134,7 +130,7 @@ class ReleaseForm(forms.Form):
         self.tables = tables
         self._offer_tables()
         self.earmarks = earmarks
-        self._offer_earmarks()
+        offer_earmarks(self, earmarks)
 
     def _offer_tables(self) -> None:
         select, value = self.fields["prior"].widget, self["prior"].value()
@@ -147,13 +143,6 @@ class ReleaseForm(forms.Form):
             choice = public_tables.TableChoice.parse_or_none(str(value))
             more = [(str(value), choice.label if choice else str(value))]
         select.choices = [*self.tables.choices, *more]
-
-    def _offer_earmarks(self) -> None:
-        select = self.fields["earmark"]
-        if not self.earmarks:
-            del self.fields["earmark"]
-        elif isinstance(select, forms.ChoiceField):
-            select.choices = [("", _("What is free")), *map(_earmark_choice, self.earmarks)]
 
     def _keep_what_is_chosen(self) -> None:
         """A list to choose from shows what was chosen, even if it is no longer there."""
@@ -417,16 +406,6 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
         "delta": delta(spec.get("delta") or "0"),
     }
     return {"mechanism": spec["mechanism"], "rows": spec.get("rows"), **amounts, **parameters}
-
-
-def _earmark_choice(balance: EarmarkBalance) -> tuple[str, str]:
-    """The code of an earmark, and what a list says of it."""
-    earmark = balance.earmark
-    words = _("%(purpose)s: %(left)s left") % {
-        "purpose": earmark.purpose,
-        "left": balance.left.text(earmark.account.rule),
-    }
-    return earmark.code, words
 
 
 def parameter_field(

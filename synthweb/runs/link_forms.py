@@ -14,8 +14,11 @@ from synth_engine.errors import SpecError
 from synth_engine.linking.hashing import MAX_FUNCTIONS
 from synth_engine.privacy.loss import parse_decimal
 from synthweb.datasets.models import Dataset
+from synthweb.ledger import selectors as ledger
+from synthweb.ledger import yearly_limits
 from synthweb.lib.language import typed_number
 from synthweb.runs import linking
+from synthweb.runs.earmark_fields import earmark_field, offer_earmarks
 from synthweb.runs.figure_fields import PER_CENT
 from synthweb.runs.forms import AMOUNT
 from synthweb.runs.linking import LinkTerms, SideOffer
@@ -54,9 +57,13 @@ class SideForm(forms.Form):
         widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
     )
 
+    earmark = earmark_field()
+
     def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
         self.dataset = dataset
         super().__init__(data)
+        account = ledger.account_of(dataset)
+        offer_earmarks(self, [] if account is None else yearly_limits.usable_earmarks(account))
         names = [attribute.name for attribute in linking.linkable(dataset)]
         self.fields["columns"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
 
@@ -71,6 +78,7 @@ class SideForm(forms.Form):
             dataset=self.dataset,
             texts=self.cleaned_data["texts"],
             columns=tuple(self.cleaned_data["columns"]),
+            earmark=self.cleaned_data.get("earmark", ""),
         )
 
 
@@ -112,6 +120,7 @@ class ProposeForm(SideForm):
         "texts",
         "columns",
         "epsilon",
+        "earmark",
         "other_epsilon",
         "rows",
         "typos",

@@ -61,6 +61,7 @@ def propose(*, steward: User, offer: SideOffer, terms: LinkTerms) -> tuple[Link,
         steward=steward,
         texts=list(offer.texts),
         columns=list(offer.columns),
+        earmark=offer.earmark,
         epsilon=plain(terms.epsilon),
     )
     _record(steward, "link.proposed", link, side)
@@ -110,6 +111,7 @@ def accept(*, steward: User, token: str, offer: SideOffer, agreement: str) -> Li
         steward=steward,
         texts=list(offer.texts),
         columns=list(offer.columns),
+        earmark=offer.earmark,
         epsilon=link.invited_epsilon,
     )
     link.agreement = agreed.to_json()

@@ -198,6 +198,7 @@ def _link_page(request: SignedInRequest, seen: SeenLink, *, token: str = "") -> 
         else AgreementFacts.of(linking.agreement_of(link)),
         "estimate": EstimatePage.of(link),
         "runs": list(linking.runs_of(link)),
+        "paid_from": linking.paid_from(seen.own),
         "givable": list(joined_tables.givable(seen)) if may_act else [],
         "missing_sides": joined_tables.missing_sides(seen),
         "crumbs": [(reverse("runs:links"), gettext("Links")), ("", link.name)],

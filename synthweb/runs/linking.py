@@ -28,8 +28,9 @@ from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import Amount
-from synthweb.ledger.models import BudgetAccount
+from synthweb.ledger.models import BudgetAccount, Earmark
 from synthweb.runs import errors, planning
 from synthweb.runs.models import Link, LinkSide, SynthesisRun
 from synthweb.runs.planning import NO_FACTS, PublicFacts
@@ -40,11 +41,13 @@ State = Link.State
 
 @dataclass(frozen=True, kw_only=True)
 class SideOffer:
-    """What a steward offers: a dataset, its columns of texts in the order of the other side's, and its linked columns."""
+    """What a steward offers: a dataset, its columns of texts in the order of the other side's, and its linked columns. earmark: the code of
+    the part of its account that pays; empty: what is free. The other side does not see it."""
 
     dataset: Dataset
     texts: tuple[str, ...]
     columns: tuple[str, ...]
+    earmark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +104,11 @@ def linkable(dataset: Dataset) -> list[Attribute]:
 
 
 def basis(offer: SideOffer) -> tuple[DomainVersion, BudgetAccount]:
-    """The description and the account of a side. Errors: NotReady, RelationMismatch; DomainError naming a column that the table lacks."""
+    """The description and the account of a side. Errors: NotReady, RelationMismatch, Earmarked; DomainError naming a column that the table
+    lacks."""
     version, account = planning.basis(offer.dataset)
+    if offer.earmark:
+        yearly_limits.require_earmark(account, offer.earmark)
     planning.require_terms(version, account)
     planning.require_table(offer.dataset, version)
     known = datasets.columns_of(offer.dataset)
@@ -134,9 +140,7 @@ def _offer(offer: SideOffer, version: DomainVersion, epsilon: Fraction) -> Offer
 def agree(link: Link, right: SideOffer, *, version: DomainVersion) -> Agreement:
     """The agreement of a proposed link with what the other side offers. Errors: RelationMismatch, SpecError, DomainError."""
     left = side_of(link, "left")
-    left_offer = SideOffer(
-        dataset=left.dataset, texts=tuple(left.texts), columns=tuple(left.columns)
-    )
+    left_offer = _offer_of(left)
     return agreements.agree(
         _offer(left_offer, left.domain_version, _loss(left.epsilon)),
         _offer(right, version, _loss(link.invited_epsilon)),
@@ -181,10 +185,7 @@ def sides_of(link: Link) -> tuple[LinkSide, LinkSide]:
 def propose(side: LinkSide, agreed: Agreement) -> SketchProposal:
     """The plan of a side's sketch and its price. Errors: NotReady for a table that was replaced by one without its columns, that is not
     there, or that is described otherwise now; RelationMismatch."""
-    offer = SideOffer(
-        dataset=side.dataset, texts=tuple(side.texts), columns=tuple(side.columns)
-    )
-    version, account = basis(offer)
+    version, account = basis(_offer_of(side))
     if version.pk != side.domain_version_id or account.pk != side.account_id:
         raise errors.NotReady(
             "a table of this link is described otherwise now, or has another budget",
@@ -195,6 +196,17 @@ def propose(side: LinkSide, agreed: Agreement) -> SketchProposal:
         link_side=side,
         plan=plan,
         price=Amount(**plan.cost(planning.rule_of(account))._asdict()),
+        facts=PublicFacts(earmark=side.earmark),
+    )
+
+
+def _offer_of(side: LinkSide) -> SideOffer:
+    """What a side offered."""
+    return SideOffer(
+        dataset=side.dataset,
+        texts=tuple(side.texts),
+        columns=tuple(side.columns),
+        earmark=side.earmark,
     )
 
 
@@ -212,8 +224,15 @@ def preview(link: Link, offer: SideOffer, *, steward: User) -> tuple[Agreement, 
         steward=steward,
         texts=list(offer.texts),
         columns=list(offer.columns),
+        earmark=offer.earmark,
     )
     return agreed, propose(side, agreed)
+
+
+def paid_from(side: LinkSide) -> str:
+    """The purpose of the part of the account that pays for a side; empty where what is free does."""
+    purposes = Earmark.objects.filter(account=side.account_id, code=side.earmark)
+    return purposes.values_list("purpose", flat=True).first() or ""
 
 
 def is_sketch(run: SynthesisRun) -> bool:

@@ -172,6 +172,8 @@ class LinkSide(models.Model):
     texts = models.JSONField(default=list)
     columns = models.JSONField(default=list, blank=True)
     epsilon = models.CharField(max_length=40)
+    # Code of the part of the account that its sketch is paid from; empty: what is free.
+    earmark = models.CharField(max_length=16, blank=True, default="")
     receipt = models.JSONField(null=True, blank=True)
     # The noisy counts, as the engine's document; they may be megabytes.
     sketch = models.JSONField(null=True, blank=True)

@@ -28,8 +28,10 @@ from synthweb.datasets import vault
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors as ledger_selectors
 from synthweb.ledger import services as ledger
-from synthweb.ledger.errors import Overspend
-from synthweb.ledger.models import BudgetAccount, LedgerEntry
+from synthweb.ledger import yearly_limits
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.errors import Earmarked, Overspend
+from synthweb.ledger.models import BudgetAccount, Earmark, EarmarkUse, LedgerEntry
 from synthweb.notifications.models import Notification
 from synthweb.runs import failpoints, link_services, linking, reconcile, worker
 from synthweb.runs import services as runs
@@ -499,6 +501,102 @@ def test_a_cap_of_either_side_refuses_both_and_tells_the_other_no_figure(cast: C
     assert spent(sides.left) == spent(sides.right) == (0, 0)
 
 
+def set_aside(sides: Sides, custodian: User, *, epsilon: int) -> Earmark:
+    """A part of the budget of the left side, set aside for its link before there is one."""
+    return yearly_limits.earmark(
+        custodian=custodian,
+        account=BudgetAccount.objects.get(coverages__dataset=sides.left),
+        amount=Amount(epsilon=epsilon * NANO),
+        purpose="Link with the register of education",
+        use=Earmark.Use.RELEASE,
+    )
+
+
+def test_budget_that_was_set_aside_for_a_link_pays_for_it_alone(cast: Cast) -> None:
+    sides = sides_of(cast)
+    earmark = set_aside(sides, cast.custodian, epsilon=4)
+    # Of four nothing is free, so that whoever names no part is refused, before anything is held on either side.
+    link = accepted(sides)
+    digest = linking.agreement_of(link).digest
+    with pytest.raises(Earmarked):
+        link_services.start(
+            actor=sides.steward, seen=sides.seen(sides.steward, link), agreement=digest
+        )
+    assert spent(sides.left) == spent(sides.right) == (0, 0)
+
+    paid = replace(sides.left_offer, earmark=earmark.code)
+    link, token = link_services.propose(steward=sides.steward, offer=paid, terms=terms())
+    agreed, _price = linking.preview(link, sides.right_offer, steward=sides.other)
+    link = link_services.accept(
+        steward=sides.other, token=token, offer=sides.right_offer, agreement=agreed.digest
+    )
+    link_services.start(
+        actor=sides.steward, seen=sides.seen(sides.steward, link), agreement=agreed.digest
+    )
+    assert spent(sides.left) == spent(sides.right) == (NANO, 0)
+    account = earmark.account
+    assert yearly_limits.earmarked(account).epsilon == 3 * NANO
+    # Withdrawn before the charge, the link gives it back to the part.
+    link_services.withdraw(actor=sides.other, seen=sides.seen(sides.other, link))
+    assert yearly_limits.earmarked(account).epsilon == 4 * NANO
+
+    link, token = link_services.propose(steward=sides.steward, offer=paid, terms=terms())
+    agreed, _price = linking.preview(link, sides.right_offer, steward=sides.other)
+    link = link_services.accept(
+        steward=sides.other, token=token, offer=sides.right_offer, agreement=agreed.digest
+    )
+    link = link_services.start(
+        actor=sides.steward, seen=sides.seen(sides.steward, link), agreement=agreed.digest
+    )
+    for run in linking.runs_of(link):
+        worker.synthesize(code=run.code)
+    assert spent(sides.left) == spent(sides.right) == (0, NANO)
+    assert EarmarkUse.objects.filter(earmark=earmark).count() == 2
+    assert not yearly_limits.open_earmarks(account)[0].is_usable, "its one release is made"
+
+
+def test_a_part_that_is_not_there_or_too_small_is_refused_on_its_own_side_alone(
+    cast: Cast, browser: Callable[[User], Client]
+) -> None:
+    sides = sides_of(cast)
+    earmark = set_aside(sides, cast.custodian, epsilon=2)
+    for code in ("nothing", "0000000000"):
+        with pytest.raises(Earmarked, match="no such part"):
+            link_services.propose(
+                steward=sides.steward,
+                offer=replace(sides.left_offer, earmark=code),
+                terms=terms(),
+            )
+    client = browser(sides.steward)
+    page = client.get(reverse("runs:propose-link", args=[sides.left.code]))
+    assert f"{earmark.purpose}: ε 2 left" in html.unescape(page.text)
+    typed = {
+        "texts": "name\nborn", "columns": ["tenant"], "epsilon": "3", "other_epsilon": "1",
+        "rows": "240", "typos": "0", "earmark": earmark.code,
+    }  # fmt: skip
+    assert client.post(page.request["PATH_INFO"], typed).status_code == 200
+    link = Link.objects.get()
+    shown = client.get(reverse("runs:link", args=[link.code]))
+    assert earmark.purpose in shown.text
+    token = link_services.invite_again(
+        actor=sides.steward, seen=sides.seen(sides.steward, link)
+    )
+    agreed, _price = linking.preview(link, sides.right_offer, steward=sides.other)
+    link = link_services.accept(
+        steward=sides.other, token=token, offer=sides.right_offer, agreement=agreed.digest
+    )
+    with pytest.raises(Earmarked, match="Of what is set aside for this, ε 2 is left"):
+        link_services.start(
+            actor=sides.steward,
+            seen=sides.seen(sides.steward, link),
+            agreement=agreed.digest,
+        )
+    assert spent(sides.left) == spent(sides.right) == (0, 0)
+    # The other side sees neither the part nor its purpose.
+    theirs = browser(sides.other).get(reverse("runs:link", args=[link.code]))
+    assert earmark.purpose not in theirs.text and earmark.code not in theirs.text
+
+
 def test_a_table_that_cannot_be_opened_ends_the_link_before_either_is_charged(
     cast: Cast,
 ) -> None:
@@ -549,7 +647,10 @@ def test_a_program_links_two_tables_by_rest(cast: Cast) -> None:
     assert priced["price"]["epsilon"] == "1"
     digest = {"agreement_sha256": priced["agreement_sha256"]}
     assert post(there, "accept/", offer | digest).status_code == 201
-    assert here.get(f"/api/v1/links/{code}/").json()["state"] == "accepted"
+    accepted_link = here.get(f"/api/v1/links/{code}/").json()
+    assert (accepted_link["state"], accepted_link["earmark"]) == ("accepted", "")
+    wrong = post(here, "", asked | {"earmark": "0000000000"})
+    assert wrong.status_code == 409 and "no such part of the budget" in wrong.text
     assert post(here, f"{code}/start/", {"agreement_sha256": "0" * 64}).status_code == 409
     begun = post(here, f"{code}/start/", digest)
     assert begun.status_code == 202

@@ -107,7 +107,7 @@ class Client:
 
     def propose_link(self, terms: Mapping[str, object], *, key: str | None = None) -> Link:
         """Propose a link; its `facts.invitation` is for the steward of the other organisation. terms: `dataset`, `texts`, `columns`, `epsilon`,
-        `other_epsilon`, `rows` and `typos`, as REST takes them. The token needs the scope `spend`. key: makes the request harmless to repeat;
+        `other_epsilon`, `rows`, `typos` and `earmark`, as REST takes them. The token needs the scope `spend`. key: makes the request harmless to repeat;
         a repeated answer has no invitation."""
         return self._link(self._transport.post("links", body=terms, key=key).content)
 
@@ -118,6 +118,7 @@ class Client:
         dataset: str,
         texts: Sequence[str],
         columns: Sequence[str] = (),
+        earmark: str = "",
     ) -> documents.LinkOffer:
         """The agreement that an acceptance of this invitation would make, and its price; nothing is kept. The token needs the scope `spend`."""
         body = {
@@ -125,6 +126,7 @@ class Client:
             "dataset": dataset,
             "texts": list(texts),
             "columns": list(columns),
+            "earmark": earmark,
         }
         answer = self._transport.post("links", "agreement", body=body)
         return documents.read(answer.content, documents.LinkOffer)
@@ -137,6 +139,7 @@ class Client:
         dataset: str,
         texts: Sequence[str],
         columns: Sequence[str] = (),
+        earmark: str = "",
         key: str | None = None,
     ) -> Link:
         """Accept a link. agreement_sha256: of the offer that you have read. The token needs the scope `spend`."""
@@ -146,6 +149,7 @@ class Client:
             "dataset": dataset,
             "texts": list(texts),
             "columns": list(columns),
+            "earmark": earmark,
         }
         return self._link(self._transport.post("links", "accept", body=body, key=key).content)
 

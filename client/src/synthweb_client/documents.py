@@ -295,6 +295,7 @@ class LinkFacts:
     estimate: dict[str, Any] | None
     release: str | None
     invitation: str = ""
+    earmark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,10 @@ class LinkSerializer(serializers.Serializer[Any]):
         choices=("left", "right"), help_text="Yours: `left` has proposed the link."
     )
     dataset = serializers.CharField(source="own.dataset.code")
+    earmark = serializers.CharField(
+        source="own.earmark",
+        help_text="Of the part of your account that pays for your side; empty: what is free.",
+    )
     other = serializers.CharField(
         source="other.name",
         default=None,
@@ -112,6 +116,13 @@ class _SideSerializer(StrictSerializer):
         max_length=MAX_ATTRIBUTES,
         default=list,
         help_text="Columns of the description that are linked.",
+    )
+    earmark = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=16,
+        help_text="Code of a part of your account that is set aside for a project or a release; empty: what is free. The other side does not see it.",
     )
 
 

@@ -322,6 +322,7 @@ def _offer(request: Request, data: dict[str, Any]) -> SideOffer:
         dataset=dataset_for(caller(request), data["dataset"], Need.SPEND),
         texts=tuple(data["texts"]),
         columns=tuple(data["columns"]),
+        earmark=data["earmark"],
     )
 
 
