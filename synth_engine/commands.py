@@ -947,15 +947,11 @@ def repair_table(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from synth_engine import outputs
-    from synth_engine.mixing import raking
+    from synth_engine.mixing import raking, repair
 
     _require(options, options.table, *options.totals)
     totals = [raking.read_totals(path) for path in options.totals]
-    if options.repeat and len(totals) > 1:
-        raise SpecError(
-            "rows are repeated for one table of totals",
-            repair="leave --repeat out for a column of weights, or give one table of both columns",
-        )
+    repair.require_way(totals, "rows" if options.repeat else "weights")
     try:
         table = pd.read_csv(options.table, dtype=str, keep_default_na=False, encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError):

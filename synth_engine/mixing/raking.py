@@ -108,6 +108,12 @@ def weights(table: pd.DataFrame, totals: Sequence[PublicTotals]) -> Floats:
 
 def repaired(table: pd.DataFrame, totals: PublicTotals) -> pd.DataFrame:
     """The rows of a table, some of them repeated and some left out, so that one table of totals is met exactly. Errors: as `weights`."""
+    times = repetitions(table, totals)
+    return table.loc[table.index.repeat(times)].reset_index(drop=True)
+
+
+def repetitions(table: pd.DataFrame, totals: PublicTotals) -> npt.NDArray[np.int64]:
+    """How often each row is taken so that one table of totals is met exactly, shape (rows,). Errors: as `weights`."""
     fitted = weights(table, [totals])
     cells, targets = _cells(table, totals), _targets(totals)
     order = np.argsort(cells, kind="stable")
@@ -116,7 +122,7 @@ def repaired(table: pd.DataFrame, totals: PublicTotals) -> pd.DataFrame:
         whole = whole_weights(fitted[rows])
         target = int(targets[cells[rows[0]]])
         times[rows] = round_to_total(whole, target) if target else 0
-    return table.loc[table.index.repeat(times)].reset_index(drop=True)
+    return times
 
 
 def _targets(totals: PublicTotals) -> Floats:

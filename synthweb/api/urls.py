@@ -33,6 +33,7 @@ from synthweb.api.views import (
     reference,
     references,
     releases,
+    repaired,
     runs,
     scenarios,
     templates,
@@ -220,6 +221,22 @@ OF_RELEASE = [
         "samples/",
         releases.SampleViewSet.as_view({**LIST, "post": "create"}),
         name="release-samples",
+    ),
+    path("repaired/", repaired.RepairedTablesView.as_view(), name="release-repaired"),
+    path(
+        "repaired/<slug:repaired_code>/",
+        repaired.RepairedTableView.as_view(),
+        name="release-repaired-table",
+    ),
+    path(
+        "repaired/<slug:repaired_code>/table.csv",
+        repaired.RepairedCsvView.as_view(),
+        name="release-repaired-csv",
+    ),
+    path(
+        "repaired/<slug:repaired_code>/table.parquet",
+        repaired.RepairedParquetView.as_view(),
+        name="release-repaired-parquet",
     ),
     path("test-data/", scenarios.TestDataView.as_view(), name="release-test-data"),
     path(

@@ -124,6 +124,8 @@ SENTENCES = {
     "release.described": _("changed name or description of a release"),
     "release.licensed": _("stated the licence of a release"),
     "release.edited": _("kept an edited description of a release"),
+    "release.repaired": _("made a table of a release that meets public totals"),
+    "release.repair_deleted": _("deleted a table of a release that meets public totals"),
     "release.marked": _("added a mark beside the receipt of a release"),
     "release.shared": _("shared a release"),
     "release.revoked": _("took a release back"),

@@ -12,6 +12,7 @@ from synthweb.releases.models import (
     Release,
     ReleaseGrant,
     ReleaseMark,
+    RepairedTable,
     Sample,
 )
 
@@ -69,6 +70,15 @@ class PlausibleTablesAdmin(ReadOnlyAdmin):
     exclude = ["content"]
     list_display = ["release", "version", "created_at"]
     list_select_related = ["release"]
+    ordering = ["-created_at"]
+
+
+@admin.register(RepairedTable)
+class RepairedTableAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    exclude = ["content"]
+    list_display = ["code", "release", "name", "way", "rows", "created_by", "created_at"]
+    list_select_related = ["release", "created_by"]
     ordering = ["-created_at"]
 
 

@@ -7,11 +7,6 @@ person waits for it: what is wrong with a scenario is known once it is applied, 
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO
@@ -28,9 +23,7 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.scenarios import Scenario
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.lib.errors import Refused
-from synthweb.releases import spool
-from synthweb.releases.altering import REFUSED
+from synthweb.releases import table_process
 from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED
 from synthweb.releases.slots import Slot
@@ -40,13 +33,6 @@ SHOWN_ROWS = 10_000
 KEPT = 4  # such tables in the memory of a web process
 MOST_CELLS = 20_000_000
 """Cells of a table: all of them are in memory at once, about 150 bytes each."""
-SECONDS = 240
-
-
-class TableUnfinished(Refused):
-    """The process that made test data was slow, or ended before its archive did"""
-
-    code = "table-unfinished"
 
 
 @dataclass(frozen=True)
@@ -82,14 +68,8 @@ def make(
         "rows": rows,
         "seed": seed,
     }
-    out: IO[bytes] = tempfile.TemporaryFile(dir=settings.SPOOL_DIR)  # noqa: SIM115 - closed by the caller
-    try:
-        with Slot(user.pk):
-            _run(job, out=out, has_gone=spool.left(request))
-    except BaseException:
-        out.close()
-        raise
-    out.seek(0)
+    with Slot(user.pk):
+        out = table_process.made_by("synthweb.releases.altering", job, request=request)
     audit.record(
         actor=user,
         action="sample.requested",
@@ -162,40 +142,3 @@ def _require(release: Release, scenario: Scenario, *, rows: int, seed: str) -> N
             f"the rows and columns of the table make more than {MOST_CELLS:,} cells",
             repair="ask for fewer rows, or use the command line",
         )
-
-
-def _run(job: dict[str, object], *, out: IO[bytes], has_gone: Callable[[], bool]) -> None:
-    """The process, until it has ended well."""
-    process = spool.started("synthweb.releases.altering", job, out=out)
-    ends = time.monotonic() + SECONDS
-    try:
-        while process.poll() is None:
-            if has_gone():
-                raise spool.Left
-            if time.monotonic() > ends:
-                raise TableUnfinished(
-                    f"The table took longer than {SECONDS} seconds",
-                    repair="ask for fewer rows, or use the command line",
-                )
-            _wait(process)
-    finally:
-        # Killed and waited for: without the wait it would be left as a zombie.
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    if process.returncode == REFUSED:
-        out.seek(0)
-        fault = json.load(out)
-        raise InputError(fault["rule"], repair=fault["repair"], column=fault["column"])
-    if process.returncode:
-        raise TableUnfinished(
-            "The process that made the table ended before it did",
-            repair="ask for fewer rows, or tell whoever operates the installation",
-        )
-
-
-def _wait(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(timeout=spool.POLL_SECONDS)
-    except subprocess.TimeoutExpired:
-        return

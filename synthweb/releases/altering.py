@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import sys
 
-from synthweb.releases.drawing import step_back
-
-REFUSED = 3
+from synthweb.releases.drawing import REFUSED, step_back
 
 
 def main() -> int:

@@ -14,6 +14,8 @@ import signal
 import sys
 from pathlib import Path
 
+REFUSED = 3
+"""How a process ends that wrote a refusal in place of a table."""
 NICER = 10  # than the processes that answer
 PR_SET_PDEATHSIG = 1
 

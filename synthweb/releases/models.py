@@ -275,6 +275,37 @@ class Sample(models.Model):
         return document
 
 
+class RepairedTable(models.Model):
+    """A synthetic table of a release that meets public totals: its rows are weighted, or repeated and left out. Whoever may draw from the release
+    may read it; its receipt names that of the release."""
+
+    class Way(models.TextChoices):
+        WEIGHTS = "weights", _("A column of weights")
+        ROWS = "rows", _("Rows repeated and left out")
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    release = models.ForeignKey(
+        Release, on_delete=models.PROTECT, related_name="repaired_tables"
+    )
+    name = models.CharField(max_length=200)
+    # Where the totals are published, in the steward's words.
+    published = models.CharField(max_length=300)
+    # As the engine's document (`synth_engine.mixing.repair`).
+    totals = models.JSONField()
+    way = models.CharField(max_length=8, choices=Way)
+    rows = models.BigIntegerField()
+    receipt = models.JSONField()
+    # A zip of the table as CSV and as Parquet.
+    content = models.BinaryField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="repaired_tables"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class PublicLinkPolicy(models.Model):
     """Whether an organisation lets its releases have public links; it does where there is no row."""
 

@@ -25,6 +25,7 @@ from synthweb.releases.forms import DIGITS
 from synthweb.releases.models import Release
 from synthweb.releases.scenario_page import ColumnShares, PageState, StepForm
 from synthweb.releases.slots import TooManyDrawings
+from synthweb.releases.table_process import TableUnfinished
 
 USUAL_ROWS = 10_000
 _PARAMETER = re.compile(r"parameter '(\w+)'|'(\w+)' names")
@@ -180,7 +181,7 @@ class _Editor:
         except InputError as error:
             self._errors["make"] = error.text
             return None
-        except altered.TableUnfinished as error:
+        except TableUnfinished as error:
             self._errors["make"] = str(error)
             return None
         return attached(

@@ -88,6 +88,7 @@ TABS = (
     ("compare", gettext_noop("Compare"), Need.COMPARE),
     ("samples", gettext_noop("Samples"), Need.SAMPLE),
     ("test-data", gettext_noop("Test data"), Need.SAMPLE),
+    ("repaired", gettext_noop("Totals"), Need.SAMPLE),
     ("description", gettext_noop("Description"), Need.SAMPLE),
     ("files", gettext_noop("Files"), Need.SAMPLE),
     ("share", gettext_noop("Share"), Need.SHARE),

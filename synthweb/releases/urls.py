@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.releases import carried, database_views, downloads, links, scenario_views, views
+from synthweb.releases import (
+    carried,
+    database_views,
+    downloads,
+    links,
+    repaired_views,
+    scenario_views,
+    views,
+)
 
 app_name = "releases"
 urlpatterns = [
@@ -76,6 +84,32 @@ urlpatterns = [
         name="sample-receipt",
     ),
     path("<slug:code>/test-data/", scenario_views.test_data, name="test-data"),
+    path("<slug:code>/repaired/", repaired_views.index, name="repaired"),
+    path(
+        "<slug:code>/repaired/<slug:repaired_code>/",
+        repaired_views.table,
+        name="repaired-table",
+    ),
+    path(
+        "<slug:code>/repaired/<slug:repaired_code>/table.csv",
+        repaired_views.csv,
+        name="repaired-csv",
+    ),
+    path(
+        "<slug:code>/repaired/<slug:repaired_code>/table.parquet",
+        repaired_views.parquet,
+        name="repaired-parquet",
+    ),
+    path(
+        "<slug:code>/repaired/<slug:repaired_code>/receipt.json",
+        repaired_views.receipt,
+        name="repaired-receipt",
+    ),
+    path(
+        "<slug:code>/repaired/<slug:repaired_code>/delete/",
+        repaired_views.delete,
+        name="delete-repaired",
+    ),
     path("<slug:code>/description/", views.description, name="description"),
     path("<slug:code>/description.json", downloads.description_json, name="description-json"),
     path(

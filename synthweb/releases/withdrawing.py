@@ -16,9 +16,10 @@ from synthweb.releases.models import (
     Release,
     ReleasedCounts,
     ReleaseGrant,
+    RepairedTable,
 )
 
-_COMPUTED = (ExpectedRanges, ReleasedCounts, PlausibleTables, FirstLook)
+_COMPUTED = (ExpectedRanges, ReleasedCounts, PlausibleTables, FirstLook, RepairedTable)
 _KEPT = ("domain", "database")
 """Of a model: the public description, which the page of the release shows."""
 

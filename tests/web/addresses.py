@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from fractions import Fraction
@@ -21,7 +23,13 @@ from synthweb.datasets.domain_cache import domain_of
 from synthweb.ledger.models import Earmark
 from synthweb.notifications.models import Webhook
 from synthweb.releases import plausible, public_links, services
-from synthweb.releases.models import Edition, PaidCheck, PublicLink, ReleaseGrant
+from synthweb.releases.models import (
+    Edition,
+    PaidCheck,
+    PublicLink,
+    ReleaseGrant,
+    RepairedTable,
+)
 from synthweb.runs import validations
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import (
@@ -135,6 +143,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "token": PUBLIC_TOKEN,
         "link": _public_link(scene).code,
         "check_code": _check(scene),
+        "repaired_code": repaired_of(scene).code,
         "earmark": _earmark(scene),
         "allowance": _allowance(scene).code,
         "validation": _validation(scene),
@@ -226,6 +235,42 @@ def _validation(scene: Scene) -> str:
     )
     run.save(update_fields=["paid_check"])
     return run.code
+
+
+def repaired_of(scene: Scene) -> RepairedTable:
+    """A repaired table of the release, with a row in each file."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as packed:
+        packed.writestr("table.csv", "region\nnorth\n")
+        packed.writestr("table.parquet", "PAR1")
+    table, _made = RepairedTable.objects.get_or_create(
+        release=scene.release,
+        name="Regions",
+        defaults={
+            "published": "Nowhere",
+            "totals": {"totals": []},
+            "way": RepairedTable.Way.ROWS,
+            "rows": 1,
+            "receipt": {
+                "digest": "0" * 64,
+                "seed": "public",
+                "effective_rows": 1,
+                "release": {"receipt": "0" * 64},
+                "totals": [
+                    {
+                        "name": "region",
+                        "records": 1,
+                        "combinations": 1,
+                        "largest_difference": 0.0,
+                        "met": True,
+                    }
+                ],
+            },
+            "content": content.getvalue(),
+            "created_by": scene.release.created_by,
+        },
+    )
+    return table
 
 
 def link_of(scene: Scene) -> Link:

@@ -37,7 +37,7 @@ from synthweb.runs.models import SynthesisRun
 from synthweb.wsgi import application
 from tests.cast import PASSWORD, Cast
 from tests.web import doorbell, scene
-from tests.web.addresses import city_of, filled_counts_of, link_of
+from tests.web.addresses import city_of, filled_counts_of, link_of, repaired_of
 from tests.web.scene import Scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -138,6 +138,7 @@ class World:
             link_of(self.there).code,
             filled_counts_of(self.there).code,
             city_of(self.there).code,
+            repaired_of(self.there).code,
             *BudgetAccount.objects.filter(**there).values_list("code", flat=True),
             *ReferenceTable.objects.filter(**there).values_list("code", flat=True),
         }

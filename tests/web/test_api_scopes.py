@@ -151,6 +151,12 @@ GET    releases/<slug:code>/receipt/                 read
 GET    releases/<slug:code>/samples/                 read
 POST   releases/<slug:code>/samples/                 read
 POST   releases/<slug:code>/test-data/               read
+GET    releases/<slug:code>/repaired/                read
+POST   releases/<slug:code>/repaired/                share
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/ read
+DELETE releases/<slug:code>/repaired/<slug:repaired_code>/ share
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/table.csv read
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/table.parquet read
 GET    releases/<slug:code>/verification/            read
 GET    webhooks/                                     read
 POST   webhooks/                                     webhooks

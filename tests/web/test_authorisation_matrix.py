@@ -210,6 +210,14 @@ GET    releases/<slug:code>/samples/<slug:sample_code>/table.xlsx    302    404 
 GET    releases/<slug:code>/samples/<slug:sample_code>/receipt.json  302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/test-data/                               302    404    404    200    200    403    403    403
 POST   releases/<slug:code>/test-data/                               302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/repaired/                                302    404    404    200    200    403    403    403
+POST   releases/<slug:code>/repaired/                                302    404    404    403    422    403    403    403
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/           302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/table.csv  302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/table.parquet 302 404 404 200 200 403 403 403
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/receipt.json 302 404 404 200 200 403 403 403
+GET    releases/<slug:code>/repaired/<slug:repaired_code>/delete/    302    405    405    405    405    405    405    405
+POST   releases/<slug:code>/repaired/<slug:repaired_code>/delete/    302    404    404    403    302    403    403    403
 GET    releases/<slug:code>/description/                             302    404    404    200    200    403    403    403
 POST   releases/<slug:code>/description/                             302    404    404    403    422    403    403    403
 GET    releases/<slug:code>/description.json                         302    404    404    200    200    403    403    403
@@ -498,6 +506,12 @@ GET    api/v1/releases/<slug:code>/samples/                          401    404 
 POST   api/v1/releases/<slug:code>/samples/                          401    404    404    201    201    403    403    403
 GET    api/v1/releases/<slug:code>/test-data/                        401    405    405    405    405    405    405    405
 POST   api/v1/releases/<slug:code>/test-data/                        401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/repaired/                         401    404    404    200    200    403    403    403
+POST   api/v1/releases/<slug:code>/repaired/                         401    404    404    403    201    403    403    403
+GET    api/v1/releases/<slug:code>/repaired/<slug:repaired_code>/    401    404    404    200    200    403    403    403
+DELETE api/v1/releases/<slug:code>/repaired/<slug:repaired_code>/    401    404    404    403    204    403    403    403
+GET    api/v1/releases/<slug:code>/repaired/<slug:repaired_code>/table.csv 401 404 404 200 200 403 403 403
+GET    api/v1/releases/<slug:code>/repaired/<slug:repaired_code>/table.parquet 401 404 404 200 200 403 403 403
 GET    api/v1/releases/<slug:code>/grants/                           401    404    404    403    200    403    403    403
 POST   api/v1/releases/<slug:code>/grants/                           401    404    404    403    201    403    403    403
 GET    api/v1/releases/<slug:code>/grants/<str:username>/            401    405    405    405    405    405    405    405
@@ -550,6 +564,23 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
             "schema": "synth_engine/scenario/1",
             "steps": [{"kind": "near-duplicates", "copies": 1}],
         },
+    },
+    "POST api/v1/releases/<slug:code>/repaired/": lambda *_: {
+        "totals": {
+            "totals": [
+                {
+                    "name": "works",
+                    "columns": ["works"],
+                    "counts": [
+                        {"values": ["yes"], "count": 5},
+                        {"values": ["no"], "count": 5},
+                        {"values": [""], "count": 0},
+                    ],
+                }
+            ]
+        },
+        "published": "Nowhere",
+        "rows": 300,
     },
     "POST api/v1/releases/<slug:code>/editions/": lambda scene, _: {
         "note": "Rows.",

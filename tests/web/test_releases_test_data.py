@@ -17,7 +17,7 @@ from django.urls import reverse
 from synth_engine import scenarios
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger.models import LedgerEntry
-from synthweb.releases import altered, services
+from synthweb.releases import services, table_process
 from synthweb.releases.models import Release
 from synthweb.runs import worker
 from tests.cast import Cast
@@ -263,7 +263,7 @@ def test_what_cannot_be_made_is_refused(
 def test_a_slow_process_ends_and_leaves_nothing(
     release: Release, cast: Cast, browser: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(altered, "SECONDS", -1)
+    monkeypatch.setattr(table_process, "SECONDS", -1)
     client = browser(cast.steward)
     page = press(client, client.get(address(release)), "add", **UNFAIR)
     refused = press(client, page, "make", rows="100")

@@ -33,6 +33,7 @@ from synthweb_client.documents import (
     Price,
     Quality,
     ReleaseFacts,
+    RepairedFacts,
     SampleFacts,
     ValidationFacts,
 )
@@ -55,6 +56,7 @@ from synthweb_client.implicates import CombinedEstimate, combine
 from synthweb_client.links import Link
 from synthweb_client.receipts import Receipt
 from synthweb_client.releases import Release, Sample
+from synthweb_client.repaired import RepairedTable
 from synthweb_client.transport import API_VERSION, Retries
 from synthweb_client.validations import Validation
 from synthweb_client.webhooks import WebhookEvent, verify_webhook
@@ -97,6 +99,8 @@ __all__ = [
     "Release",
     "ReleaseFacts",
     "ReleaseUnavailable",
+    "RepairedFacts",
+    "RepairedTable",
     "Retries",
     "Sample",
     "SampleFacts",

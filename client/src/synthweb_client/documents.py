@@ -318,6 +318,23 @@ class CityFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RepairedFacts:
+    """A synthetic table that meets public totals. way: `weights` or `rows`. receipt: names that of the release, and says in `totals` whether
+    each is met."""
+
+    code: str
+    name: str
+    release: str
+    published: str
+    way: str
+    rows: int
+    totals: dict[str, Any]
+    receipt: dict[str, Any]
+    created_by: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class LinkOffer:
     """The agreement that an acceptance would make, and its price. expected_error: of the number of persons in both, as a share."""
 

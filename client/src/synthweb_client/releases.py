@@ -19,6 +19,7 @@ from synthweb_client.errors import NotReady, ReleaseUnavailable, ServerRefused
 from synthweb_client.figures import Asked
 from synthweb_client.files import whole
 from synthweb_client.receipts import Claim, Receipt
+from synthweb_client.repaired import RepairedTable
 from synthweb_client.transport import Params, Transport
 from synthweb_client.validations import Validation
 
@@ -225,6 +226,43 @@ class Release:
         with whole(target) as file:
             file.write(answer.content)
         return target
+
+    def repaired(self) -> tuple[RepairedTable, ...]:
+        """The tables of this release that meet public totals, the newest first."""
+        listed = documents.read(
+            self._get("repaired").content, tuple[documents.RepairedFacts, ...]
+        )
+        return tuple(RepairedTable(self._transport, facts) for facts in listed)
+
+    def repair(
+        self,
+        totals: Sequence[Mapping[str, object]],
+        *,
+        published: str,
+        rows: int,
+        way: Literal["weights", "rows"] = "weights",
+        name: str = "",
+        seed: str = "",
+        key: str | None = None,
+    ) -> RepairedTable:
+        """Generate rows and weigh them, or repeat and leave out some, until they meet public totals; nothing is charged. The token needs the
+        scope `share`, and its owner to be a steward.
+
+        totals: each with `name`, `columns` and `counts`, a list of `values` with their `count`. published: where the totals are
+        published. key: makes the request harmless to repeat. Errors: ServerRefused, which names totals that cannot be met.
+        """
+        body = {
+            "totals": {"totals": list(totals)},
+            "published": published,
+            "rows": rows,
+            "way": way,
+            "name": name,
+            "seed": seed,
+        }
+        with self._named():
+            answer = self._transport.post("releases", self.code, "repaired", body=body, key=key)
+        facts = documents.read(answer.content, documents.RepairedFacts)
+        return RepairedTable(self._transport, facts)
 
     def allowances(self) -> tuple[documents.Allowance, ...]:
         """What you may spend on validations of this release, and what you have left."""

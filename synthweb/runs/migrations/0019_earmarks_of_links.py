@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0018_city_exports'),
+        ("runs", "0018_city_exports"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='linkside',
-            name='earmark',
-            field=models.CharField(blank=True, default='', max_length=16),
+            model_name="linkside",
+            name="earmark",
+            field=models.CharField(blank=True, default="", max_length=16),
         ),
     ]
