@@ -70,8 +70,8 @@ def read_totals(path: Path) -> PublicTotals:
     return PublicTotals(name=name, columns=columns, counts=counts)
 
 
-def weights(table: pd.DataFrame, totals: Sequence[PublicTotals]) -> Floats:
-    """A weight of each row with which the table meets all totals. table: texts. Errors: SpecError naming the totals that it cannot meet."""
+def require_one_population(totals: Sequence[PublicTotals]) -> None:
+    """Errors: SpecError where totals are none, too many, all 0, or of different numbers of records."""
     if not 1 <= len(totals) <= MAX_TOTALS:
         raise SpecError(f"give 1 to {MAX_TOTALS} totals", repair="name a file of each")
     if len({each.sum for each in totals}) > 1:
@@ -82,6 +82,11 @@ def weights(table: pd.DataFrame, totals: Sequence[PublicTotals]) -> Floats:
         )
     if not totals[0].sum:
         raise SpecError("all totals are 0", repair="check the files")
+
+
+def weights(table: pd.DataFrame, totals: Sequence[PublicTotals]) -> Floats:
+    """A weight of each row with which the table meets all totals. table: texts. Errors: SpecError naming the totals that it cannot meet."""
+    require_one_population(totals)
     margins = [(_cells(table, each), _targets(each)) for each in totals]
     for each, (cells, targets) in zip(totals, margins, strict=True):
         empty = int(((np.bincount(cells, minlength=targets.size) == 0) & (targets > 0)).sum())

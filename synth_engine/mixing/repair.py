@@ -33,6 +33,8 @@ STATEMENT = (
 )
 MAX_LABELS = 100_000
 """Values and bins of a column that totals can name as the description does."""
+MET = 1e-6
+"""The largest share of all records by which a total may be missed and still be called met: raking ends long before."""
 Way = Literal["weights", "rows"]
 """weights: a column of weights meets the totals. rows: rows are repeated and left out."""
 WAYS: tuple[Way, ...] = get_args(Way)
@@ -284,7 +286,7 @@ def _met(
                 "combinations": len(each.counts),
                 "counts_sha256": receipts.digest(document_of([each])),
                 "largest_difference": float(off),
-                "met": bool(off <= raking.TOLERANCE * each.sum),
+                "met": bool(off <= MET * each.sum),
             }
         )
     return tuple(lines)

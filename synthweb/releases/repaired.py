@@ -22,7 +22,7 @@ from django.http import Http404, HttpRequest
 from synth_engine import mechanisms
 from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import SpecError
-from synth_engine.mixing import repair
+from synth_engine.mixing import raking, repair
 from synth_engine.mixing.raking import COUNT, PublicTotals
 from synth_engine.mixing.repair import Way
 from synth_engine.strict_json import JsonObject
@@ -137,6 +137,7 @@ def make(
 def _require(release: Release, order: RepairOrder) -> None:
     """Refuses what is known before anything is generated."""
     repair.require_way(order.totals, order.way)
+    raking.require_one_population(order.totals)
     columns = _columns(release)
     if not 1 <= order.rows <= MAX_ROWS or order.rows * len(columns) > MOST_CELLS:
         raise SpecError(

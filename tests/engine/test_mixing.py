@@ -19,8 +19,14 @@ import pytest
 from synth_engine import cli, pipeline
 from synth_engine.confidential import filling
 from synth_engine.domain import Domain
-from synth_engine.errors import DomainError, InputError, SpecError, TableError
-from synth_engine.mixing import raking
+from synth_engine.errors import (
+    DomainError,
+    InputError,
+    SpecError,
+    TableError,
+    VerificationError,
+)
+from synth_engine.mixing import raking, repair
 from synth_engine.mixing.alternative import alternative
 from synth_engine.mixing.policy import FilledCounts, FillPlan, FillPolicy
 
@@ -371,3 +377,95 @@ def test_a_synthetic_table_is_repaired_on_the_command_line(tmp_path: Path) -> No
 
 def test_the_room_draws_from_the_operating_system() -> None:
     assert filling.fill.__kwdefaults__["random_bytes"] is os.urandom
+
+
+# --- repair of a release ---------------------------------------------------------------------------------------------
+AGED = Domain.from_json(
+    {
+        "attributes": [
+            {"name": "town", "kind": "categorical", "values": ["A", "B"], "missing": ["?"]},
+            {"name": "age", "kind": "integer", "low": 0, "high": 29, "width": 10},
+        ]
+    }
+)
+
+
+def aged() -> pd.DataFrame:
+    ages = np.arange(300) % 30
+    towns = np.where(ages % 3 == 0, None, np.where(ages % 2 == 0, "A", "B"))
+    return pd.DataFrame({"town": pd.array(towns, dtype="str"), "age": ages})
+
+
+def test_totals_are_read_from_csv_and_from_a_document_alike() -> None:
+    text = '\ufefftown,count\nA,5\n"?",7\n\n\nage,count,town\n0 to 9,12,A\n'
+    read = repair.totals_of_text(text)
+    assert [each.name for each in read] == ["town", "age, town"]
+    assert read[1].counts == {("0 to 9", "A"): 12}
+    document = repair.document_of(read)
+    assert repair.totals_of_text(json.dumps(document)) == read
+    assert repair.totals_of_document(document) == read
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        {"totals": []},
+        {"totals": [{"name": "a", "columns": ["a"]}]},
+        {"totals": [{"name": "", "columns": ["a"], "counts": [{"values": ["x"], "count": 1}]}]},
+        {"totals": [{"name": "a", "columns": [], "counts": [{"values": [], "count": 1}]}]},
+        {"totals": [{"name": "a", "columns": ["a"], "counts": []}]},
+        {"totals": [{"name": "a", "columns": ["a"], "counts": [{"values": ["x"]}]}]},
+        {"totals": [{"name": "a", "columns": ["a"], "counts": [{"values": [1], "count": 1}]}]},
+        {"totals": [{"name": "a", "columns": ["a"], "counts": [{"values": ["x"], "count": True}]}]},
+        {"totals": [{"name": "a", "columns": ["a"], "counts": [{"values": ["x"], "count": -1}]}]},
+        {"totals": [{"name": "a", "columns": ["a"], "counts": [{"values": ["x"], "count": 1}] * 2}]},
+        {"totals": [{"name": "a", "columns": ["a"], "counts": [{"values": ["x"], "count": 1}]}] * 2},
+    ],
+)  # fmt: skip
+def test_documents_of_totals_that_are_none_are_refused(document: object) -> None:
+    with pytest.raises(SpecError):
+        repair.totals_of_document(document)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "{", "town\nA\n", "town,count\nA\n", "town,count\nA,1.5\n", 'a,count\n"x'],
+)  # fmt: skip
+def test_texts_of_totals_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        repair.totals_of_text(text)
+
+
+def test_bins_are_named_as_in_the_description_and_values_as_in_a_file() -> None:
+    totals_text = (
+        "age,count\n0 to 9,10\n10 to 19,50\n20 to 29,40\n\ntown,count\nA,30\nB,30\n?,40\n"
+    )
+    made = repair.repair(AGED, aged(), repair.totals_of_text(totals_text), way="weights")
+    assert list(made.texts.columns) == list(made.frame.columns) == ["town", "age", "weight"]
+    by_age = made.frame.groupby(made.frame["age"] // 10)["weight"].sum()
+    assert by_age.tolist() == pytest.approx([10, 50, 40], abs=1e-5)
+    written = made.texts["weight"].map(float)
+    assert written[made.texts["town"] == "?"].sum() == pytest.approx(40, abs=1e-5)
+    assert [line["met"] for line in made.met] == [True, True]
+    assert 0 < made.effective_rows <= 300
+
+
+def test_rows_are_repeated_for_single_ages_and_the_report_counts_them_again() -> None:
+    single = "age,count\n" + "".join(f"{age},{age}\n" for age in range(30))
+    made = repair.repair(AGED, aged(), repair.totals_of_text(single), way="rows")
+    assert made.frame["age"].value_counts().to_dict() == {age: age for age in range(1, 30)}
+    assert len(made.texts) == sum(range(30)) and "weight" not in made.texts
+    (line,) = made.met
+    assert line["largest_difference"] == 0 and line["records"] == sum(range(30))
+
+
+def test_a_receipt_of_a_repaired_table_is_of_a_release_that_verifies() -> None:
+    rows = pd.DataFrame({"town": ["A", "B"] * 50, "age": list(map(str, range(25))) * 4})
+    with pytest.raises(VerificationError):
+        repair.receipt({"guarantee": {}}, model={}, made={})
+    weighted = Domain.from_json(
+        {"attributes": [{"name": "weight", "kind": "integer", "low": 0, "high": 9}]}
+    )
+    asked = repair.totals_of_text("weight,count\n1,1\n")
+    with pytest.raises(SpecError, match="column of weights already"):
+        repair.repair(weighted, rows, asked, way="weights")
