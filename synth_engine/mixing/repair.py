@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 import pandas as pd
@@ -111,7 +111,7 @@ def _totals(given: object, number: int) -> PublicTotals:
     return PublicTotals(name=name, columns=tuple(columns), counts=made)
 
 
-def _texts(given: object) -> bool:
+def _texts(given: object) -> TypeGuard[list[str]]:
     return isinstance(given, list) and bool(given) and all(isinstance(e, str) for e in given)
 
 

@@ -11,7 +11,8 @@ import io
 import json
 import sys
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any
 
 from synthweb.releases.drawing import REFUSED, step_back
 
@@ -26,7 +27,12 @@ _BLOCK = 1 << 16
 def main() -> int:
     """Make the zip; 0 if all of it is written."""
     step_back()
-    # Imported after the lines above, because it takes a second.
+    return make(json.load(sys.stdin.buffer), sys.stdout.buffer)
+
+
+def make(job: Mapping[str, Any], out: IO[bytes]) -> int:
+    """Write the zip of a job, or why it cannot be had; the code with which the process ends."""
+    # Imported once the process has stepped back, because it takes a second.
     import pandas as pd
 
     from synth_engine.errors import InputError
@@ -34,7 +40,6 @@ def main() -> int:
     from synth_engine.mixing import repair
     from synth_engine.tables import Drawing
 
-    job: dict[str, Any] = json.load(sys.stdin.buffer)
     model = Model.from_json(job["model"])
     draw = Drawing(model=model, rows=job["rows"], seed=job["seed"], sampler=job["sampler"])
     try:
@@ -45,7 +50,7 @@ def main() -> int:
             way=job["way"],
         )
     except InputError as error:
-        sys.stdout.buffer.write(json.dumps(error.as_dict()).encode())
+        out.write(json.dumps(error.as_dict()).encode())
         return REFUSED
     files = {CSV: _csv(made), PARQUET: _parquet(model, made)}
     report = {
@@ -54,7 +59,7 @@ def main() -> int:
         "totals": list(made.met),
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
-    with zipfile.ZipFile(sys.stdout.buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in files.items():
             packed.writestr(name, content)
         packed.writestr(REPORT, json.dumps(report))

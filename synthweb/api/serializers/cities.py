@@ -9,6 +9,7 @@ from rest_framework import serializers
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import StrictSerializer, Text
 from synthweb.runs import cities
+from synthweb.runs.models import CityBuild
 
 MAX_AREAS = 4_000_000
 
@@ -38,14 +39,14 @@ class CitySerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="What each table was made of, with the receipts of the releases; null before it is generated.",
     )
-    exports = serializers.SlugRelatedField(
-        slug_field="form",
-        many=True,
-        read_only=True,
-        help_text="Of `matsim` and `populationsim` those that can be downloaded.",
+    exports = serializers.SerializerMethodField(
+        help_text="Of `matsim` and `populationsim` those that can be downloaded."
     )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
+
+    def get_exports(self, build: CityBuild) -> list[str]:
+        return [export.form for export in cities.exports_of(build)]
 
 
 class NewCitySerializer(StrictSerializer):
