@@ -75,9 +75,9 @@ def index(request: SignedInRequest, code: str) -> HttpResponse:
 def table(request: SignedInRequest, code: str, repaired_code: str) -> HttpResponse:
     """One repaired table: whether it meets each of its totals, its receipt and its files."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    found = repaired.repaired_for(release, repaired_code)
-    context = screens.frame(request.user, release, tab="repaired", leaf=found.name)
-    return render(request, "releases/repaired_table.html", context | {"repaired": found})
+    shown = repaired.repaired_for(release, repaired_code)
+    context = screens.frame(request.user, release, tab="repaired", leaf=shown.name)
+    return render(request, "releases/repaired_table.html", context | {"repaired": shown})
 
 
 @login_required
@@ -101,10 +101,14 @@ def _file(
     return answer_file(repaired.repaired_for(release, repaired_code), form)
 
 
-def answer_file(found: RepairedTable, form: Form) -> HttpResponseBase:
+def answer_file(repaired_table: RepairedTable, form: Form) -> HttpResponseBase:
     """A repaired table as a download; the caller authorised."""
-    response = StreamingHttpResponse(repaired.file_of(found, form), content_type=MEDIA[form])
-    name = file_name(found.release, what=f"REPAIRED-{found.code}", ending=form)
+    response = StreamingHttpResponse(
+        repaired.file_of(repaired_table, form), content_type=MEDIA[form]
+    )
+    name = file_name(
+        repaired_table.release, what=f"REPAIRED-{repaired_table.code}", ending=form
+    )
     return attached(response, name)
 
 
@@ -114,9 +118,9 @@ def answer_file(found: RepairedTable, form: Form) -> HttpResponseBase:
 def receipt(request: SignedInRequest, code: str, repaired_code: str) -> HttpResponseBase:
     """The receipt, which names that of the release."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    found = repaired.repaired_for(release, repaired_code)
-    name = file_name(release, what=f"REPAIRED-{found.code}-receipt", ending="json")
-    return json_file(found.receipt, name)
+    shown = repaired.repaired_for(release, repaired_code)
+    name = file_name(release, what=f"REPAIRED-{shown.code}-receipt", ending="json")
+    return json_file(shown.receipt, name)
 
 
 @login_required

@@ -244,6 +244,6 @@ def test_the_same_by_rest(cast: Cast, played: Scene) -> None:
     assert wrong.status_code == 422 and "1 to 20 totals" in wrong.text
     missing = body["totals"]["totals"][0] | {"columns": ["place"]}
     unknown = caller.send(there, body | {"totals": {"totals": [missing]}})
-    assert unknown.status_code == 422 and unknown.json()["errors"][0]["field"]
+    assert unknown.status_code == 422 and unknown.json()["errors"][0]["column"] == "place"
     gone = caller.client.delete(f"/api/v1{there}{made['code']}/")
     assert gone.status_code == 204

@@ -42,8 +42,8 @@ class RepairedTablesView(APIView):
     def get(self, request: Request, code: str) -> Response:
         """All of them, newest first, for everybody who may draw from the release."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
-        found = repaired.repaired_of(release).select_related("release")
-        return Response(RepairedTableSerializer(found, many=True).data)
+        tables = repaired.repaired_of(release).select_related("release")
+        return Response(RepairedTableSerializer(tables, many=True).data)
 
     @extend_schema(
         operation_id="repaired_tables_make",
@@ -86,7 +86,7 @@ class RepairedTableView(APIView):
     )
     def get(self, request: Request, code: str, repaired_code: str) -> Response:
         """Its totals and its receipt, which says whether each is met."""
-        return Response(RepairedTableSerializer(_found(request, code, repaired_code)).data)
+        return Response(RepairedTableSerializer(_readable(request, code, repaired_code)).data)
 
     @extend_schema(
         operation_id="repaired_tables_delete", responses={204: None}, tags=["releases"]
@@ -111,7 +111,7 @@ class RepairedCsvView(APIView):
     )
     def get(self, request: Request, code: str, repaired_code: str) -> HttpResponseBase:
         """The table as CSV (UTF-8, header line); rows with weights have them in the last column."""
-        return answer_file(_found(request, code, repaired_code), "csv")
+        return answer_file(_readable(request, code, repaired_code), "csv")
 
 
 class RepairedParquetView(APIView):
@@ -126,9 +126,9 @@ class RepairedParquetView(APIView):
     )
     def get(self, request: Request, code: str, repaired_code: str) -> HttpResponseBase:
         """The table as Parquet, with natural types; rows with weights have them in the last column."""
-        return answer_file(_found(request, code, repaired_code), "parquet")
+        return answer_file(_readable(request, code, repaired_code), "parquet")
 
 
-def _found(request: Request, code: str, repaired_code: str) -> RepairedTable:
+def _readable(request: Request, code: str, repaired_code: str) -> RepairedTable:
     release = selectors.release_for(caller(request), code, Need.SAMPLE)
     return repaired.repaired_for(release, repaired_code)
