@@ -255,10 +255,10 @@ OF_CITY = [
     path("tables.zip", cities.CityArchiveView.as_view(), name="city-tables"),
     path("city.sqlite", cities.CitySqliteView.as_view(), name="city-sqlite"),
     path("schema.sql", cities.CityDdlView.as_view(), name="city-ddl"),
-    path("matsim.zip", cities.CityExportView.as_view(form="matsim"), name="city-matsim"),
+    path("matsim.zip", cities.CityMatsimView.as_view(), name="city-matsim"),
     path(
         "populationsim.zip",
-        cities.CityExportView.as_view(form="populationsim"),
+        cities.CityPopulationSimView.as_view(),
         name="city-populationsim",
     ),
 ]

@@ -134,21 +134,43 @@ class CityDdlView(APIView):
         return _file(request, code, "sql")
 
 
-class CityExportView(APIView):
-    """The files that a program for simulation reads. form: which program."""
+class CityMatsimView(APIView):
+    """A city for MATSim."""
 
     renderer_classes = [ZipRenderer]
-    form = ""
 
     @extend_schema(
-        responses={(200, ZipRenderer.media_type): OpenApiTypes.BINARY}, tags=["cities"]
+        operation_id="cities_matsim",
+        responses={(200, ZipRenderer.media_type): OpenApiTypes.BINARY},
+        tags=["cities"],
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponseBase:
-        """The files of a generated city that MATSim or PopulationSim reads, with its receipt, in one archive; 404 where its specification
-        says nothing of `simulation`, and before it is generated; 409 as for `tables.zip`."""
-        user = caller(request)
-        return answer_export(user, cities.city_of(user, code), self.form)
+        """Population, facilities and households of a generated city as MATSim reads them, with its receipt, in one archive; 404 where the
+        specification says nothing of `simulation`, and before it is generated; 409 as for `tables.zip`."""
+        return _export(request, code, "matsim")
+
+
+class CityPopulationSimView(APIView):
+    """A city for PopulationSim and ActivitySim."""
+
+    renderer_classes = [ZipRenderer]
+
+    @extend_schema(
+        operation_id="cities_populationsim",
+        responses={(200, ZipRenderer.media_type): OpenApiTypes.BINARY},
+        tags=["cities"],
+    )
+    @refuses(409)
+    def get(self, request: Request, code: str) -> HttpResponseBase:
+        """Synthetic households, persons and areas of a generated city in the files of PopulationSim, with its receipt, in one archive; 404 and
+        409 as for `matsim.zip`."""
+        return _export(request, code, "populationsim")
+
+
+def _export(request: Request, code: str, form: str) -> HttpResponseBase:
+    user = caller(request)
+    return answer_export(user, cities.city_of(user, code), form)
 
 
 def _file(request: Request, code: str, kind: str) -> HttpResponse:
