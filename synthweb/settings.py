@@ -308,8 +308,8 @@ DRAWINGS = env.int(
     "SYNTHWEB_DRAWINGS", default=4
 )  # tables drawn or downloaded at once, of everybody
 DRAWINGS_PER_PERSON = env.int("SYNTHWEB_DRAWINGS_PER_PERSON", default=2)
-PREVIEWS_AT_ONCE = env.int("SYNTHWEB_PREVIEWS_AT_ONCE", default=8)  # of everybody
-PREVIEWS_AT_ONCE_PER_PERSON = env.int("SYNTHWEB_PREVIEWS_AT_ONCE_PER_PERSON", default=4)
+PREVIEWS_AT_ONCE = env.int("SYNTHWEB_PREVIEWS_AT_ONCE", default=12)  # of everybody
+PREVIEWS_AT_ONCE_PER_PERSON = env.int("SYNTHWEB_PREVIEWS_AT_ONCE_PER_PERSON", default=8)
 # No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as it receives.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2

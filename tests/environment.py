@@ -54,6 +54,9 @@ def _make() -> None:
     os.environ["SYNTHWEB_VAR"] = str(folder / "var")
     for limit in ("PER_TOKEN", "PER_USER", "WRITES_PER_USER", "TABLES_PER_USER", "PER_ADDRESS"):
         os.environ[f"SYNTHWEB_REST_{limit}"] = "0"  # a test run asks faster than people do
+    for limit in ("PREVIEWS_AT_ONCE", "PREVIEWS_AT_ONCE_PER_PERSON"):
+        # On a busy machine a browser has asked for the next forecast long before the last one is made.
+        os.environ[f"SYNTHWEB_{limit}"] = "10000"
     for limit in ("DRAWINGS", "DRAWINGS_PER_PERSON"):
         # A test that does not read a download to its end holds the slot until Python collects the response, perhaps
         # in a later test, whose people have the same numbers.
