@@ -221,10 +221,10 @@ def _take_best(
     """Give every cell of the records its best value, pass after pass. gained: by how much the cost fell before."""
     if not free.size:
         return
-    apart = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
+    columns = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
     for _ in watching.each(range(MAX_PASSES)):
         more = swap_kernels.take_best_by_column(
-            records, rng.permutation(len(records)), free, apart, tables, offers
+            records, rng.permutation(len(records)), free, columns, tables, offers
         )
         gained += more
         if more <= MIN_GAIN_OF_BEST * gained:

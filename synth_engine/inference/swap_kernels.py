@@ -219,12 +219,12 @@ def take_best_by_column(
     records: Records,
     order: Places,
     free: Places,
-    apart: CostColumns,
+    columns: CostColumns,
     tables: Tables,
     offers: Offers,
 ) -> float:
     """Every free attribute of the records in `order` takes the value that costs least by all of its tables, where that lowers the
-    cost. By how much the cost fell. apart is kept up to date, the costs of `tables` are not. Records are taken
+    cost. By how much the cost fell. `columns` is kept up to date, the costs of `tables` are not. Records are taken
     some at a time as in `take_most_lacking_by_column`."""
     gained = 0.0
     room = np.empty(np.max(offers.sizes), dtype=np.float32)
@@ -233,14 +233,14 @@ def take_best_by_column(
             costs = room[: offers.sizes[attribute]]
             for row in order[start : start + ROWS_AT_A_TIME]:
                 record = records[row]
-                leaving = _costs_of_values(record, attribute, apart, tables, offers, costs)
+                leaving = _costs_of_values(record, attribute, columns, tables, offers, costs)
                 # Nothing is gained by staying.
                 costs[record[attribute]] = np.inf
                 value = int(np.argmin(costs))
                 cost = costs[value] + leaving
                 if cost < 0:
                     gained -= float(cost)
-                    _move(record, attribute, value, apart, tables)
+                    _move(record, attribute, value, columns, tables)
     return gained
 
 
@@ -248,7 +248,7 @@ def take_best_by_column(
 def _costs_of_values(
     record: Records,
     attribute: int,
-    apart: CostColumns,
+    columns: CostColumns,
     tables: Tables,
     offers: Offers,
     costs: Singles,
@@ -259,8 +259,8 @@ def _costs_of_values(
     costs[:] = 0
     for at in range(offers.first[attribute], offers.first[attribute + 1]):
         start = line_start(record, tables.copies, offers.own[at])
-        leaving += apart.slopes[start + now]
-        line = apart.entering[start : start + costs.size]
+        leaving += columns.slopes[start + now]
+        line = columns.entering[start : start + costs.size]
         for value in range(costs.size):
             costs[value] += line[value]
     own: float = leaving - costs[now]
@@ -272,18 +272,18 @@ def _move(
     record: Records,
     attribute: int,
     value: int,
-    apart: CostColumns,
+    columns: CostColumns,
     tables: Tables,
 ) -> None:
-    """As `change`, for costs whose columns are apart."""
+    """As `change`, for costs whose columns are kept one by one."""
     _, copies, first, touched = tables
     for at in range(first[attribute], first[attribute + 1]):
         cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
-        apart.entering[cell] -= apart.slopes[cell]
+        columns.entering[cell] -= columns.slopes[cell]
     record[attribute] = value
     for at in range(first[attribute], first[attribute + 1]):
         cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
-        apart.entering[cell] += apart.slopes[cell]
+        columns.entering[cell] += columns.slopes[cell]
 
 
 @compiled
