@@ -36,19 +36,24 @@ _DEVIATIONS = 2.0
 _LARGEST_SUM = 2.5
 """Deviations of a whole sum that it exceeds with chance 0.05/4, so that partial sums, which are as far twice as often, stay below it."""
 
+_BOUNDS = ("most", "at_least")
+
 Verdict = Literal["met", "not-met", "cannot-tell"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """A figure and what it has to be. most: of a distance, the largest value; of counts None: all of them have to be near."""
+    """A figure and what it has to be. most: of a distance, the largest value. at_least: of an area under the curve, the smallest. Of counts
+    neither: all of them have to be near."""
 
     asked: CheckedFigure
     most: Fraction | None = None
+    at_least: Fraction | None = None
 
     def to_json(self) -> JsonObject:
-        written = self.asked.to_json()
-        return written if self.most is None else {**written, "most": str(self.most)}
+        bounds = {name: getattr(self, name) for name in _BOUNDS}
+        stated = {name: str(bound) for name, bound in bounds.items() if bound is not None}
+        return {**self.asked.to_json(), **stated}
 
     @classmethod
     def from_json(cls, obj: object) -> Criterion:
@@ -57,35 +62,27 @@ class Criterion:
             raise SpecError(
                 "a criterion is no object", repair="write kind, columns and what has to hold"
             )
-        asked = CheckedFigure.from_json({key: obj[key] for key in obj if key != "most"})
+        asked = CheckedFigure.from_json({key: obj[key] for key in obj if key not in _BOUNDS})
         if asked.kind not in OF_CRITERIA:
             raise SpecError(
                 "a criterion is of an unknown kind",
                 repair=f"choose one of {', '.join(OF_CRITERIA)}",
             )
         if asked.kind == "counts":
-            if "most" in obj:
+            if set(_BOUNDS) & set(obj):
                 raise SpecError(
                     "a criterion of counts has no largest value",
                     repair="give least and within",
                 )
             return cls(asked=asked)
-        text = obj.get("most")
-        try:
-            most = Fraction(text) if isinstance(text, str) and len(text) <= 20 else None
-        except (ValueError, ZeroDivisionError):
-            most = None
-        if most is None or not 0 < most < 1:
-            raise SpecError(
-                "the largest distance of a criterion is a share between 0 and 1, as text",
-                repair="write 0.05 for five per cent",
-            )
-        return cls(asked=asked, most=most)
+        if asked.kind == "auc":
+            return cls(asked=asked, at_least=_bound(obj, "at_least"))
+        return cls(asked=asked, most=_bound(obj, "most"))
 
     def require(self, domain: Domain, *, scores_pairs: bool) -> None:
         """scores_pairs: whether the method looks at every pair of columns, so that their error can be estimated.
 
-        Errors: SpecError where no private figure of a release could ever say whether it holds."""
+        Errors: SpecError where no private figure of a release, and no check of it, could ever say whether it holds."""
         if domain.undeclared:
             names = {attribute.name for attribute in domain.undeclared}
             if names & set(self.asked.columns) or self.asked.kind == "mean-distance":
@@ -111,6 +108,21 @@ class Criterion:
                 "a criterion of the mean distance cannot be computed: this method does not look at every pair of columns",
                 repair="choose auto, or state criteria of single columns",
             )
+
+
+def _bound(obj: Mapping[str, object], name: str) -> Fraction:
+    """The bound of a criterion, which is the only one. Errors: SpecError."""
+    text = obj.get(name)
+    try:
+        share = Fraction(text) if isinstance(text, str) and len(text) <= 20 else None
+    except (ValueError, ZeroDivisionError):
+        share = None
+    if share is None or not 0 < share < 1 or set(_BOUNDS) & set(obj) != {name}:
+        raise SpecError(
+            f"the bound of a criterion, {name}, is a share between 0 and 1, as text",
+            repair="write 0.05 for five per cent",
+        )
+    return share
 
 
 def from_document(document: Mapping[str, object]) -> tuple[Criterion, ...]:
@@ -146,6 +158,11 @@ def in_words(criterion: Criterion) -> str:
     """What has to hold, as an English sentence without its full stop."""
     asked = criterion.asked
     columns = " × ".join(asked.columns)
+    if criterion.at_least is not None:
+        return (
+            f"the area under the curve of a classifier of {asked.columns[0]} by {', '.join(asked.columns[1:])} "
+            f"is at least {float(criterion.at_least):.3g}"
+        )
     if criterion.most is None:
         return (
             f"every count of {columns} of at least {grouped(asked.least)} "
@@ -163,7 +180,7 @@ def in_words(criterion: Criterion) -> str:
 def range_in_words(criterion: Criterion, figure: CriterionRange) -> str:
     """The interval of a figure."""
     low, high = figure.expected.low, figure.expected.high
-    if criterion.most is None:
+    if criterion.asked.kind == "counts":
         return f"{round(low)} to {round(high)} of {grouped(figure.cells)} counts"
     return f"{low:.3g} to {high:.3g}"
 
@@ -178,6 +195,9 @@ class CriterionRange:
 
 def verdict(criterion: Criterion, *, low: float, high: float, cells: int) -> Verdict:
     """Whether the criterion holds, by the ends of an interval of its figure."""
+    if criterion.at_least is not None:
+        least = float(criterion.at_least)
+        return "met" if low >= least else "not-met" if high < least else "cannot-tell"
     if criterion.most is None:
         return "met" if low >= cells else "not-met" if high < cells else "cannot-tell"
     most = float(criterion.most)
@@ -201,7 +221,10 @@ def verdict_of_private(criterion: Criterion, figure: CriterionRange | None) -> V
 
 
 def private_figure(published: PublishedCounts, criterion: Criterion) -> CriterionRange | None:
-    """The figure of a distance or of counts by the noisy answers; None where they do not count all cells that matter."""
+    """The figure of a distance or of counts by the noisy answers; None where they do not count all cells that matter, and of a
+    classifier, of which they say nothing."""
+    if criterion.asked.kind == "auc":
+        return None
     asked = marginals.asked_of(published.domain, MarginalQuery(columns=criterion.asked.columns))
     table = marginals.table_of(published, asked)
     if criterion.asked.kind == "counts":

@@ -8,6 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.evaluation import criteria
 from synth_engine.evaluation.criteria import Criterion, CriterionRange, Verdict
@@ -15,6 +16,7 @@ from synth_engine.evaluation.figure_origins import ExpectedRange, PaidFigure
 from synth_engine.evaluation.paid_figures import CheckedResult
 from synthweb.lib.number_format import grouped, share
 from synthweb.releases import expected, marginals, paid
+from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 
 VERDICTS: dict[Verdict, str | Promise] = {
@@ -52,9 +54,14 @@ def criteria_of(release: Release) -> tuple[Criterion, ...]:
     return tuple(Criterion.from_json(each) for each in release.criteria)
 
 
-def in_words(criterion: Criterion) -> str:
-    """What has to hold, as a sentence without its full stop."""
+def in_words(criterion: Criterion, domain: Domain) -> str:
+    """What has to hold, as a sentence without its full stop. domain: of the release."""
     asked = criterion.asked
+    if criterion.at_least is not None:
+        return _("%(figure)s is at least %(least)s") % {
+            "figure": paid.asked_in_words(asked, domain),
+            "least": share(float(criterion.at_least)),
+        }
     if criterion.most is None:
         return _("Every count of %(columns)s of at least %(least)s is within %(within)s") % {
             "columns": " × ".join(asked.columns),
@@ -88,7 +95,7 @@ def _line(release: Release, criterion: Criterion) -> CriterionLine:
     private, measured = _private(release, criterion), _paid(release, criterion)
     private_verdict = criteria.verdict_of_private(criterion, private)
     line = CriterionLine(
-        stated=in_words(criterion),
+        stated=in_words(criterion, model_of(release.code).domain),
         private=str(VERDICTS[private_verdict]),
         private_verdict=private_verdict,
     )
@@ -129,14 +136,19 @@ def _paid(release: Release, criterion: Criterion) -> CheckedResult | None:
     for check in paid.checks_of(release):
         for asked, result in paid.results_of(check):
             same_columns = set(asked.columns) == set(wanted.columns)
-            of_counts = (asked.least, asked.within) == (wanted.least, wanted.within)
-            if asked.kind == wanted.kind and same_columns and of_counts:
+            same_target = asked.kind != "auc" or asked.columns[0] == wanted.columns[0]
+            same_rest = (asked.least, asked.within, asked.codes) == (
+                wanted.least,
+                wanted.within,
+                wanted.codes,
+            )
+            if asked.kind == wanted.kind and same_columns and same_target and same_rest:
                 return result
     return None
 
 
 def _range(criterion: Criterion, low: float, high: float, cells: int) -> str:
-    if criterion.most is None:
+    if criterion.asked.kind == "counts":
         ends = f"{grouped(round(low))} – {grouped(round(high))}"
         return _("%(ends)s of %(cells)s counts") % {"ends": ends, "cells": grouped(cells)}
     return f"{share(low)} – {share(high)}"

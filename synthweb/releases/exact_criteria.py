@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synth_engine.domain import Domain
 from synth_engine.evaluation import criteria
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.evaluation.figure_origins import ExactFigure
 from synthweb.lib.number_format import share
 from synthweb.releases.criteria_page import VERDICTS, criteria_of, in_words
+from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 
 
@@ -25,24 +27,21 @@ class ExactLine:
 
 def lines_of(release: Release, report: Mapping[str, Any]) -> tuple[ExactLine, ...]:
     """Every criterion of the release. The caller authorised, and wrote that the report was opened."""
-    return tuple(_line(criterion, report) for criterion in criteria_of(release))
+    domain = model_of(release.code).domain
+    return tuple(_line(criterion, report, domain) for criterion in criteria_of(release))
 
 
-def _line(criterion: Criterion, report: Mapping[str, Any]) -> ExactLine:
-    exact = _exact(criterion, report)
+def _line(criterion: Criterion, report: Mapping[str, Any], domain: Domain) -> ExactLine:
+    exact, stated = _exact(criterion, report), in_words(criterion, domain)
     if exact is None:
-        return ExactLine(
-            stated=in_words(criterion), verdict=str(VERDICTS["cannot-tell"]), value=""
-        )
+        return ExactLine(stated=stated, verdict=str(VERDICTS["cannot-tell"]), value="")
     verdict = criteria.verdict(criterion, low=exact.value, high=exact.value, cells=0)
-    return ExactLine(
-        stated=in_words(criterion), verdict=str(VERDICTS[verdict]), value=share(exact.value)
-    )
+    return ExactLine(stated=stated, verdict=str(VERDICTS[verdict]), value=share(exact.value))
 
 
 def _exact(criterion: Criterion, report: Mapping[str, Any]) -> ExactFigure | None:
-    """The distance in the report; None for counts, for distances of cumulative ones, which it has of values in full, and for tables that it
-    has not."""
+    """The distance in the report; None for other figures, which it has of values in full or of other models, and for tables that it has
+    not."""
     asked = criterion.asked
     if asked.kind == "mean-distance":
         mean = report["summary"].get("tvd2")
@@ -50,7 +49,7 @@ def _exact(criterion: Criterion, report: Mapping[str, Any]) -> ExactFigure | Non
         # A report of very wide tables leaves pairs out.
         complete = mean is not None and mean["of"] == pairs
         return ExactFigure(value=mean["value"]) if complete else None
-    if asked.kind in ("counts", "ks"):
+    if asked.kind != "distance":
         return None
     entries = [*report["attributes"], *report["pairs"], *report["triples"]]
     for entry in entries:

@@ -29,6 +29,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import checks, errors, planning, services
 from synthweb.runs.check_form import CheckForm
 from synthweb.runs.checks import CheckRequest
+from synthweb.runs.criteria_fields import classifier_text
 from synthweb.runs.estimate import Bar, bars_of, takes_large_share
 from synthweb.runs.figure_fields import PER_CENT
 from synthweb.runs.models import SynthesisRun
@@ -106,6 +107,11 @@ def _begun(request: SignedInRequest, release: Release) -> dict[str, Any]:
         "every_column": False,
         "pairs": any(asked.kind == "mean-distance" for asked in stated),
         "groups": "\n".join(tables),
+        "classifiers": "\n".join(
+            classifier_text(asked, model_of(release.code).domain)
+            for asked in stated
+            if asked.kind == "auc"
+        ),
         "ks": ", ".join(asked.columns[0] for asked in stated if asked.kind == "ks"),
     }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.spec import Spec
@@ -26,8 +27,8 @@ def document_of(run: SynthesisRun) -> JsonObject:
     return {"schema": SCHEMA, **chosen, "criteria": run.criteria}
 
 
-def initial_of(content: bytes) -> dict[str, Any]:
-    """What the new-release form begins with. Errors: SpecError for what is no such file."""
+def initial_of(content: bytes, domain: Domain) -> dict[str, Any]:
+    """What the new-release form of a table of this description begins with. Errors: SpecError for what is no such file."""
     document = _read(content)
     spec = Spec.from_json({name: document.get(name) for name in _OF_SPEC})
     listed = document.get("criteria", [])
@@ -39,7 +40,7 @@ def initial_of(content: bytes) -> dict[str, Any]:
         raise SpecError(
             "the method of these choices is not on offer here", repair="choose another one"
         )
-    return choices | criteria_fields.initial_of(criteria)
+    return choices | criteria_fields.initial_of(criteria, domain)
 
 
 def _read(content: bytes) -> Mapping[str, Any]:

@@ -10,10 +10,12 @@ from django import forms
 from django.utils.translation import gettext as _
 
 from synth_engine.domain import Domain
-from synth_engine.errors import SpecError
+from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation.criteria import Criterion
+from synth_engine.evaluation.marginals import labels_of
 from synth_engine.plans.release_check import CheckedFigure, FigureKind
 from synth_engine.privacy.loss import plain
+from synthweb.runs.checks import classifier_of
 from synthweb.runs.figure_fields import PER_CENT, columns_of, share_of
 
 FIELDS = (
@@ -22,8 +24,18 @@ FIELDS = (
     "criteria_within",
     "criteria_distances",
     "criteria_ks",
+    "criteria_auc",
     "criteria_pairs",
 )
+
+STATING = (
+    "criteria_counts",
+    "criteria_distances",
+    "criteria_ks",
+    "criteria_auc",
+    "criteria_pairs",
+)
+"""Those that state a criterion by themselves."""
 
 
 class CriteriaFault(Exception):
@@ -55,6 +67,9 @@ def parsed(cleaned: Mapping[str, Any], domain: Domain) -> Iterator[Criterion]:
     for line in (cleaned.get("criteria_ks") or "").splitlines():
         if line.strip():
             yield _distance(line, domain, field="criteria_ks", kind="ks")
+    for line in (cleaned.get("criteria_auc") or "").splitlines():
+        if line.strip():
+            yield _area(line, domain)
     if pairs := (cleaned.get("criteria_pairs") or "").strip():
         asked = CheckedFigure(kind="mean-distance", columns=tuple(domain.sizes))
         yield Criterion(asked=asked, most=_share("criteria_pairs", pairs))
@@ -74,6 +89,23 @@ def _distance(line: str, domain: Domain, *, field: str, kind: FigureKind) -> Cri
     return Criterion(asked=asked, most=_share(field, most))
 
 
+def _area(line: str, domain: Domain) -> Criterion:
+    classifier, _colon, least = line.rpartition(":")
+    where, semicolon, predictors = classifier.rpartition(";")
+    if not semicolon:
+        raise CriteriaFault(
+            "criteria_auc",
+            _(
+                "A line is not a condition, a semicolon, columns, a colon and a number of per cent: write it like “works=yes; age, region: 70”."
+            ),
+        )
+    try:
+        asked, _accuracy = classifier_of(domain, where.strip(), columns_of(predictors, domain))
+    except InputError as error:
+        raise CriteriaFault("criteria_auc", error.text) from None
+    return Criterion(asked=asked, at_least=_share("criteria_auc", least))
+
+
 def _share(field: str, text: str) -> Fraction:
     try:
         share = share_of(text)
@@ -84,14 +116,17 @@ def _share(field: str, text: str) -> Fraction:
     return share
 
 
-def initial_of(criteria: Sequence[Criterion]) -> dict[str, str]:
-    """What the fields begin with to state the same again."""
+def initial_of(criteria: Sequence[Criterion], domain: Domain) -> dict[str, str]:
+    """What the fields begin with to state the same again. domain: of the new release; a classifier of values that it lacks is left out."""
     fields: dict[str, str] = {}
-    lines: dict[str, list[str]] = {"distance": [], "ks": []}
+    lines: dict[str, list[str]] = {"distance": [], "ks": [], "auc": []}
     for criterion in criteria:
         asked = criterion.asked
         names = ", ".join(asked.columns)
-        if criterion.most is None:
+        if criterion.at_least is not None:
+            if classifier := classifier_text(asked, domain):
+                lines["auc"].append(f"{classifier}: {plain(criterion.at_least * PER_CENT)}")
+        elif criterion.most is None:
             fields |= {
                 "criteria_counts": names,
                 "criteria_least": str(asked.least),
@@ -101,8 +136,22 @@ def initial_of(criteria: Sequence[Criterion]) -> dict[str, str]:
             lines[asked.kind].append(f"{names}: {plain(criterion.most * PER_CENT)}")
         else:
             fields["criteria_pairs"] = plain(criterion.most * PER_CENT)
-    stated = {"criteria_distances": lines["distance"], "criteria_ks": lines["ks"]}
+    stated = {
+        "criteria_distances": lines["distance"],
+        "criteria_ks": lines["ks"],
+        "criteria_auc": lines["auc"],
+    }
     return fields | {name: "\n".join(each) for name, each in stated.items() if each}
+
+
+def classifier_text(asked: CheckedFigure, domain: Domain) -> str:
+    """A classifier as fields state it; empty where the description lacks its values."""
+    target, *predictors = asked.columns
+    (codes,) = asked.codes
+    if target not in domain.sizes or codes[-1] >= domain.sizes[target]:
+        return ""
+    labels = labels_of(domain, target)
+    return f"{target}={'|'.join(labels[code] for code in codes)}; {', '.join(predictors)}"
 
 
 def fields() -> dict[str, forms.CharField]:
@@ -146,6 +195,16 @@ def fields() -> dict[str, forms.CharField]:
             label=_("The Kolmogorov–Smirnov distance is at most"),
             help_text=_(
                 "One a line: a column whose values have an order, a colon, and per cent, such as “age: 5”."
+            ),
+            widget=forms.Textarea(attrs=text | {"rows": 2}),
+        ),
+        "criteria_auc": forms.CharField(
+            required=False,
+            max_length=20_000,
+            label=_("The AUC of these classifiers is at least"),
+            help_text=_(
+                "One a line: what it predicts, a semicolon, one to three columns, a colon, and per cent, such as “works=yes; age, region: 70”. "
+                "Only a check with budget can tell."
             ),
             widget=forms.Textarea(attrs=text | {"rows": 2}),
         ),

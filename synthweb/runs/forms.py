@@ -250,9 +250,7 @@ class ReleaseForm(forms.Form):
     @property
     def criteria_open(self) -> bool:
         """Whether a criterion is stated, or wrong: then their fields are shown at once."""
-        stated = [
-            self[name] for name in ("criteria_counts", "criteria_distances", "criteria_pairs")
-        ]
+        stated = [self[name] for name in criteria_fields.STATING]
         return any(field.value() for field in stated) or any(
             field.errors for field in self.criteria_fields()
         )

@@ -163,12 +163,13 @@ class Again:
         return {"like": self.like, "gone_table": self.table if self.is_gone else None}
 
 
-def again(user: User, like: SynthesisRun | None) -> Again:
-    """The choices of an earlier run; its seed and its request are its own."""
+def again(user: User, like: SynthesisRun | None, domain: Domain) -> Again:
+    """The choices of an earlier run, for a table of this description; its seed and its request are its own."""
     if like is None or not (choices := choices_of(like.spec)):
         return Again(like=like)
     choices |= {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
-    choices |= criteria_fields.initial_of([Criterion.from_json(each) for each in like.criteria])
+    stated = [Criterion.from_json(each) for each in like.criteria]
+    choices |= criteria_fields.initial_of(stated, domain)
     table = StatedTable.from_json(like.prior)
     if table is None:
         return Again(like=like, choices=choices)

@@ -78,8 +78,8 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
         if request.GET.get("like")
         else None
     )
-    again = screens.again(request.user, like)
-    brought, fault = _brought(request)
+    again = screens.again(request.user, like, domain)
+    brought, fault = _brought(request, domain)
     usual = screens.suggested(ledger.balance(account), domain)
     suggested = {**usual, **again.choices, **brought}
     form = _form(request, again, domain=domain, suggested=suggested, account=account)
@@ -121,13 +121,13 @@ def _form(
     )
 
 
-def _brought(request: SignedInRequest) -> tuple[dict[str, Any], str]:
+def _brought(request: SignedInRequest, domain: Domain) -> tuple[dict[str, Any], str]:
     """The choices of a file that was sent to begin the form with, and what is wrong with it."""
     file = request.FILES.get("choices")
     if file is None:
         return {}, ""
     try:
-        return choices_file.initial_of(file.read(choices_file.MAX_BYTES + 1)), ""
+        return choices_file.initial_of(file.read(choices_file.MAX_BYTES + 1), domain), ""
     except InputError as error:
         return {}, error.text
 

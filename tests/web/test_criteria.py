@@ -6,13 +6,16 @@ import io
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
 import pytest
 from django.test import Client
 
+from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.evaluation import criteria
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.release_check import CheckedFigure
 from synth_engine.spec import Spec
@@ -34,6 +37,10 @@ CRITERIA = (
     Criterion(asked=EXACT),
     Criterion(asked=CheckedFigure(kind="distance", columns=("region",)), most=Fraction(1, 2)),
     Criterion(asked=CheckedFigure(kind="ks", columns=("age",)), most=Fraction(4, 5)),
+    Criterion(
+        asked=CheckedFigure(kind="auc", columns=("works", "age"), codes=((0,),)),
+        at_least=Fraction(1, 1000),
+    ),
 )
 FORM = {
     "mechanism": "independent",
@@ -46,6 +53,7 @@ FORM = {
     "criteria_within": "50",
     "criteria_distances": "region: 50\nage: 25",
     "criteria_ks": "age: 80",
+    "criteria_auc": "works=yes; age, region: 60",
     "request_key": "a press",
 }
 
@@ -54,12 +62,12 @@ def spec(mechanism: str = "independent") -> Spec:
     return Spec.from_json({"mechanism": mechanism, "epsilon": "1", "delta": "1e-9"})
 
 
-def submit(cast: Cast, *criteria: Criterion, mechanism: str = "independent") -> SynthesisRun:
+def submit(cast: Cast, *stated: Criterion, mechanism: str = "independent") -> SynthesisRun:
     return services.submit(
         steward=cast.steward,
         dataset=scene.funded(cast),
         spec=spec(mechanism),
-        facts=PublicFacts(criteria=criteria),
+        facts=PublicFacts(criteria=stated),
     )
 
 
@@ -78,7 +86,8 @@ def test_criteria_are_fixed_with_the_run_and_judged_from_the_noisy_answers(
     released_counts.compute(code=services.request_counts(release=release).code)
     page = criteria_page.page_of(release)
     assert not page.waits
-    near, exact, distance, gap = page.lines
+    near, exact, distance, gap, area = page.lines
+    assert (area.private_verdict, area.private_figure) == ("cannot-tell", None)
     assert near.private_verdict == "met"  # counts of about 150 with noise of about 4
     assert exact.private_verdict != "met"  # no count of noise is known so well
     assert distance.private_verdict == gap.private_verdict == "met"
@@ -89,10 +98,11 @@ def test_criteria_are_fixed_with_the_run_and_judged_from_the_noisy_answers(
     asked = services.submit_check(steward=cast.steward, release=release, request=request)
     worker.synthesize(code=asked.code)
     lines = criteria_page.page_of(release).lines
-    assert [line.paid_verdict for line in (lines[0], *lines[2:])] == ["met"] * 3
+    assert [line.paid_verdict for line in (lines[0], *lines[2:4])] == ["met"] * 3
+    assert lines[4].paid_figure is not None
     client = browser(cast.steward)
     html = html_of(client.get(f"/releases/{release.code}/criteria/"))
-    assert html.count("data-private=") == 4
+    assert html.count("data-private=") == 5
     rest = client.get(f"/api/v1/releases/{release.code}/criteria/").json()
     assert [each["private"] for each in rest] == [line.private_verdict for line in lines]
     assert client.get(f"/releases/{release.code}/paid/new/?figures=criteria").status_code == 200
@@ -151,6 +161,9 @@ def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
         {"criteria_distances": "nowhere: 5"},
         {"criteria_ks": "age"},
         {"criteria_ks": "region: 5"},
+        {"criteria_auc": "works=yes: 60"},
+        {"criteria_auc": "works=never; age: 60"},
+        {"criteria_auc": "works=yes; age: 0"},
         {"criteria_counts": "age, region, works, more"},
         {"criteria_least": "-1"},
         {"criteria_within": "0"},
@@ -171,7 +184,13 @@ def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
     assert float(needed[0][1]) > float(needed[1][1])  # type: ignore[index]
     assert client.post(address, FORM).status_code == 302
     run = SynthesisRun.objects.get()
-    assert [each["kind"] for each in run.criteria] == ["counts", "distance", "distance", "ks"]
+    assert [each["kind"] for each in run.criteria] == [
+        "counts",
+        "distance",
+        "distance",
+        "ks",
+        "auc",
+    ]
     kept = client.get(f"/runs/{run.code}/choices.json").content
     assert "seed" not in json.loads(kept)
     brought = io.BytesIO(kept)
@@ -181,7 +200,9 @@ def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
     assert 'value="laplace" selected' in page
     again = html_of(client.get(f"{address}?like={run.code}"))
     assert "region: 50" in again
-    assert "age: 80" in again
+    for text in ("age: 80", "works=yes; age, region: 60"):
+        assert text in page
+        assert text in again
     assert SynthesisRun.objects.count() == 1
 
 
@@ -203,7 +224,17 @@ def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
 )
 def test_what_is_no_file_of_choices_is_refused_in_words(content: bytes) -> None:
     with pytest.raises(SpecError):
-        choices_file.initial_of(content)
+        choices_file.initial_of(content, Domain.from_json(scene.DOMAIN))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.7, 0.8, "met"), (0.5, 0.6, "not-met"), (0.6, 0.8, "cannot-tell")],
+)
+def test_a_classifier_has_to_be_good_enough(low: float, high: float, said: str) -> None:
+    criterion = replace(CRITERIA[-1], at_least=Fraction(7, 10))
+    assert criteria.verdict(criterion, low=low, high=high, cells=4) == said
+    assert Criterion.from_json(criterion.to_json()) == criterion
 
 
 def test_rest_states_criteria(cast: Cast, browser: Callable[..., Client]) -> None:
@@ -214,7 +245,10 @@ def test_rest_states_criteria(cast: Cast, browser: Callable[..., Client]) -> Non
     assert (
         send(body | {"criteria": [{"kind": "distance", "columns": ["age"]}]}).status_code == 422
     )
-    answer = send(body | {"criteria": stated})
+    classifier = {"kind": "auc", "columns": ["age"], "where": "works=yes", "at_least": "1/1000"}
+    for wrong in ({"where": "works=never"}, {"at_least": "2"}, {"most": "0.5"}):
+        assert send(body | {"criteria": [classifier | wrong]}).status_code == 422, wrong
+    answer = send(body | {"criteria": [*stated[:-1], classifier]})
     assert answer.status_code == 202
     assert answer.json()["criteria"] == stated
 

@@ -8,12 +8,17 @@ from typing import Any
 from rest_framework import serializers
 
 from synth_engine import mechanisms
+from synth_engine.errors import SpecError
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
 from synth_engine.plans.release_check import OF_CRITERIA
 from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentField
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
+from synthweb.datasets.domain_cache import domain_of
+from synthweb.datasets.models import Dataset
+from synthweb.runs import planning
+from synthweb.runs.checks import classifier_of
 from synthweb.runs.models import RunEvent, SynthesisRun
 from synthweb.runs.public_tables import TableChoice
 
@@ -144,7 +149,7 @@ class CriterionSerializer(StrictSerializer):
 
     kind = Choice(
         choices=OF_CRITERIA,
-        help_text="distance, mean-distance (of all pairs of all columns), ks (of an ordered column): at most `most`. counts: every one that is large enough is "
+        help_text="distance, mean-distance (of all pairs of all columns), ks (of an ordered column): at most `most`. auc: at least `at_least`. counts: every one that is large enough is "
         "near enough.",
     )
     columns = serializers.ListField(
@@ -154,6 +159,16 @@ class CriterionSerializer(StrictSerializer):
         required=False,
         max_length=20,
         help_text="Of distances: the largest, as a share in text, such as 0.05.",
+    )
+    where = Text(
+        required=False,
+        max_length=10_000,
+        help_text="Of auc: the condition that is predicted, column=value or column=value|value; `columns` are what it is predicted from.",
+    )
+    at_least = Text(
+        required=False,
+        max_length=20,
+        help_text="Of auc: the smallest, as a share in text, such as 0.7.",
     )
     least = WholeNumber(
         required=False,
@@ -166,6 +181,20 @@ class CriterionSerializer(StrictSerializer):
         max_length=20,
         help_text="Of counts: the share by which a count may be off, as text, such as 0.05.",
     )
+
+
+def _criterion(each: dict[str, Any], dataset: Dataset) -> Criterion:
+    """Errors: as of `criteria_for`."""
+    if each["kind"] != "auc":
+        return Criterion.from_json(each)
+    if set(each) != {"kind", "columns", "where", "at_least"}:
+        raise SpecError(
+            "a criterion of a classifier has columns, where and at_least",
+            repair="add what is missing, and leave other fields out",
+        )
+    version, _account = planning.basis(dataset)
+    asked, _accuracy = classifier_of(domain_of(version), each["where"], each["columns"])
+    return Criterion.from_json({**asked.to_json(), "at_least": each["at_least"]})
 
 
 class NewRunSerializer(StrictSerializer):
@@ -200,11 +229,10 @@ class NewRunSerializer(StrictSerializer):
         help_text="Code of a part of the account that is set aside for a project or a release; empty: what is free.",
     )
 
-    @property
-    def criteria_stated(self) -> tuple[Criterion, ...]:
-        """The criteria. Errors: SpecError."""
+    def criteria_for(self, dataset: Dataset) -> tuple[Criterion, ...]:
+        """The criteria of a release of this dataset. Errors: SpecError; InputError for a condition that cannot hold; NotReady."""
         return tuple(
-            Criterion.from_json(dict(each)) for each in self.validated_data["criteria"]
+            _criterion(dict(each), dataset) for each in self.validated_data["criteria"]
         )
 
     @property

@@ -55,14 +55,15 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
         serializer = NewRunSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         dataset, name, prior, spec = serializer.parts
+        described = dataset_for(caller(request), dataset, Need.SPEND)
         run = services.submit(
             steward=caller(request),
-            dataset=dataset_for(caller(request), dataset, Need.SPEND),
+            dataset=described,
             name=name,
             spec=Spec.from_json(spec),
             facts=PublicFacts(
                 table=public_tables.resolve(caller(request), prior),
-                criteria=serializer.criteria_stated,
+                criteria=serializer.criteria_for(described),
                 earmark=serializer.validated_data["earmark"],
             ),
             # Stored with the run as well: answers are swept after a while, and a request that
