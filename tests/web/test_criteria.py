@@ -38,7 +38,7 @@ CRITERIA = (
     Criterion(asked=CheckedFigure(kind="distance", columns=("region",)), most=Fraction(1, 2)),
     Criterion(asked=CheckedFigure(kind="ks", columns=("age",)), most=Fraction(4, 5)),
     Criterion(
-        asked=CheckedFigure(kind="auc", columns=("works", "age"), codes=((0,),)),
+        asked=CheckedFigure(kind="auc", columns=("works", "age"), codes=((1,),)),
         at_least=Fraction(1, 1000),
     ),
 )
