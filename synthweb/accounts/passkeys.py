@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import Q
 from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.utils import timezone
@@ -124,10 +125,10 @@ def check(request: HttpRequest, user: User, answer: str) -> str:
         credential, uses = _proved(request, user, answer)
     except NotAPasskey:
         return ""
-    used = Passkey.objects.filter(user=user, digest=_digest(credential))
-    if uses:
-        # A key that counts its uses counts up: a smaller number comes from a copy.
-        used = used.filter(uses__lt=uses)
+    # A key that counts its uses counts up: no larger number comes from a copy. Others say 0 each time.
+    used = Passkey.objects.filter(
+        Q(uses=0) | Q(uses__lt=uses), user=user, digest=_digest(credential)
+    )
     # One conditional UPDATE: of two answers with one number, one is refused.
     return PASSKEY if used.update(uses=uses, used_at=timezone.now()) else ""
 

@@ -237,8 +237,13 @@ def test_an_answer_works_once(cast: Cast, stick: Stick) -> None:
     assert not signed_in(other)
 
 
-def test_a_copy_of_a_key_that_counts_is_refused(cast: Cast, stick: Stick) -> None:
+@pytest.mark.parametrize("copy_counts", [True, False])
+def test_a_copy_of_a_key_that_counts_is_refused(
+    cast: Cast, stick: Stick, copy_counts: bool
+) -> None:
     Passkey.objects.update(uses=50)
+    if not copy_counts:
+        stick.counts, stick.uses = False, 0
     client, question = password_given()
     client.post(CODE, {"passkey": stick.sign(question)})
     assert not signed_in(client)
