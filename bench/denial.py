@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pages  # bench/pages.py, which builds the installation
 
@@ -164,25 +165,32 @@ def bodies(server: Server, token: str) -> bool:
     return well
 
 
-def _slow(server: Server, kind: str) -> Iterator[tuple[socket.socket, bytes]]:
-    """Sockets of one kind, each with what it has still to send."""
+class Way(Protocol):
+    """How clients reach a server."""
+
+    def connect(self, *, reads: int | None = None) -> socket.socket: ...
+
+
+def slow_clients(way: Way, kind: str) -> Iterator[tuple[socket.socket, bytes]]:
+    """Sockets of one kind, each with what it has still to send. kind: what is slow: head, body or reading."""
     static = "/static/vendor/plotly-figures.min.js"
     while True:
         if kind == "reading":
-            client = server.connect(reads=4096)
+            client = way.connect(reads=4096)
             client.sendall(f"GET {static} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             yield client, b""
         else:
-            client = server.connect()
+            client = way.connect()
             whole = b"POST /account/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
             sent = whole[:20] if kind == "head" else whole
             client.sendall(sent)
             yield client, whole[len(sent) :] if kind == "head" else b"x" * 1000
 
 
-def slow_sockets(server: Server, count: int, kind: str, seconds: float) -> bool:
-    """Health and the page to sign in, while so many sockets are slow."""
-    made = _slow(server, kind)
+@contextlib.contextmanager
+def dripping(way: Way, count: int, kind: str) -> Iterator[None]:
+    """So many slow sockets, that send half a byte a second."""
+    made = slow_clients(way, kind)
     open_ones = [next(made) for _ in range(count)]
     stop = threading.Event()
 
@@ -194,11 +202,21 @@ def slow_sockets(server: Server, count: int, kind: str, seconds: float) -> bool:
                     client.send(rest[place : place + 1])
             place += 1
 
-    threading.Thread(target=drip, daemon=True).start()
-    slowest = probe(server, seconds)
-    stop.set()
-    for client, _ in open_ones:
-        client.close()
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        for client, _ in open_ones:
+            client.close()
+
+
+def slow_sockets(server: Server, count: int, kind: str, seconds: float) -> bool:
+    """Health and the page to sign in, while so many sockets are slow."""
+    with dripping(server, count, kind):
+        slowest = probe(server, seconds)
     print(
         f"{count:2} sockets slow at {kind}: /livez {slowest[0]:.3f} s, {SIGN_IN} {slowest[1]:.3f} s at most"
     )

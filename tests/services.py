@@ -176,8 +176,11 @@ def find_chromium() -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def start_nginx(configuration: str, *, ports: Sequence[int]) -> Iterator[Path]:
-    """nginx with one file of `conf.d`, in a folder of its own, as root or as somebody; yields the folder."""
+def start_nginx(
+    configuration: str, *, ports: Sequence[int], connections: int = 512
+) -> Iterator[Path]:
+    """nginx with one file of `conf.d`, in a folder of its own, as root or as somebody; yields the folder. connections: what its
+    process holds at once, those to the application included."""
     program = find_nginx()
     with _folder("nginx") as folder:
         for name in ("body", "proxy", "fastcgi", "uwsgi", "scgi"):
@@ -193,7 +196,7 @@ def start_nginx(configuration: str, *, ports: Sequence[int]) -> Iterator[Path]:
         user = f"user {pwd.getpwuid(os.getuid()).pw_name};\n" if os.getuid() == 0 else ""
         (folder / "nginx.conf").write_text(
             f"{user}daemon off;\npid {folder / 'pid'};\nerror_log stderr;\nworker_processes 1;\n"
-            f"events {{}}\nhttp {{\n    access_log off;\n{temporary}    include {folder / 'site.conf'};\n}}\n"
+            f"events {{ worker_connections {connections}; }}\nhttp {{\n    access_log off;\n{temporary}    include {folder / 'site.conf'};\n}}\n"
         )
         command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
         _run([*command, "-t"], user=None, folder=folder)

@@ -237,7 +237,7 @@ class Domain:
             if part is not None
         )
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the modelled attributes, in order."""
         return tuple(attribute.name for attribute in self.modelled)
