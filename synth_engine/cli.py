@@ -628,13 +628,13 @@ def _scenario_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _scenario_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("model", metavar="MODEL.json|DESCRIPTION.json", type=Path)
+    sub.add_argument("model", metavar="MODEL.json|DESCRIPTION.json|DOMAIN.json", type=Path)
     sub.add_argument("--scenario", metavar="SCENARIO.json", type=Path, required=True)
     sub.add_argument(
         "--rows",
         metavar="N",
         default="0",
-        help="before steps add some; 0 or absent: the model's own number of records",
+        help="before steps add some; 0 or absent: the number of records that the document says, or 10,000",
     )
     sub.add_argument("--seed", metavar="S", help="absent: a fresh one, which the record names")
     sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")

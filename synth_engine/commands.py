@@ -384,6 +384,7 @@ def scenario(options: argparse.Namespace) -> None:
     """Draws a table from a model or a description and alters it: post-processing, which costs nothing."""
     from synth_engine import outputs
     from synth_engine import scenarios as engine
+    from synth_engine.models.model import Model
 
     for path in (options.out, options.changes):
         engine.require_format(path)
@@ -393,12 +394,20 @@ def scenario(options: argparse.Namespace) -> None:
         overwrite=options.overwrite,
     )
     wanted = engine.Scenario.from_json(_read_json(options.scenario, name="scenario"))
-    model = _read_model(options.model, says_if_edited=True)
+    document = _read_json(options.model, name="model")
+    sha256 = ""
+    if engine.is_description(document):
+        described = engine.read_description(document)
+        model, sha256 = described.model, described.sha256
+        _say_if_edited(document, model)
+    else:
+        model = Model.from_json(document)
     built = engine.build(
         model,
         wanted,
         rows=_whole(options.rows, name="rows") or model.rows,
         seed=options.seed or secrets.token_hex(32),
+        description_sha256=sha256,
     )
     engine.write(
         built,
@@ -407,7 +416,7 @@ def scenario(options: argparse.Namespace) -> None:
         record=options.record,
         overwrite=options.overwrite,
     )
-    sys.stderr.write(f"note: {engine.STATEMENT}\n")
+    sys.stderr.write(f"note: {built.record['statement']}\n")
 
 
 def scenario_score(options: argparse.Namespace) -> None:
@@ -1290,11 +1299,19 @@ def _read_model(path: Path, *, says_if_edited: bool = False) -> Model:
     if document.get("schema") != description.SCHEMA:
         return Model.from_json(document)
     model = description.read(document)
-    if says_if_edited and description.edited(document, model):
+    if says_if_edited:
+        _say_if_edited(document, model)
+    return model
+
+
+def _say_if_edited(document: Mapping[str, Any], model: Model) -> None:
+    """A note on stderr where somebody edited the description that a release was written as."""
+    from synth_engine.models import description
+
+    if document.get("schema") == description.SCHEMA and description.edited(document, model):
         sys.stderr.write(
             "note: this description was edited, so the table is no release of what was measured\n"
         )
-    return model
 
 
 def _require(options: argparse.Namespace, *inputs: Path | None) -> None:

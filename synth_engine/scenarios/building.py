@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +19,11 @@ from synth_engine.strict_json import JsonObject
 from synth_engine.tables import Drawing
 
 RECORD_SCHEMA = "synth_engine/scenario-record/1"
-STATEMENT = (
-    "This table was altered on purpose. It is test data and no release: do not draw conclusions about people from it. "
-    "It was made from a model alone, so that it costs no privacy."
+_ALTERED = "This table was altered on purpose. It is test data and no release: do not draw conclusions about people from it. "
+STATEMENT = _ALTERED + "It was made from a model alone, so that it costs no privacy."
+DESCRIBED_STATEMENT = (
+    _ALTERED
+    + "It was made from a description, without data: no table was read for it, so that it costs no privacy."
 )
 CHANGES_HEADER = ("row", "column", "step", "kind", "before", "after", "group")
 MAX_ROWS = 5_000_000
@@ -46,30 +47,31 @@ def build(
     rows: int,
     seed: str,
     sampler: int = mechanisms.FAST_SAMPLER,
-    progress: Callable[[int], None] = lambda _: None,
+    description_sha256: str = "",
 ) -> Built:
-    """The same arguments give the same table. rows: of the table before steps add some. Errors: InputError, with the number of the
-    step and the column."""
+    """The same arguments give the same table. rows: of the table before steps add some. description_sha256: of the description that
+    the model stands for; empty for the model of a release. Errors: InputError, with the number of the step and the column."""
     every = rows + scenario.added_rows
     if every > MAX_ROWS:
         raise InputError(
             f"the table would have more than {MAX_ROWS:,} rows",
             repair="draw fewer rows, or add fewer copies or clusters",
         )
-    frame = draw(model, rows=every, seed=seed, sampler=sampler, progress=progress)
+    frame = draw(model, rows=every, seed=seed, sampler=sampler)
     table, changes = alter(model.domain, frame, scenario, seed=seed)
     return Built(
         table=table,
         changes=changes,
         record={
             "schema": RECORD_SCHEMA,
-            "statement": STATEMENT,
+            "statement": DESCRIBED_STATEMENT if description_sha256 else STATEMENT,
             "scenario": scenario.to_json(),
             "seed": seed,
             "sampler": sampler,
             "rows": every,
             "rows_added": scenario.added_rows,
             "model_sha256": receipt.digest(model.to_json()),
+            **({"description_sha256": description_sha256} if description_sha256 else {}),
             "changes": [
                 {"step": number, "kind": step.kind.id, "lines": _lines(changes, number)}
                 for number, step in enumerate(scenario.steps, start=1)
@@ -84,14 +86,13 @@ def draw(
     rows: int,
     seed: str,
     sampler: int = mechanisms.FAST_SAMPLER,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> pd.DataFrame:
     """The table before any step, as `codec.decode` has it. Errors: InputError where the model has no columns to alter."""
     if any(isinstance(column, Baskets) for column in model.domain.table_columns):
         raise InputError(
             "a list of baskets has no columns to alter", repair="choose a release of a table"
         )
-    drawing = Drawing(model=model, rows=rows, seed=seed, sampler=sampler, progress=progress)
+    drawing = Drawing(model=model, rows=rows, seed=seed, sampler=sampler)
     return pd.concat(list(drawing.blocks()), ignore_index=True)
 
 

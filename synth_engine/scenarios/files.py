@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from synth_engine import codec, outputs
 from synth_engine.errors import InputError
-from synth_engine.scenarios.building import STATEMENT, Built
+from synth_engine.scenarios.building import Built
 
 FORMATS = (".csv", ".parquet")
 ARCHIVED = ("STATEMENT.txt", "table.csv", "changes.csv", "record.json", "scenario.json")
@@ -56,7 +56,7 @@ def archive(built: Built, file: IO[bytes]) -> None:
         )
         scenario = json.dumps(built.record["scenario"], indent=2, ensure_ascii=False) + "\n"
         _put(folder / "scenario.json", scenario)
-        _put(folder / "STATEMENT.txt", STATEMENT + "\n")
+        _put(folder / "STATEMENT.txt", f"{built.record['statement']}\n")
         for member in ARCHIVED:
             # No time of day: it would differ each time.
             entry = zipfile.ZipInfo(member)

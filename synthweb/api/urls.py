@@ -301,6 +301,7 @@ urlpatterns = [
     path("people/second-factor/", people.SecondFactorView.as_view(), name="second-factor"),
     path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
     path("scenarios/", scenarios.ScenariosView.as_view(), name="scenario-list"),
+    path("test-data/", scenarios.DescribedTestDataView.as_view(), name="test-data"),
     path(
         "datasets/",
         datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}),

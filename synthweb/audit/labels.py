@@ -136,6 +136,7 @@ SENTENCES = {
     "public_links.allowed": _("allowed public links in the organisation"),
     "public_links.forbidden": _("switched off all public links of the organisation"),
     "sample.requested": _("drew a sample"),
+    "testdata.made": _("made test data from a description"),
 }
 
 

@@ -475,6 +475,8 @@ def domain(user: User, version: DomainVersion) -> dict[str, object]:
         "attributes": [_described(attribute) for attribute in described.attributes],
         "versions": dataset.domain_versions.defer("document").select_related("confirmed_by"),
         "describes": selectors.may(user, dataset, Need.DESCRIBE),
+        # Test data are made from the description in force.
+        "draws": newest(dataset) == version and selectors.may(user, dataset, Need.SAMPLE),
         "basis": selectors.basis_of(version),
         "as_suggested": selectors.facts_as_suggested(user, version),
         "equal_facts": _labelled(selectors.equal_facts(user, version), described),

@@ -1,15 +1,16 @@
-"""Test data of a release: tables that are altered on purpose by a scenario, as an archive, and a small table that shows what the
-scenario does.
+"""Test data: tables that are altered on purpose by a scenario, as an archive, and a small table that shows what the scenario does.
 
-Both read the released model alone, so that they cost no privacy. A table is made by a process of its own (`altering`), and a
-person waits for it: what is wrong with a scenario is known once it is applied, and then no half archive may have gone out.
+Both read a released model or a description alone, so that they cost no privacy. A table is made by a process of its own
+(`altering`), and a person waits for it: what is wrong with a scenario is known once it is applied, and then no half archive may
+have gone out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO
+from typing import IO, Any
 
 import pandas as pd
 from django.conf import settings
@@ -24,9 +25,9 @@ from synth_engine.scenarios import Scenario
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.releases import table_process
-from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED
 from synthweb.releases.slots import Slot
+from synthweb.releases.test_data_sources import Source
 
 SHOWN_ROWS = 10_000
 """Rows of the table that shows what a scenario does: shares are right to about one in a hundred."""
@@ -37,7 +38,7 @@ MOST_CELLS = 20_000_000
 
 @dataclass(frozen=True)
 class BeforeAndAfter:
-    """A small table of a release: as it is drawn, and how its scenario leaves it, a text in each cell."""
+    """A small table of a source: as it is drawn, and how its scenario leaves it, a text in each cell."""
 
     domain: Domain
     before: pd.DataFrame
@@ -53,7 +54,7 @@ def most_rows() -> int:
 def make(
     *,
     user: User,
-    release: Release,
+    source: Source,
     scenario: Scenario,
     rows: int,
     seed: str,
@@ -61,30 +62,35 @@ def make(
 ) -> IO[bytes]:
     """The archive of test data, open at its beginning; it is gone once it is closed. Raises InputError, TooManyDrawings and
     TableUnfinished. The caller authorised."""
-    _require(release, scenario, rows=rows, seed=seed)
+    model = source.load()
+    _require(model, scenario, rows=rows, seed=seed)
     job = {
-        "model": release.model,
+        "model": model,
         "scenario": scenario.to_json(),
         "rows": rows,
         "seed": seed,
+        "description_sha256": source.description_sha256,
     }
     with Slot(user.pk):
         out = table_process.made_by("synthweb.releases.altering", job, request=request)
+    detail = {"rows": rows, "scenario": receipts.digest(scenario.to_json())}
+    if source.description_sha256:
+        detail["description"] = source.description_sha256
     audit.record(
         actor=user,
-        action="sample.requested",
-        target=("release", release.code),
-        organisation=release.dataset.organisation,
-        detail={"rows": rows, "scenario": receipts.digest(scenario.to_json())},
+        action="testdata.made" if source.description_sha256 else "sample.requested",
+        target=source.target,
+        organisation=source.organisation,
+        detail=detail,
     )
     return out
 
 
-def shown(*, user: User, release: Release, scenario: Scenario | None) -> BeforeAndAfter:
+def shown(*, user: User, source: Source, scenario: Scenario | None) -> BeforeAndAfter:
     """A small table before and after the situations of a scenario that add no rows. None: before alone. Raises InputError where a
     step of these, or a fault, cannot be had, and TooManyDrawings."""
     with Slot(user.pk):
-        domain, frame = _small_table(release.code)
+        domain, frame = _small_table(source)
     before, _ = scenarios.alter(domain, frame, Scenario(()), seed=_SEED)
     if scenario is None:
         return BeforeAndAfter(domain, before, before)
@@ -105,9 +111,9 @@ _SEED = "shown"
 
 
 @lru_cache(maxsize=KEPT)
-def _small_table(code: str) -> tuple[Domain, pd.DataFrame]:
-    """The small table of a release as it is drawn; a model never changes, nor does its table."""
-    model = Model.from_json(Release.objects.only("model").get(code=code).model)
+def _small_table(source: Source) -> tuple[Domain, pd.DataFrame]:
+    """The small table of a source as it is drawn; a model never changes, nor does its table."""
+    model = Model.from_json(source.load())
     return model.domain, scenarios.draw(model, rows=SHOWN_ROWS, seed=_SEED)
 
 
@@ -124,7 +130,7 @@ def _require_columns(domain: Domain, scenario: Scenario) -> None:
                 )
 
 
-def _require(release: Release, scenario: Scenario, *, rows: int, seed: str) -> None:
+def _require(model: Mapping[str, Any], scenario: Scenario, *, rows: int, seed: str) -> None:
     """Refuses what one process cannot hold."""
     if not 1 <= rows <= most_rows():
         raise SpecError(
@@ -136,7 +142,7 @@ def _require(release: Release, scenario: Scenario, *, rows: int, seed: str) -> N
             f"the seed is no text of 1 to {LONGEST_SEED} printable characters",
             repair="give another one",
         )
-    columns = len(Domain.from_json(release.model["domain"]).table_columns)
+    columns = len(Domain.from_json(model["domain"]).table_columns)
     if (rows + scenario.added_rows) * columns > MOST_CELLS:
         raise SpecError(
             f"the rows and columns of the table make more than {MOST_CELLS:,} cells",

@@ -27,6 +27,7 @@ def main() -> int:
             scenarios.Scenario.from_json(job["scenario"]),
             rows=job["rows"],
             seed=job["seed"],
+            description_sha256=job["description_sha256"],
         )
     except InputError as error:
         sys.stdout.buffer.write(json.dumps(error.as_dict()).encode())

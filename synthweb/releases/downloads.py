@@ -55,7 +55,12 @@ def attached(response: HttpResponseBase, name: str) -> HttpResponseBase:
 
 def file_name(release: Release, *, what: str, ending: str) -> str:
     """A name of ASCII letters, digits and dashes whatever the release is called."""
-    return f"{slugify(release.name)[:60] or 'release'}-{what}.{ending}"
+    return name_of_file(slugify(release.name) or "release", what=what, ending=ending)
+
+
+def name_of_file(name: str, *, what: str, ending: str) -> str:
+    """The same of anything else that has a name."""
+    return f"{slugify(name)[:60] or 'table'}-{what}.{ending}"
 
 
 def _download(

@@ -1,31 +1,43 @@
-"""The page of a release that makes test data: tables that are altered on purpose. Its first line fetches and authorises."""
+"""The pages that make test data, tables that are altered on purpose: of a release, and of a description without any data. The first
+lines of each fetch and authorise."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods
 
 from synth_engine.errors import InputError
 from synth_engine.scenarios import Scenario
+from synthweb.accounts import selectors as people
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
-from synthweb.releases import altered, scenario_page, screens, selectors
+from synthweb.datasets import selectors as datasets
+from synthweb.releases import (
+    altered,
+    described_page,
+    scenario_page,
+    screens,
+    selectors,
+    test_data_sources,
+)
 from synthweb.releases.altered import BeforeAndAfter
-from synthweb.releases.downloads import attached, busy_page, file_name
+from synthweb.releases.downloads import attached, busy_page, name_of_file
 from synthweb.releases.forms import DIGITS
-from synthweb.releases.models import Release
 from synthweb.releases.scenario_page import ColumnShares, PageState, StepForm
 from synthweb.releases.slots import TooManyDrawings
 from synthweb.releases.table_process import TableUnfinished
+from synthweb.releases.test_data_sources import Source
 
 USUAL_ROWS = 10_000
 _PARAMETER = re.compile(r"parameter '(\w+)'|'(\w+)' names")
@@ -37,8 +49,67 @@ _PARAMETER = re.compile(r"parameter '(\w+)'|'(\w+)' names")
 def test_data(request: SignedInRequest, code: str) -> HttpResponseBase:
     """Change shares, add situations and faults, and download the table that comes of it."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
+    page = _Page(
+        template="releases/test_data.html",
+        action=reverse("releases:test-data", args=[code]),
+        frame=lambda: screens.frame(request.user, release, tab="test-data"),
+        rows=min(release.sample_rows or USUAL_ROWS, USUAL_ROWS),
+    )
+    return _answered(request, test_data_sources.of_release(release), page)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@cache_control(private=True, no_store=True)
+def described_test_data(request: SignedInRequest) -> HttpResponseBase:
+    """The same from the description of a dataset, or from one that somebody brings; of a dataset nothing else is read."""
+    # As for the test data of a release of their organisation.
+    people.require(request.user, Need.SAMPLE)
+    given = request.POST if request.method == "POST" else request.GET
+    code, error = given.get("dataset", ""), ""
+    dataset = datasets.dataset_for(request.user, code, Need.SAMPLE) if code else None
+    source, text = None, ""
     try:
-        return _Editor(request, release).answer()
+        if dataset is not None:
+            source = test_data_sources.of_dataset(dataset)
+        elif (text := described_page.brought(request)) or request.POST.get("do") == "describe":
+            source = test_data_sources.of_document(
+                described_page.read(text), organisation=people.organisation_of(request.user)
+            )
+    except InputError as refused:
+        error = refused.text
+
+    def frame() -> dict[str, Any]:
+        return described_page.frame(request.user, dataset=dataset, text=text, problem=error)
+
+    if source is None:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
+        return render(request, described_page.TEMPLATE, frame(), status=status)
+    page = _Page(
+        template=described_page.TEMPLATE,
+        action=reverse("releases:described-test-data"),
+        frame=frame,
+        rows=USUAL_ROWS,
+        carried={"dataset": code} if dataset else {"description": text},
+    )
+    return _answered(request, source, page)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Page:
+    """Where the editor stands. frame: the context around it. rows: what its field says at first. carried: fields that come back with
+    the form, and name the source."""
+
+    template: str
+    action: str
+    frame: Callable[[], dict[str, Any]]
+    rows: int
+    carried: Mapping[str, str] = field(default_factory=dict)
+
+
+def _answered(request: SignedInRequest, source: Source, page: _Page) -> HttpResponseBase:
+    try:
+        return _Editor(request, source, page).answer()
     except TooManyDrawings as busy:
         return busy_page(request, busy)
 
@@ -46,8 +117,8 @@ def test_data(request: SignedInRequest, code: str) -> HttpResponseBase:
 class _Editor:
     """One request: what the form says, what its button does, and what is wrong with it, by place."""
 
-    def __init__(self, request: SignedInRequest, release: Release) -> None:
-        self._request, self._release = request, release
+    def __init__(self, request: SignedInRequest, source: Source, page: _Page) -> None:
+        self._request, self._source, self._around = request, source, page
         self._errors: dict[str, str] = {}
         self._share_errors: dict[str, str] = {}
         self._typed = False
@@ -61,8 +132,8 @@ class _Editor:
         except InputError as error:
             self._state = PageState()
             self._errors["steps"] = error.text
-        if request.method == "GET":
-            self._state.rows = str(min(release.sample_rows or USUAL_ROWS, USUAL_ROWS))
+        if request.method == "GET" or self._do == "describe":
+            self._state.rows = str(page.rows)
             self._state.seed = PageState.seed
 
     def answer(self) -> HttpResponseBase:
@@ -82,7 +153,7 @@ class _Editor:
 
     def _shown(self) -> BeforeAndAfter:
         return altered.shown(
-            user=self._request.user, release=self._release, scenario=self._state.scenario
+            user=self._request.user, source=self._source, scenario=self._state.scenario
         )
 
     def _apply(self) -> None:
@@ -172,7 +243,7 @@ class _Editor:
                 return None
             file = altered.make(
                 user=self._request.user,
-                release=self._release,
+                source=self._source,
                 scenario=scenario,
                 rows=int(self._state.rows),
                 seed=self._state.seed,
@@ -186,14 +257,14 @@ class _Editor:
             return None
         return attached(
             FileResponse(file, content_type="application/zip"),
-            file_name(self._release, what="TEST-DATA", ending="zip"),
+            name_of_file(self._source.name, what="TEST-DATA", ending="zip"),
         )
 
     def _step_form(self, shown: BeforeAndAfter) -> StepForm:
         return StepForm(self._step_data, kind=self._state.kind, domain=shown.domain)
 
     def _page(self) -> HttpResponse:
-        context = screens.frame(self._request.user, self._release, tab="test-data")
+        context = self._around.frame()
         shown = None
         try:
             shown = self._shown()
@@ -210,6 +281,8 @@ class _Editor:
                 "kinds": scenario_page.kinds(),
             }
         context |= {
+            "action": self._around.action,
+            "carried": self._around.carried,
             "state": self._state,
             "lines": scenario_page.lines(self._state.steps),
             "problems": self._errors,
@@ -219,7 +292,7 @@ class _Editor:
         wrong = self._errors or self._share_errors
         return render(
             self._request,
-            "releases/test_data.html",
+            self._around.template,
             context,
             status=HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         )

@@ -21,6 +21,7 @@ urlpatterns = [
     path("public-links/", links.index, name="public-links"),
     path("public-links/allow/", links.allow, name="allow-public-links"),
     path("side-by-side/", views.side_by_side, name="side-by-side"),
+    path("test-data/", scenario_views.described_test_data, name="described-test-data"),
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/look/", views.look, name="look"),
     path("<slug:code>/database/", database_views.database, name="database"),

@@ -14,7 +14,7 @@ from synthweb.runs.models import Link
 from tests.cast import Cast
 from tests.client.conftest import Connect
 from tests.web.addresses import link_of
-from tests.web.scene import Scene
+from tests.web.scene import DOMAIN, Scene
 
 
 def test_links_are_read_proposed_and_withdrawn(
@@ -72,3 +72,26 @@ def test_test_data_are_written_with_their_faults(
     with zipfile.ZipFile(path) as archive:
         (record,) = [name for name in archive.namelist() if "record" in name]
         assert json.loads(archive.read(record))
+
+
+def test_test_data_of_a_description_are_written(
+    cast: Cast, scene: Scene, connect: Connect, tmp_path: Path
+) -> None:
+    scenario = {
+        "schema": "synth_engine/scenario/1",
+        "steps": [{"kind": "near-duplicates", "copies": 3}],
+    }
+    with connect(cast.steward) as client:
+        first, second = (
+            client.save_test_data(
+                tmp_path / name, scenario, rows=20, seed="public", **source
+            ).read_bytes()
+            for name, source in (
+                ("of-dataset.zip", {"dataset": scene.dataset.code}),
+                ("brought.zip", {"description": DOMAIN}),
+            )
+        )
+        assert first == second
+        with pytest.raises(ServerRefused):
+            client.save_test_data(tmp_path / "none.zip", scenario, rows=20)
+    assert not (tmp_path / "none.zip").exists()

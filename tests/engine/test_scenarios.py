@@ -450,6 +450,38 @@ def test_the_command_writes_table_changes_and_record(
     assert scored["precision"] == pytest.approx(len(findings) / (len(findings) + 2), abs=1e-6)
 
 
+def test_the_command_takes_a_description_without_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    domain = model().domain
+    (tmp_path / "DOMAIN.json").write_text(json.dumps(domain.to_json()))
+    (tmp_path / "scenario.json").write_text(json.dumps({"schema": SCHEMA, "steps": [UNFAIR]}))
+    words = [
+        "scenario",
+        str(tmp_path / "DOMAIN.json"),
+        f"--scenario={tmp_path / 'scenario.json'}",
+        "--rows=400",
+        "--seed=7",
+        f"--out={tmp_path / 'table.csv'}",
+        f"--changes={tmp_path / 'changes.csv'}",
+        f"--record={tmp_path / 'record.json'}",
+    ]
+    assert cli.main(words) == 0
+    assert "without data" in capsys.readouterr().err
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["statement"] == scenarios.DESCRIBED_STATEMENT
+    assert record["description_sha256"] == domain.digest
+
+
+def test_a_description_says_how_many_rows_or_the_usual_number_is_drawn() -> None:
+    document = {"attributes": [{"name": "n", "kind": "integer", "low": 0, "high": 9}]}
+    assert scenarios.read_description(document).model.rows == 10_000
+    public = document | {"relation": "replace-one", "rows": 77}
+    assert scenarios.read_description(public).model.rows == 77
+    assert scenarios.is_description(document)
+    assert not scenarios.is_description(model().to_json())
+
+
 def test_the_catalogue_lists_every_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["scenarios"]) == 0
     listed = json.loads(capsys.readouterr().out)

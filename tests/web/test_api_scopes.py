@@ -25,6 +25,7 @@ GET    people/second-factor/                         read
 PUT    people/second-factor/                         people
 GET    mechanisms/                                   read
 GET    scenarios/                                    read
+POST   test-data/                                    read
 GET    datasets/                                     read
 POST   datasets/                                     spend
 DELETE datasets/<slug:code>/                         spend

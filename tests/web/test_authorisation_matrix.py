@@ -166,6 +166,8 @@ POST   releases/<slug:code>/public-links/                            302    404 
 GET    releases/<slug:code>/public-links/<slug:link>/revoke/         302    405    405    405    405    405    405    405
 POST   releases/<slug:code>/public-links/<slug:link>/revoke/         302    404    404    403    302    403    403    403
 GET    releases/side-by-side/                                        302    200    200    200    200    200    200    200
+GET    releases/test-data/                                           302    200    403    403    200    403    403    403
+POST   releases/test-data/                                           302    200    403    403    200    403    403    403
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/look/                                    302    404    404    200    200    403    403    403
@@ -356,6 +358,8 @@ GET    api/v1/people/second-factor/                                  401    403 
 PUT    api/v1/people/second-factor/                                  401    403    403    403    403    403    403    200
 GET    api/v1/mechanisms/                                            401    200    200    200    200    200    200    200
 GET    api/v1/scenarios/                                             401    200    200    200    200    200    200    200
+GET    api/v1/test-data/                                             401    405    405    405    405    405    405    405
+POST   api/v1/test-data/                                             401    404    403    403    200    403    403    403
 GET    api/v1/datasets/                                              401    200    403    403    200    200    200    200
 POST   api/v1/datasets/                                              401    400    403    403    400    403    403    403
 GET    api/v1/datasets/<slug:code>/                                  401    404    404    404    200    200    200    200
@@ -541,6 +545,13 @@ GET    metrics                                                       404    404 
 GET    favicon.ico                                                   302    302    302    302    302    302    302    302
 """
 SIGN_IN_REQUIRED = (302, 401)
+TEST_DATA: dict[str, Any] = {
+    "rows": 3,
+    "scenario": {
+        "schema": "synth_engine/scenario/1",
+        "steps": [{"kind": "near-duplicates", "copies": 1}],
+    },
+}
 BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/runs/": lambda played, _: {
         "dataset": played.dataset.code,
@@ -558,13 +569,8 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/budget-requests/<slug:code>/grant/": lambda *_: {"reason": "Agreed."},
     "POST api/v1/budget-requests/<slug:code>/refuse/": lambda *_: {"reason": "No."},
     "POST api/v1/releases/<slug:code>/samples/": lambda *_: {"rows": 3},
-    "POST api/v1/releases/<slug:code>/test-data/": lambda *_: {
-        "rows": 3,
-        "scenario": {
-            "schema": "synth_engine/scenario/1",
-            "steps": [{"kind": "near-duplicates", "copies": 1}],
-        },
-    },
+    "POST api/v1/test-data/": lambda played, _: {"dataset": played.dataset.code, **TEST_DATA},
+    "POST api/v1/releases/<slug:code>/test-data/": lambda *_: TEST_DATA,
     "POST api/v1/releases/<slug:code>/repaired/": lambda *_: {
         "totals": {
             "totals": [

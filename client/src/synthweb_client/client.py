@@ -11,6 +11,7 @@ import msgspec
 
 from synthweb_client import documents, receipts
 from synthweb_client.cities import City
+from synthweb_client.files import whole
 from synthweb_client.links import Link
 from synthweb_client.releases import Release, naming
 from synthweb_client.transport import Retries, Transport
@@ -94,6 +95,27 @@ class Client:
         """What can be wrong with test data: every kind of step with the JSON schema of its parameters."""
         answer = self._transport.get("scenarios")
         return documents.read(answer.content, tuple[dict[str, Any], ...])
+
+    def save_test_data(
+        self,
+        path: str | Path,
+        scenario: Mapping[str, Any],
+        *,
+        rows: int,
+        dataset: str | None = None,
+        description: Mapping[str, Any] | None = None,
+        seed: str | None = None,
+    ) -> Path:
+        """A table that is wrong on purpose, made from a description without data, as `Release.save_test_data`. Give the code of a dataset, whose
+        confirmed description is taken, or a description. Errors: ServerRefused that names what is wrong."""
+        source = {"dataset": dataset, "description": description, "seed": seed}
+        given = {name: value for name, value in source.items() if value is not None}
+        body: dict[str, object] = {"scenario": scenario, "rows": rows, **given}
+        answer = self._transport.post("test-data", body=body)
+        target = Path(path)
+        with whole(target) as file:
+            file.write(answer.content)
+        return target
 
     def links(self) -> tuple[Link, ...]:
         """The links of your organisation with others, the newest first."""

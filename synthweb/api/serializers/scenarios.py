@@ -41,3 +41,24 @@ class NewTestDataSerializer(StrictSerializer):
         default="1",
         help_text="The same scenario, rows and seed give the same bytes.",
     )
+
+
+class NewDescribedTestDataSerializer(NewTestDataSerializer):
+    """Make a table that is altered on purpose from a description, without data: give `dataset` or `description`."""
+
+    dataset = Text(
+        required=False,
+        max_length=16,
+        help_text="Code of a dataset of your organisation: its confirmed description is taken, nothing else of it is read.",
+    )
+    description = serializers.JSONField(
+        required=False,
+        help_text="A description of a table, or one with shares as a release has it. It is not kept.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("dataset" in attrs) == ("description" in attrs):
+            raise serializers.ValidationError(
+                {"description": "Give either a dataset or a description."}
+            )
+        return attrs

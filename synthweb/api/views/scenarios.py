@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import FileResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -11,13 +13,20 @@ from rest_framework.views import APIView
 
 from synth_engine import scenarios
 from synth_engine.scenarios import Scenario
+from synthweb.accounts import selectors as people
 from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller
 from synthweb.api.renderers import ZipRenderer
 from synthweb.api.schema import refuses
-from synthweb.api.serializers.scenarios import NewTestDataSerializer, StepKindSerializer
-from synthweb.releases import altered, selectors
-from synthweb.releases.downloads import attached, file_name
+from synthweb.api.serializers.scenarios import (
+    NewDescribedTestDataSerializer,
+    NewTestDataSerializer,
+    StepKindSerializer,
+)
+from synthweb.datasets.selectors import dataset_for
+from synthweb.releases import altered, selectors, test_data_sources
+from synthweb.releases.downloads import attached, name_of_file
+from synthweb.releases.test_data_sources import Source
 
 
 class ScenariosView(APIView):
@@ -54,13 +63,53 @@ class TestDataView(APIView):
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         wanted = NewTestDataSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        file = altered.make(
-            user=caller(request),
-            release=release,
-            scenario=Scenario.from_json(wanted.validated_data["scenario"]),
-            rows=wanted.validated_data["rows"],
-            seed=wanted.validated_data["seed"],
-            request=request._request,
-        )
-        response = FileResponse(file, content_type=ZipRenderer.media_type)
-        return attached(response, file_name(release, what="TEST-DATA", ending="zip"))
+        return _made(request, test_data_sources.of_release(release), wanted.validated_data)
+
+
+class DescribedTestDataView(APIView):
+    """Tables that are altered on purpose, from a description without any data."""
+
+    renderer_classes = (ZipRenderer,)
+    # It spends nothing and shows nothing that reading the description does not.
+    write_scope = "read"
+    makes_files = True
+
+    @extend_schema(
+        operation_id="test_data",
+        request=NewDescribedTestDataSerializer,
+        responses={(200, ZipRenderer.media_type): OpenApiTypes.BINARY},
+        tags=["scenarios"],
+    )
+    @refuses(409)
+    def post(self, request: Request) -> HttpResponseBase:
+        """Draw a table from the confirmed description of a dataset, or from a description in the request, and alter it by a scenario: the
+        same archive as from a release. No table is read and no budget is charged. 422 names what is wrong with the description, or
+        the step and its column."""
+        user = caller(request)
+        people.require(user, Need.SAMPLE)
+        wanted = NewDescribedTestDataSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        data = wanted.validated_data
+        if "dataset" in data:
+            source = test_data_sources.of_dataset(
+                dataset_for(user, data["dataset"], Need.SAMPLE)
+            )
+        else:
+            source = test_data_sources.of_document(
+                data["description"], organisation=people.organisation_of(user)
+            )
+        return _made(request, source, data)
+
+
+def _made(request: Request, source: Source, wanted: dict[str, Any]) -> HttpResponseBase:
+    """The archive as a download."""
+    file = altered.make(
+        user=caller(request),
+        source=source,
+        scenario=Scenario.from_json(wanted["scenario"]),
+        rows=wanted["rows"],
+        seed=wanted["seed"],
+        request=request._request,
+    )
+    response = FileResponse(file, content_type=ZipRenderer.media_type)
+    return attached(response, name_of_file(source.name, what="TEST-DATA", ending="zip"))
