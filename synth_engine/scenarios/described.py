@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from synth_engine.domain import Domain
+from synth_engine.errors import DomainError
 from synth_engine.mechanisms import uniform
 from synth_engine.models import description
 from synth_engine.models.model import Model
 
+MOST_CODES = 1 << 20
+"""Values of all columns together: each gets a weight."""
 USUAL_ROWS = 10_000
 """Rows where a description does not say how many there are."""
 
@@ -49,6 +52,11 @@ def describe(domain: Domain) -> Described:
     if domain.undeclared:
         raise domain.undeclared[0].error(
             "still has to be learned", repair="declare its values or bounds"
+        )
+    if sum(domain.sizes.values()) > MOST_CODES:
+        raise DomainError(
+            f"the columns have more than {MOST_CODES:,} values together",
+            repair="use wider bins, or fewer columns",
         )
     rows = USUAL_ROWS if domain.rows is None else domain.rows
     return Described(model=uniform.model(domain, rows=rows), sha256=domain.digest)

@@ -487,3 +487,12 @@ def test_the_catalogue_lists_every_step(capsys: pytest.CaptureFixture[str]) -> N
     listed = json.loads(capsys.readouterr().out)
     assert {entry["group"] for entry in listed} == {"situation", "fault"}
     assert {fault["kind"] for fault in FAULTS} <= {entry["id"] for entry in listed}
+
+
+def test_a_description_of_very_many_values_is_refused_before_a_table_is_made() -> None:
+    columns = [
+        {"name": f"c{number}", "kind": "integer", "low": 1, "high": 10_000, "width": 1}
+        for number in range(105)
+    ]
+    with pytest.raises(InputError, match="more than 1,048,576 values together"):
+        scenarios.read_description({"attributes": columns})
