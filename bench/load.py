@@ -98,7 +98,7 @@ def addresses(office: pages.Office, role: str) -> list[str]:
     everybody = ["/", "/releases/", f"/releases/{release}/", f"/releases/{release}/look/"]
     if role == "steward":
         return [*everybody, "/datasets/", f"/datasets/{dataset}/", "/runs/"]
-    return [*everybody, f"/releases/{release}/expected/", f"/releases/{release}/receipt/"]
+    return [*everybody, f"/releases/{release}/marginals/", f"/releases/{release}/receipt/"]
 
 
 def session(person: Any) -> dict[str, str]:
@@ -166,7 +166,8 @@ def installation(folder: Path) -> Iterator[Address]:
         **{f"SYNTHWEB_REST_{limit}": "0" for limit in LIMITS},
         "SYNTHWEB_VAR": str(folder),
         "SYNTHWEB_PORT": str(at.port),
-        "SYNTHWEB_HOSTS": "localhost",
+        # The process that watches the others asks for health by its number.
+        "SYNTHWEB_HOSTS": "localhost,127.0.0.1",
     }
     command = [sys.executable, "-m", "synthweb.local", "run"]
     with (folder / "load.log").open("wb") as log:
