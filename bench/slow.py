@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
-import re
 import socket
 import ssl
 import sys
@@ -30,9 +28,6 @@ from pathlib import Path
 
 import denial  # bench/denial.py, whose server and slow clients these are
 import pages  # bench/pages.py, which builds the installation
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 NAME = "localhost"
 FROM_ONE_ADDRESS = 20  # connections; the proxy takes 30
@@ -79,40 +74,12 @@ class Proxy:
 @contextlib.contextmanager
 def proxy(server: denial.Server, folder: Path) -> Iterator[Proxy]:
     """nginx in front of a server, with the configuration that is shipped."""
-    from tests import services  # sets the keys of tests, which the server must not have
+    from tests import shipped_proxy  # sets the keys of tests, which the server must not have
 
-    certificate(folder)
-    plain, secure = services.free_port(), services.free_port()
-    text = (denial.ROOT / "docs" / "nginx.conf").read_text()
-    text = text.replace("/etc/ssl/synthweb/", f"{folder}/")
-    text = text.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
-    text = re.sub(r"^ +listen \[::\].*\n", "", text, flags=re.MULTILINE)
-    text = text.replace("listen 80;", f"listen 127.0.0.1:{plain};")
-    text = text.replace("listen 443 ssl;", f"listen 127.0.0.1:{secure} ssl;")
-    with services.start_nginx(text, ports=(plain, secure), connections=CONNECTIONS):
-        yield Proxy(secure)
-
-
-def certificate(folder: Path) -> None:
-    """A certificate for this run, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
-    now = datetime.datetime.now(datetime.UTC)
-    day = datetime.timedelta(days=1)
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "fullchain.pem").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    (folder / "privkey.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
+    with shipped_proxy.running(
+        folder, port=server.port, name=NAME, connections=CONNECTIONS
+    ) as started:
+        yield Proxy(started.secure)
 
 
 def probed(

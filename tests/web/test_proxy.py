@@ -3,72 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import hashlib
 import json
 import re
 import socket
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from django.urls import get_resolver
 
 from synthweb.server import limits
-from tests import services
+from tests import services, shipped_proxy
+from tests.shipped_proxy import CONFIGURATION, Proxy
 from tests.web.served import PATIENCE, parts, running, to_the_end
 
-CONFIGURATION = (Path(__file__).resolve().parents[2] / "docs" / "nginx.conf").read_text()
 NAME = "synthweb.example.org"
 MANY = 20  # slow clients, twice the threads of the server, and fewer than one address may have connections
-
-
-@dataclass(frozen=True)
-class Proxy:
-    plain: int
-    secure: int
-    folder: Path
 
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     services.require(services.find_nginx)
     folder = tmp_path_factory.mktemp("proxy")
-    _certificate(folder)
-    with running(folder) as port:
-        plain, secure = services.free_port(), services.free_port()
-        text = CONFIGURATION.replace("/etc/ssl/synthweb/", f"{folder}/").replace(
-            "127.0.0.1:8000", f"127.0.0.1:{port}"
-        )
-        text = re.sub(r"^ +listen \[::\].*\n", "", text, flags=re.MULTILINE)
-        text = text.replace("listen 80;", f"listen 127.0.0.1:{plain};")
-        text = text.replace("listen 443 ssl;", f"listen 127.0.0.1:{secure} ssl;")
-        with services.start_nginx(text, ports=(plain, secure)) as started:
-            yield Proxy(plain, secure, started)
-
-
-def _certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
-    now = datetime.datetime.now(datetime.UTC)
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    pem, pkcs8, bare = (
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    (folder / "fullchain.pem").write_bytes(signed.public_bytes(pem))
-    (folder / "privkey.pem").write_bytes(key.private_bytes(pem, pkcs8, bare))
+    with (
+        running(folder) as port,
+        shipped_proxy.running(folder, port=port, name=NAME) as started,
+    ):
+        yield started
 
 
 def _connect(proxy: Proxy) -> socket.socket:
