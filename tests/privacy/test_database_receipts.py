@@ -23,7 +23,7 @@ from synth_engine.verifier import standalone
 from tests import databases
 
 Document = dict[str, Any]
-MOST_TRIPS = databases.described().max_records("trips")
+MOST_TRIPS = databases.described().max_records(databases.described().table("trips"))
 """How many trips a home may have."""
 
 
