@@ -154,6 +154,17 @@ def classifier_text(asked: CheckedFigure, domain: Domain) -> str:
     return f"{target}={'|'.join(labels[code] for code in codes)}; {', '.join(predictors)}"
 
 
+def _lines(*, label: str, help_text: str) -> forms.CharField:
+    """A field of criteria, one a line."""
+    return forms.CharField(
+        required=False,
+        max_length=20_000,
+        label=label,
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"class": "form-control", "rows": 2}),
+    )
+
+
 def fields() -> dict[str, forms.CharField]:
     """The fields, none of which has to be filled in."""
     text = {"class": "form-control"}
@@ -180,33 +191,24 @@ def fields() -> dict[str, forms.CharField]:
             initial="5",
             widget=forms.TextInput(attrs=number),
         ),
-        "criteria_distances": forms.CharField(
-            required=False,
-            max_length=20_000,
+        "criteria_distances": _lines(
             label=_("The distance of these tables is at most"),
             help_text=_(
                 "One a line: one to three columns, a colon, and per cent, such as “age, sex: 5”."
             ),
-            widget=forms.Textarea(attrs=text | {"rows": 2}),
         ),
-        "criteria_ks": forms.CharField(
-            required=False,
-            max_length=20_000,
+        "criteria_ks": _lines(
             label=_("The Kolmogorov–Smirnov distance is at most"),
             help_text=_(
                 "One a line: a column whose values have an order, a colon, and per cent, such as “age: 5”."
             ),
-            widget=forms.Textarea(attrs=text | {"rows": 2}),
         ),
-        "criteria_auc": forms.CharField(
-            required=False,
-            max_length=20_000,
+        "criteria_auc": _lines(
             label=_("The AUC of these classifiers is at least"),
             help_text=_(
                 "One a line: what it predicts, a semicolon, one to three columns, a colon, and per cent, such as “works=yes; age, region: 70”. "
                 "Only a check with budget can tell."
             ),
-            widget=forms.Textarea(attrs=text | {"rows": 2}),
         ),
         "criteria_pairs": forms.CharField(
             required=False,
