@@ -10,7 +10,7 @@ CANDIDATES = $(PYTHON) python3.11 python3.12 python3 $(wildcard $(HOME)/.pyenv/v
 FITS = import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 INSTALL = "No Python 3.11 or 3.12 with venv found. Install one (Debian and Ubuntu: apt-get install python3 python3-venv; macOS: brew install python@3.12) or say where it is: make PYTHON=/path/to/python3.12"
 
-.PHONY: help run stop reset demo-logins setup setup-tests check test format paper-A paper-B paper-C paper-E city bench bench-peers clean-venv
+.PHONY: help run stop reset demo-logins setup setup-tests check test faults format paper-A paper-B paper-C paper-E city bench bench-peers clean-venv
 
 help: ## say what can be made
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -38,6 +38,9 @@ check: setup-tests ## format, lint, types, architecture, fast tests: under two m
 
 test: setup-tests ## every test, on services that the tests start themselves
 	@PATH="$(CURDIR)/$(BIN):$$PATH" exec $(BIN)/python -m tests.all $(ARGS)
+
+faults: setup-tests ## the tests of every fault in docs/security.md (ARGS="--times 3 F16")
+	@exec $(BIN)/python -m tests.faults $(ARGS)
 
 format: setup-tests ## put code and templates into their format
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix . && $(BIN)/djangofmt templates && $(BIN)/python -m tests.tones

@@ -14,6 +14,7 @@ import random
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -77,10 +78,72 @@ def start_redis() -> Iterator[str]:
         yield f"redis+socket://{folder / 'redis.sock'}"
 
 
+class Postgres:
+    """A PostgreSQL server with an empty database, which can be killed and started again. address: its DATABASE_URL."""
+
+    def __init__(self, command: list[str], *, address: str, port: int, place: _Place) -> None:
+        """port: the one of the address. place: where it runs, and as whom."""
+        self._command, self._port, self._place = command, port, place
+        self.address = address
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        log = self._place.folder / "log"
+        log.write_bytes(b"")
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command,
+                stdout=output,
+                stderr=output,
+                cwd=self._place.folder,
+                env=os.environ | self._place.environment,
+                **_as(self._place.user),
+            )
+        _wait_for_port(self._port, log=log)
+
+    def kill(self) -> None:
+        """End it at once and without a checkpoint, as if its machine lost power: connections and what was not committed are gone."""
+        self._end(signal.SIGQUIT)
+
+    def stop(self) -> None:
+        self._end(signal.SIGINT)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is None:
+            return
+        self._process.send_signal(number)
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a server runs, as whom (None: as whoever runs the tests), and what its environment has besides."""
+
+    folder: Path
+    user: str | None
+    environment: dict[str, str]
+
+
 @contextlib.contextmanager
 def start_postgres() -> Iterator[str]:
     """A PostgreSQL server with an empty database; yields its DATABASE_URL. Nothing of it outlives the block."""
+    with postgres_server(is_killed=False) as server:
+        yield server.address
+
+
+@contextlib.contextmanager
+def postgres_server(*, clock: Path | None = None, is_killed: bool = True) -> Iterator[Postgres]:
+    """The same as a server that can be killed and started again. clock: a file that says how far its clock is off, as libfaketime
+    reads it (`+3600` for an hour forward); it is read each time that the server looks at its clock. None for the clock as it is.
+    is_killed: whether it may be, and then has to have what it confirmed; else it confirms sooner."""
     programs = _postgres_programs()
+    environment = {} if clock is None else _false_clock(clock)
     with _folder("postgres") as folder:
         user = _unprivileged()
         if user is not None:
@@ -108,7 +171,7 @@ def start_postgres() -> Iterator[str]:
             folder=folder,
         )
         port = free_port()
-        server = [
+        command = [
             *(str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-p", str(port)),
             *(
                 "-c",
@@ -116,13 +179,34 @@ def start_postgres() -> Iterator[str]:
                 "-c",
                 "fsync=off",
                 "-c",
-                "synchronous_commit=off",
+                f"synchronous_commit={'on' if is_killed else 'off'}",
             ),
             *("-c", "max_connections=200"),
         ]
-        with _running(server, log=folder / "log", user=user):
-            _wait_for_port(port, log=folder / "log")
-            yield f"postgres://synthweb:{password}@127.0.0.1:{port}/postgres"
+        server = Postgres(
+            command,
+            address=f"postgres://synthweb:{password}@127.0.0.1:{port}/postgres",
+            port=port,
+            place=_Place(folder, user, environment),
+        )
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+def _false_clock(file: Path) -> dict[str, str]:
+    """The environment in which a process has the clock of a file. Its monotonic clock goes on as it does."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    if not found:
+        raise Missing("libfaketime: install it (Debian: apt-get install libfaketime)")
+    return {
+        "LD_PRELOAD": str(found[0]),
+        "FAKETIME_TIMESTAMP_FILE": str(file),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
 
 
 @contextlib.contextmanager

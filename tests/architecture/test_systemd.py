@@ -135,6 +135,16 @@ def test_every_service_is_shut_in(name: str) -> None:
     assert directives.get("IPAddressDeny", []) == ([] if outside else ["any"])
 
 
+def test_the_children_of_a_worker_are_not_asked_to_stop() -> None:
+    """Celery's children die of SIGTERM, in the middle of a draw, too. The time for stopping is that of compose."""
+    workers = [name for name in NAMES if name.startswith("worker-")]
+    assert len(workers) == 3
+    for name in workers:
+        assert service(name)["KillMode"] == ["mixed"]
+        seconds = str(SERVICES[name].get("stop_grace_period", "10s")).removesuffix("s")
+        assert service(name)["TimeoutStopSec"] == [seconds]
+
+
 def test_a_line_that_is_no_directive_is_found() -> None:
     with pytest.raises(ValueError, match="no directive"):
         lines_of("[Unit]\nprivate tmp\n")

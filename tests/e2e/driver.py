@@ -27,6 +27,8 @@ from synthweb.datasets.models import Dataset  # noqa: E402
 from synthweb.ledger import chain  # noqa: E402
 from synthweb.ledger import services as ledger  # noqa: E402
 from synthweb.ledger.models import BudgetAccount, LedgerEntry  # noqa: E402
+from synthweb.lib.errors import Conflict  # noqa: E402
+from synthweb.releases import selectors as of_releases  # noqa: E402
 from synthweb.runs import services as runs  # noqa: E402
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand  # noqa: E402
 from tests.e2e.plant import CANARY  # noqa: E402
@@ -110,6 +112,38 @@ def errands() -> list[str]:
 def delete(code: str) -> None:
     datasets.delete(
         actor=User.objects.get(username="steward"), dataset=Dataset.objects.get(code=code)
+    )
+
+
+def refuses_deletion() -> bool:
+    """Whether the dataset that runs are of cannot be deleted now."""
+    try:
+        datasets.delete(
+            actor=User.objects.get(username="steward"),
+            dataset=Dataset.objects.get(name="Commutes"),
+        )
+    except Conflict:
+        return True
+    return False
+
+
+def set_active(active: bool) -> None:
+    """The steward's account ends, or begins again."""
+    steward = User.objects.get(username="steward")
+    accounts.set_active(
+        actor=User.objects.get(username="custodian"),
+        person=steward,
+        organisation=steward.memberships.get().organisation,
+        active=active,
+    )
+
+
+def sees(code: str) -> bool:
+    """Whether the steward may open the release of a run."""
+    release = SynthesisRun.objects.get(code=code).release
+    steward = User.objects.get(username="steward")
+    return (
+        release is not None and of_releases.releases_for(steward).filter(pk=release.pk).exists()
     )
 
 
@@ -260,6 +294,9 @@ VERBS: dict[str, Callable[..., Any]] = {
         look,
         sent,
         cut_connections,
+        refuses_deletion,
+        set_active,
+        sees,
         faults,
         *CLOCK,
     )
@@ -269,4 +306,6 @@ if __name__ == "__main__":
     print(json.dumps("ready"), flush=True)  # noqa: T201
     for line in sys.stdin:
         verb, arguments = json.loads(line)
+        if not connection.is_usable():  # the database was started again
+            connection.close()
         print(json.dumps(VERBS[verb](*arguments)), flush=True)  # noqa: T201

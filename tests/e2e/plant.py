@@ -80,6 +80,20 @@ class Worker:
         """Let no file of the pool child grow beyond `size` bytes, as on a full disk; -1 for no limit any more."""
         psutil.Process(child).rlimit(psutil.RLIMIT_FSIZE, (size, psutil.RLIM_INFINITY))
 
+    def limit_memory(self, child: int, spare: int) -> None:
+        """Let the pool child have `spare` more bytes of memory than it has now."""
+        process = psutil.Process(child)
+        limit = process.memory_info().vms + spare
+        process.rlimit(psutil.RLIMIT_AS, (limit, psutil.RLIM_INFINITY))
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM to the parent alone, as compose and the units of systemd stop it: it takes no more runs, and lets its child finish."""
+        self._process.terminate()
+
+    def code(self) -> int | None:
+        """With which code it ended; None as long as it lives."""
+        return self._process.poll()
+
     def kill_parent(self) -> None:
         """The parent alone; the pool child is left to itself."""
         self._process.kill()
@@ -105,6 +119,7 @@ class Plant:
 
     folder: Path
     environment: dict[str, str]
+    database: services.Postgres
     workers: list[Worker] = field(default_factory=list)
     redis: subprocess.Popen[bytes] | None = None
     driver: subprocess.Popen[str] | None = None
@@ -218,7 +233,7 @@ def running_plant() -> Iterator[Plant]:
     """A plant from its foundations to its end."""
     with (
         tempfile.TemporaryDirectory(prefix="swt-plant-") as name,
-        services.start_postgres() as database,
+        services.postgres_server() as database,
     ):
         folder = Path(name)
         kept = {
@@ -226,7 +241,7 @@ def running_plant() -> Iterator[Plant]:
         }
         environment = kept | {
             "DJANGO_SETTINGS_MODULE": "synthweb.settings",
-            "DATABASE_URL": database,
+            "DATABASE_URL": database.address,
             "SYNTHWEB_VAR": str(folder / "var"),
             "SYNTHWEB_BROKER": f"redis+socket://{folder / 'redis' / 'redis.sock'}",
             "SYNTHWEB_RUN_LEASE_SECONDS": str(LEASE),
@@ -235,7 +250,7 @@ def running_plant() -> Iterator[Plant]:
             "PLANT_CANARY": CANARY,
         }
         (folder / "tmp").mkdir()
-        plant = Plant(folder=folder, environment=environment)
+        plant = Plant(folder=folder, environment=environment, database=database)
         try:
             plant.start()
             yield plant

@@ -234,3 +234,92 @@ def test_a_step_of_the_databases_clock_neither_ends_a_living_run_nor_keeps_a_dea
     plant.worker()
     check_finished(plant.until(stranded, *OVER))
     plant.ask("step_clock", 0)
+
+
+# --- a deployment -----------------------------------------------------------------------------------------------------
+def test_a_worker_that_is_asked_to_stop_finishes_its_run_and_takes_no_other(
+    plant: Plant,
+) -> None:
+    """As compose and systemd stop it while the next version starts. Its child stands with noise that is stored nowhere: whoever
+    killed it now would lose the run."""
+    old = plant.worker(failpoints="drawn-1:stop", lease=60)
+    first = plant.ask("submit")
+    child = frozen(plant, old, "drawn-1")
+    old.ask_to_stop()
+    plant.wait_for(lambda: "Warm shutdown" in old.log.read_text())
+    second = plant.ask("submit")
+    plant.worker()
+    check_finished(plant.until(second, *OVER))
+    before = plant.ask("look", first)
+    assert (before["state"], old.code()) == ("charged", None)
+    os.kill(child, signal.SIGCONT)
+    check_finished(found := plant.until(first, *OVER))
+    assert found["token"] == before["token"]  # nobody else was at it
+    assert plant.wait_for(lambda: [old.code()] if old.code() is not None else None) == [0]
+    assert old.processes() == []
+
+
+def test_a_worker_that_does_not_stop_in_time_is_killed_and_the_next_version_goes_on(
+    plant: Plant,
+) -> None:
+    old = plant.worker(failpoints="stored-1:stop")
+    code = plant.ask("submit")
+    frozen(plant, old, "stored-1")
+    old.ask_to_stop()
+    plant.wait_for(lambda: "Warm shutdown" in old.log.read_text())
+    old.kill()  # the time for stopping is over
+    plant.worker()
+    check_finished(plant.until(code, *OVER))
+
+
+# --- a restart of the database ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("point", ["before-charge", "drawn-1", "before-store"])
+def test_a_database_that_is_killed_and_started_again_loses_nothing(
+    plant: Plant, point: str
+) -> None:
+    """Before the charge, with noise in memory and with all answers in memory. Whoever works waits for it; beat and the reconciler,
+    whose connections it cut, go on, too."""
+    worker = plant.worker(failpoints=f"{point}:stop", lease=60)
+    code = plant.ask("submit")
+    child = frozen(plant, worker, point)
+    plant.database.kill()
+    os.kill(child, signal.SIGCONT)
+    time.sleep(1)
+    plant.database.start()
+    found = plant.until(code, *OVER)
+    check_finished(found)
+
+
+# --- a dataset and a person that go -----------------------------------------------------------------------------------
+def test_a_dataset_is_not_deleted_under_a_run_and_whoever_left_sees_no_release_of_it(
+    plant: Plant,
+) -> None:
+    worker = plant.worker(failpoints="drawn-1:stop", lease=60)
+    code = plant.ask("submit")
+    child = frozen(plant, worker, "drawn-1")
+    assert plant.ask("refuses_deletion")
+    plant.ask("set_active", False)
+    os.kill(child, signal.SIGCONT)
+    check_finished(plant.until(code, *OVER))
+    assert not plant.ask("sees", code)
+    plant.ask("set_active", True)
+    assert plant.ask("sees", code)
+
+
+# --- no memory --------------------------------------------------------------------------------------------------------
+def test_a_worker_without_memory_keeps_the_charge_and_says_nothing_of_the_data(
+    plant: Plant,
+) -> None:
+    """The pool child gets no page more before it reads a row. Whether it can still say that the run failed, or dies of it so that the
+    next one goes on, is its libraries' matter; the fixture looks for cells in every log."""
+    worker = plant.worker(failpoints="after-charge:stop")
+    code = plant.ask("submit")
+    child = frozen(plant, worker, "after-charge")
+    worker.limit_memory(child, 0)
+    os.kill(child, signal.SIGCONT)
+    found = plant.until(code, *OVER)
+    assert found["entries"] == ["HOLD", "CHARGE"]
+    if found["state"] == "finished":
+        check_finished(found)
+    else:
+        assert (found["state"], found["releases"], found["drawn"]) == ("failed", 0, 0)
