@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.inference import table_kernels
+
 Floats = npt.NDArray[np.float64]
 Bins = npt.NDArray[np.int64]
 """The bin of each code, from 0 on without a gap."""
@@ -104,6 +106,8 @@ def coarse_of_fine(fine: Bins, coarse: Bins) -> Bins:
 
 def sum_into_bins(table: Floats, bins: Sequence[Bins]) -> Floats:
     """The table with bins in place of codes along every axis."""
+    if len(bins) == table.ndim == 2 and table.dtype == np.float64:
+        return _sum_pair(table, bins[0], bins[1])
     for axis, along in enumerate(bins):
         size = int(along.max()) + 1
         if size == along.size == table.shape[axis]:  # every code by itself, in order
@@ -112,6 +116,15 @@ def sum_into_bins(table: Floats, bins: Sequence[Bins]) -> Floats:
         starts = np.searchsorted(along[order], np.arange(size))
         table = np.add.reduceat(np.take(table, order, axis=axis), starts, axis=axis)
     return table
+
+
+def _sum_pair(table: Floats, of_rows: Bins, of_columns: Bins) -> Floats:
+    shape = int(of_rows.max()) + 1, int(of_columns.max()) + 1
+    if shape == table.shape:  # every code by itself, in order
+        return table
+    sums = np.zeros(shape)
+    table_kernels.sum_into_bins(np.ascontiguousarray(table), of_rows, of_columns, sums)
+    return sums
 
 
 def merging_loss(histogram: Floats, bins: Bins, *, ordered: bool, rare: bool = False) -> float:

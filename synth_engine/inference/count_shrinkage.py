@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.inference import share_kernels
+
 Floats = npt.NDArray[np.float64]
 
 _POINTS = 60
@@ -33,7 +35,7 @@ def shrink_to_total(values: Floats, *, sigma: float, total: float) -> Floats:
         return np.array([total])
     grid = _grid(values, sigma=sigma, total=total)
     likelihood = _likelihood(values, grid, sigma=sigma)
-    joint = likelihood * _prior(likelihood)
+    joint = likelihood * _prior(likelihood)[:, None]
     counts = _tilted_means(joint, grid, total=total)
     if counts.sum() <= 0:
         # All values are far below zero, so that none is more likely to hold records.
@@ -50,21 +52,22 @@ def _grid(values: Floats, *, sigma: float, total: float) -> Floats:
 
 
 def _likelihood(values: Floats, grid: Floats, *, sigma: float) -> Floats:
-    """Of every count, as a part of the largest one of the code; shape (codes, counts)."""
-    logs = -0.5 * ((values[:, None] - grid) / sigma) ** 2
-    likelihood: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
+    """Of every count, as a part of the largest one of the code; shape (counts, codes)."""
+    logs = -0.5 * ((values - grid[:, None]) / sigma) ** 2
+    likelihood: Floats = np.exp(logs - logs.max(axis=0))
     return likelihood
 
 
 def _prior(likelihood: Floats) -> Floats:
     """What counts are like by the values themselves; adds up to 1."""
-    points = likelihood.shape[1]
-    prior = np.full(points, 1 / points)
-    for _ in range(_ROUNDS):
-        # E-step and M-step in one product: the sum over codes of their posteriors.
-        weights = prior * ((1 / (likelihood @ prior)) @ likelihood) + _STEADY
-        prior = weights / weights.sum()
-    return prior
+    points, codes = likelihood.shape
+    return share_kernels.fit_shares(
+        likelihood,
+        np.ones(codes),
+        np.full(points, 1 / points),
+        np.full(points, _STEADY),
+        _ROUNDS,
+    )
 
 
 def _tilted_means(joint: Floats, grid: Floats, *, total: float) -> Floats:
@@ -75,8 +78,8 @@ def _tilted_means(joint: Floats, grid: Floats, *, total: float) -> Floats:
 
     def means(exponent: float) -> Floats:
         tilt = np.exp(exponent * heights - max(exponent, 0.0))
-        tilted: Floats = (joint @ (tilt * grid)) / np.maximum(
-            joint @ tilt, np.finfo(float).tiny
+        tilted: Floats = ((tilt * grid) @ joint) / np.maximum(
+            tilt @ joint, np.finfo(float).tiny
         )
         return tilted
 

@@ -20,6 +20,8 @@ Places = npt.NDArray[np.int64]
 COMPONENTS = 24
 LANES = 8
 """Rows of `turned` are as long as a multiple of so many bins."""
+ROWS = 4
+"""Rows of a table that are compared at once, so that what is read of its other side is read once for all of them."""
 
 
 class WantedTables(NamedTuple):
@@ -71,28 +73,27 @@ def add_slopes(
     sides, wanted, weight = tables
     room = _padded(int(np.max(sides[:, 3])))
     turned = np.zeros((COMPONENTS, room), dtype=np.float32)
-    wrong = np.zeros(room, dtype=np.float32)
-    weighted = np.zeros(COMPONENTS, dtype=np.float32)
-    slope = np.zeros(COMPONENTS, dtype=np.float32)
+    wrong = np.zeros((ROWS, room), dtype=np.float32)
+    weighted = np.zeros((ROWS, COMPONENTS), dtype=np.float32)
+    slopes = np.zeros((ROWS, COMPONENTS), dtype=np.float32)
     before = -1
     for left, right, rows, columns, first in sides:
+        side = seen[right : right + columns]
         if right != before:
             # Tables are sorted by their right sides, so this is done once for each of these.
-            _turn(seen[right : right + columns], turned)
+            _turn(side, turned)
             before = right
-        for i in range(rows):
-            for k in range(COMPONENTS):
-                weighted[k] = seen[left + i, k] * shares[k]
-            cells = slice(first + i * columns, first + (i + 1) * columns)
-            _differences(weighted, turned, wanted[cells], weight[cells], wrong)
-            slope[:] = 0
-            for j in range(columns):
+        for start in range(0, rows, ROWS):
+            taken = min(ROWS, rows - start)
+            _weigh(seen[left + start : left + start + taken], shares, weighted)
+            cells = slice(first + start * columns, first + (start + taken) * columns)
+            _differences(weighted, turned, wanted[cells], weight[cells], wrong, columns)
+            _add_rows(wrong, weighted, back[right : right + columns])
+            _slopes_of_rows(wrong, side, slopes)
+            for row in range(taken):
                 for k in range(COMPONENTS):
-                    slope[k] += wrong[j] * seen[right + j, k]
-                    back[right + j, k] += wrong[j] * weighted[k]
-            for k in range(COMPONENTS):
-                of_shares[k] += slope[k] * seen[left + i, k]
-                back[left + i, k] += slope[k] * shares[k]
+                    of_shares[k] += slopes[row, k] * seen[left + start + row, k]
+                    back[left + start + row, k] += slopes[row, k] * shares[k]
 
 
 @compiled
@@ -110,17 +111,77 @@ def _turn(side: Singles, turned: Singles) -> None:
 
 
 @compiled
+def _weigh(side: Singles, shares: Singles, weighted: Singles) -> None:
+    """Writes up to `ROWS` bins of a side times the shares of the components, and zeros in the rows after them."""
+    weighted[:] = 0
+    for row in range(len(side)):
+        for k in range(COMPONENTS):
+            weighted[row, k] = side[row, k] * shares[k]
+
+
+@compiled
 def _differences(
-    weighted: Singles, turned: Singles, wanted: Singles, weight: Singles, wrong: Singles
+    weighted: Singles,
+    turned: Singles,
+    wanted: Singles,
+    weight: Singles,
+    wrong: Singles,
+    columns: int,
 ) -> None:
-    """One row of a table of the mixture less what is wanted, times the weights; what `wrong` holds beyond it has no meaning."""
-    padded = _padded(wanted.size)
-    wrong[:padded] = 0
-    for k in range(COMPONENTS):
+    """`ROWS` rows of a table of the mixture less what is wanted, times the weights; zero in rows after the last one."""
+    padded = _padded(columns)
+    wrong[:, :padded] = 0
+    first, second, third, fourth = wrong[0], wrong[1], wrong[2], wrong[3]
+    # Two components at once, so that a sum is written half as often.
+    for k in range(0, COMPONENTS, 2):
+        a, b, c, d = weighted[0, k], weighted[1, k], weighted[2, k], weighted[3, k]
+        e, f, g, h = (
+            weighted[0, k + 1],
+            weighted[1, k + 1],
+            weighted[2, k + 1],
+            weighted[3, k + 1],
+        )
+        now, then = turned[k], turned[k + 1]
         for j in range(padded):
-            wrong[j] += weighted[k] * turned[k, j]
-    for j in range(wanted.size):
-        wrong[j] = (wrong[j] - wanted[j]) * weight[j]
+            first[j] = first[j] + a * now[j] + e * then[j]
+            second[j] = second[j] + b * now[j] + f * then[j]
+            third[j] = third[j] + c * now[j] + g * then[j]
+            fourth[j] = fourth[j] + d * now[j] + h * then[j]
+    taken = wanted.size // columns
+    for row in range(taken):
+        for j in range(columns):
+            cell = row * columns + j
+            wrong[row, j] = (wrong[row, j] - wanted[cell]) * weight[cell]
+    wrong[taken:, :padded] = 0
+
+
+@compiled
+def _add_rows(wrong: Singles, weighted: Singles, back: Singles) -> None:
+    """Adds to each bin of the right side what `ROWS` rows are off by in its column, times the weighted components of these."""
+    for j in range(len(back)):
+        a, b, c, d = wrong[0, j], wrong[1, j], wrong[2, j], wrong[3, j]
+        for k in range(COMPONENTS):
+            back[j, k] = (
+                back[j, k]
+                + a * weighted[0, k]
+                + b * weighted[1, k]
+                + c * weighted[2, k]
+                + d * weighted[3, k]
+            )
+
+
+@compiled
+def _slopes_of_rows(wrong: Singles, side: Singles, slopes: Singles) -> None:
+    """Writes the slopes of `ROWS` rows: what they are off by in each column, times the components of its bin."""
+    slopes[:] = 0
+    for j in range(len(side)):
+        a, b, c, d = wrong[0, j], wrong[1, j], wrong[2, j], wrong[3, j]
+        for k in range(COMPONENTS):
+            one = side[j, k]
+            slopes[0, k] += a * one
+            slopes[1, k] += b * one
+            slopes[2, k] += c * one
+            slopes[3, k] += d * one
 
 
 @compiled

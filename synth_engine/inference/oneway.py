@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference import count_shrinkage, smooth_density, stein
+from synth_engine.inference import count_shrinkage, share_kernels, smooth_density, stein
 from synth_engine.measurement import Counts, Measurement, Noise
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +34,8 @@ _MANY = 1 << 17
 _MAGNITUDES = 4_096
 """Steps of that grid, even on a logarithmic scale: below a hundredth of sigma near zero."""
 _SPREADS = 2.0 ** np.arange(-1, 12)
+_ONE_ZERO = np.eye(1, _SPREADS.size + 1)[0]
+"""One observation in favour of a true zero, which steadies short sequences."""
 _ROOT3 = math.sqrt(3)
 _FILTERS: tuple[Floats, ...] = (
     np.array([1.0, 1.0]) / math.sqrt(2),
@@ -81,13 +83,15 @@ def mean_of_readings(
     """Return the mean of up to three readings of a column with Gaussian noise: along its order, by how large counts are, and, with
     `curve`, as a smooth curve of logarithms (`smooth_density`) if it is one. None is better for every column; how much each
     counts is estimated from the noisy values (`stein`)."""
-    first = smoothed(values, sigma=sigma, total=total, along=along)
-    if total <= 0 or values.size > _MOST_READ:
-        return first
 
+    @_remembered
     def by_order(of: Floats) -> Floats:
         return smoothed(of, sigma=sigma, total=total, along=along)
 
+    if total <= 0 or values.size > _MOST_READ:
+        return by_order(values)
+
+    @_remembered
     def by_size(of: Floats) -> Floats:
         return count_shrinkage.shrink_to_total(of, sigma=sigma, total=float(total))
 
@@ -98,6 +102,7 @@ def mean_of_readings(
     if fitted is None:
         return two.of(values)
 
+    @_remembered
     def by_curve(of: Floats) -> Floats:
         again = smooth_density.read(
             of[:along], sigma=sigma, total=float(total), precision=fitted.precision
@@ -141,6 +146,20 @@ def _mean(
         usual=usual,
     )
     return _MeanReading(first=first, second=second, weight=weight)
+
+
+def _remembered(reading: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
+    """Return a reading that reads the same values once. Both means add the same noise to a column, because their seed is the
+    same."""
+    known: dict[bytes, Floats] = {}
+
+    def of(values: Floats) -> Floats:
+        key = values.tobytes()
+        if key not in known:
+            known[key] = reading(values)
+        return known[key]
+
+    return of
 
 
 def project_to_simplex(values: Floats, *, total: float) -> Floats:
@@ -209,27 +228,19 @@ def _shrink_with_filter(
     smooth = np.concatenate([values, values[::-1]])
     details = []
     for level in range(levels):
-        shifts = [np.roll(smooth, -(shift << level)) for shift in range(filter_.size)]
-        details.append(
-            sum(
-                (a * shifted for a, shifted in zip(high, shifts, strict=True)),
-                np.zeros(smooth.size),
-            )
-        )
-        smooth = sum(
-            (a * shifted for a, shifted in zip(filter_, shifts, strict=True)),
-            np.zeros(smooth.size),
-        )
+        smoother, detail = np.empty_like(smooth), np.empty_like(smooth)
+        share_kernels.divide(smooth, filter_, high, 1 << level, smoother, detail)
+        details.append(detail)
+        smooth = smoother
     total = 0.0
     for level in reversed(range(levels)):
         detail, likelihood = posterior_mean(details[level], sigma=sigma)
         # The transform is redundant: at this level it has 2^(level + 1) times as many
         # coefficients as an orthogonal one.
         total += likelihood / (2 << level)
-        back = np.zeros(smooth.size)
-        for shift, (low, up) in enumerate(zip(filter_, high, strict=True)):
-            back += np.roll(low * smooth + up * detail, shift << level)
-        smooth = back / 2
+        back = np.empty_like(smooth)
+        share_kernels.join(smooth, detail, filter_, high, 1 << level, back)
+        smooth = back
     return smooth[: values.size], total
 
 
@@ -265,24 +276,18 @@ def _posterior_mean_of_many(coefficients: Floats, *, sigma: float) -> tuple[Floa
 def _shrinkage(observations: Floats, counts: Floats, *, sigma: float) -> tuple[Floats, float]:
     """By which factor the posterior mean shrinks each observation, shape (observations,), and the logarithm of the likelihood,
     less a constant. counts: as how many observations each of them counts."""
-    prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])
+    prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])[:, None]
     variances = prior + sigma**2
-    logs = -0.5 * observations[:, None] ** 2 / variances - 0.5 * np.log(variances)
-    largest = logs.max(axis=1, keepdims=True)
+    logs = -0.5 * observations**2 / variances - 0.5 * np.log(variances)
+    largest = logs.max(axis=0)
     likelihood = np.exp(logs - largest)
-    weights = np.full(prior.size, 1 / prior.size)
-    for _ in range(_ROUNDS):
-        # EM for the mixture weights of the prior: E-step and M-step in one product, the sum
-        # over observations of their shares.
-        weights = weights * ((counts / (likelihood @ weights)) @ likelihood)
-        # One observation in favour of a true zero steadies short sequences.
-        weights[0] += 1.0
-        weights /= weights.sum()
-    share = likelihood * weights
-    evidence = float((counts * (np.log(share.sum(axis=1)) + largest[:, 0])).sum())
-    share /= share.sum(axis=1, keepdims=True)
-    shrinkage: Floats = (share * (prior / variances)).sum(axis=1)
-    return shrinkage, evidence
+    weights = share_kernels.fit_shares(
+        likelihood, counts, np.full(prior.size, 1 / prior.size), _ONE_ZERO, _ROUNDS
+    )
+    share = likelihood * weights[:, None]
+    evidence = share.sum(axis=0)
+    shrinkage: Floats = (share * (prior / variances)).sum(axis=0) / evidence
+    return shrinkage, float((counts * (np.log(evidence) + largest)).sum())
 
 
 def estimate_rows(measurements: Sequence[Measurement]) -> int:

@@ -135,7 +135,8 @@ def estimate_ratios(
         for block in blocks
     ]
     for _ in range(_ROUNDS):
-        weights = sum((_posterior(block, prior).sum(axis=0) for block in likelihoods), steady)
+        # E-step in one product: the sum over cells of their posteriors.
+        weights = sum((_joined(block, prior) for block in likelihoods), steady)
         # M-step: the prior becomes the mean posterior, plus pseudo-cells that keep every
         # ratio possible.
         prior = weights / weights.sum()
@@ -186,8 +187,7 @@ def _learned_prior(cells: Floats, means: Floats, *, variance: float) -> Floats:
     # From a uniform start, mass near zero would gather at zero only after many rounds.
     prior[0] = 0.5
     for _ in range(_ROUNDS_OF_COUNTS):
-        # E-step and M-step in one product: the sum over cells of their posteriors.
-        weights = prior * ((1 / (likelihood @ prior)) @ likelihood) + _STEADY
+        weights = _joined(likelihood, prior) + _STEADY
         prior = weights / weights.sum()
     return prior
 
@@ -245,12 +245,9 @@ def likeliest_ratios(
         )[0]
         for at in range(0, cells.size, _BLOCK)
     ]
-    learned = initial_prior(grid)
+    learned, steady = initial_prior(grid), np.full(grid.size, _STEADY)
     for _ in range(_ROUNDS):
-        # The posteriors of `_posterior`, summed over the cells, without being written down.
-        weights = np.full(grid.size, _STEADY)
-        for block in likelihoods:
-            weights += learned * ((1 / (block @ learned)) @ block)
+        weights = sum((_joined(block, learned) for block in likelihoods), steady)
         learned = weights / weights.sum()
     candidates = [learned, *others]
     shares = np.stack(candidates, axis=1)
@@ -277,3 +274,9 @@ def _posterior(likelihood: Floats, prior: Floats) -> Floats:
     # E-step: the posterior of the ratio of each cell.
     posterior: Floats = joint / joint.sum(axis=1, keepdims=True)
     return posterior
+
+
+def _joined(likelihood: Floats, prior: Floats) -> Floats:
+    """Return the sum over cells of the posteriors of `_posterior`, without writing these down."""
+    posteriors: Floats = prior * ((1 / (likelihood @ prior)) @ likelihood)
+    return posteriors

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_solve_banded, cholesky_banded
 
-from synth_engine.inference import shrinkage
+from synth_engine.inference import curve_kernels, shrinkage
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,12 +26,6 @@ _NEIGHBOURS = 1
 """Number of precisions on either side of a known one that are considered with it."""
 _ROUNDS = 3
 """Number of times that the curve and the ratios are fitted to each other."""
-_NEWTON_STEPS, _CONVERGED = 25, 1e-3
-"""Largest number of Newton steps, and the change of every logarithm below which no more are taken."""
-_LONGEST_STEP = 1.5
-"""Largest change of a logarithm in one step."""
-_RIDGE = 1e-6
-"""Precision added to every logarithm, so that the system is definite where there are no records."""
 _MOST_EXCEPTIONS = 0.2
 """Largest sum of differences between counts and curve, as a part of the records. A column whose records are mostly in a few
 codes is no curve with a few exceptions, whatever the evidence says of the rest."""
@@ -107,57 +100,7 @@ def _weights(evidences: list[float]) -> Floats:
 def _fit(
     values: Floats, ratios: Floats, start: Floats, *, sigma: float, precision: float
 ) -> _Curve:
-    """Find the posterior mode by Newton's method, with halved steps while one would lead away from it."""
-    bands = precision * _second_differences_squared(values.size)
-    bands[0] += _RIDGE
-
-    def loss(logarithms: Floats) -> float:
-        off = (values - ratios * np.exp(logarithms)) / sigma
-        bends = np.diff(logarithms, 2)
-        return 0.5 * float(off @ off) + 0.5 * precision * float(bends @ bends)
-
-    logarithms, lowest = start, loss(start)
-    for _ in range(_NEWTON_STEPS):
-        factor, step = _newton_step(values, ratios, logarithms, bands, sigma, precision)
-        longest = float(np.abs(step).max())
-        step *= min(1.0, _LONGEST_STEP / max(longest, _CONVERGED))
-        while (reached := loss(logarithms + step)) > lowest and longest > _CONVERGED:
-            step, longest = step / 2, longest / 2
-        if longest <= _CONVERGED:
-            break
-        logarithms, lowest = logarithms + step, reached
-    determinant = 2 * float(np.log(factor[0]).sum())
-    bent = 0.5 * (values.size - 2) * math.log(precision)
-    return _Curve(logarithms=logarithms, evidence=bent - lowest - 0.5 * determinant)
-
-
-def _newton_step(
-    values: Floats,
-    ratios: Floats,
-    logarithms: Floats,
-    bands: Floats,
-    sigma: float,
-    precision: float,
-) -> tuple[Floats, Floats]:
-    """Return the banded Cholesky factor of the curvature, and the step; of the curvature of the noisy counts its expectation is
-    taken, which is never negative (Fisher scoring)."""
-    means = ratios * np.exp(logarithms)
-    curvature = bands.copy()
-    curvature[0] += (means / sigma) ** 2
-    bends = precision * np.diff(logarithms, 2)
-    slope = (values - means) * means / sigma**2
-    slope[:-2] -= bends
-    slope[1:-1] += 2 * bends
-    slope[2:] -= bends
-    factor = cholesky_banded(curvature, lower=True)
-    return factor, cho_solve_banded((factor, True), slope)
-
-
-def _second_differences_squared(size: int) -> Floats:
-    """Return the three lower bands of the matrix whose quadratic form is the sum of squared second differences; shape (3, size)."""
-    bands = np.zeros((3, size))
-    weights = (1.0, -2.0, 1.0)
-    for first, left in enumerate(weights):
-        for second in range(first, len(weights)):
-            bands[second - first, first : size - 2 + first] += left * weights[second]
-    return bands
+    """Find the posterior mode, beginning at a curve of logarithms."""
+    logarithms = start.copy()
+    evidence = curve_kernels.climb(values, ratios, logarithms, sigma, precision)
+    return _Curve(logarithms=logarithms, evidence=evidence)

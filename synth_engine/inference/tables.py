@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.inference import table_kernels
+
 Floats = npt.NDArray[np.float64]
 Margin = tuple[tuple[int, ...], Floats]
 """Axes, ascending, and the table of sums that a larger table is to have on them."""
@@ -63,6 +65,11 @@ def fit_margins(table: Floats, margins: Sequence[Margin], *, rounds: int = ROUND
     """The table scaled, margin after margin, until its sums are those given: iterative proportional fitting
     (Deming and Stephan 1940). The last margin holds exactly where the table has mass."""
     fitted: Floats = np.maximum(table, _FLOOR)
+    if _of_two(margins):
+        fitted = np.ascontiguousarray(fitted)
+        rows, columns = _sums(margins)
+        table_kernels.fit(fitted, rows, columns, rounds, _FLOOR)
+        return fitted
     for _ in range(rounds):
         for axes, margin in margins:
             others = tuple(axis for axis in range(table.ndim) if axis not in axes)
@@ -79,6 +86,11 @@ def adjust_to_margins(
     For independent normal errors this converges to the mean of the counts given the margins, which is weighted least squares.
     Scaling would share an error out by size instead, so that what the many cells of a row hold too much, all of them small,
     would be taken from its largest. counts, variances: the same shape. Counts may come out slightly negative."""
+    if _of_two(margins):
+        adjusted = np.array(counts, order="C")
+        rows, columns = _sums(margins)
+        table_kernels.adjust(adjusted, np.ascontiguousarray(variances), rows, columns, rounds)
+        return adjusted
     adjusted = counts
     for _ in range(rounds):
         for axes, margin in margins:
@@ -87,3 +99,12 @@ def adjust_to_margins(
             shares = variances / variances.sum(axis=others, keepdims=True)
             adjusted = adjusted + shares * np.expand_dims(missing, others)
     return adjusted
+
+
+def _of_two(margins: Sequence[Margin]) -> bool:
+    """Return whether a table is of two attributes, of which each has its sums."""
+    return [axes for axes, _ in margins] == [(0,), (1,)]
+
+
+def _sums(margins: Sequence[Margin]) -> Sequence[Floats]:
+    return [np.ascontiguousarray(sums, dtype=np.float64) for _, sums in margins]
