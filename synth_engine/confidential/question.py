@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synth_engine.codec import classes
 from synth_engine.confidential.count_cache import CountCache
@@ -59,13 +60,20 @@ class PublicFacts:
         attributes, or of which one has no code, and for a table that is too large."""
         shape = dict(zip(clique, self.domain.shape(clique), strict=True))
         for name, bins in (merged or {}).items():
-            used = np.unique(bins)
-            numbered = np.array_equal(used, np.arange(used.size))
-            if bins.shape != (shape.get(name),) or not numbered:
+            number = int(bins.max(initial=-1)) + 1
+            if bins.shape != (shape.get(name),) or not _all_used(bins, number):
                 raise PrivacyError(
                     "codes are merged into bins numbered from 0 on, none of them empty"
                 )
-            shape[name] = used.size
+            shape[name] = number
         if prod(shape.values()) > MAX_TABLE_CELLS:
             raise PrivacyError(f"a table has from 1 to {MAX_TABLE_CELLS:,} cells")
         return tuple(shape.values())
+
+
+def _all_used(bins: NDArray[np.integer[Any]], number: int) -> bool:
+    """Return whether the numbers are those of so many bins, and each of them occurs."""
+    # As many bins as codes at most, so that a wild number takes no memory.
+    if number > bins.size or bins.min(initial=0) < 0:
+        return False
+    return bool(np.bincount(bins, minlength=number).all())

@@ -127,11 +127,11 @@ class Columns:
 
     def merged(self, axes: Sequence[int], levels: Sequence[int]) -> dict[str, Bins]:
         """Return the bins by which the room counts, for attributes of which codes are merged."""
-        bins_of = {
+        return {
             self.domain.names[axis]: self.levels[axis][level]
             for axis, level in zip(axes, levels, strict=True)
+            if self._numbers_of_bins[axis][level] < self.levels[axis][level].size
         }
-        return {name: bins for name, bins in bins_of.items() if int(bins.max()) + 1 < bins.size}
 
     def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """Yield each pair at a coarse resolution, with its expected table under independence."""
@@ -286,9 +286,13 @@ class Columns:
 
     def shape(self, axes: Sequence[int], levels: Sequence[int]) -> tuple[int, ...]:
         return tuple(
-            int(self.levels[axis][level].max()) + 1
-            for axis, level in zip(axes, levels, strict=True)
+            self._numbers_of_bins[axis][level] for axis, level in zip(axes, levels, strict=True)
         )
+
+    @cached_property
+    def _numbers_of_bins(self) -> list[list[int]]:
+        """How many bins each attribute has at every resolution."""
+        return [[int(bins.max()) + 1 for bins in levels] for levels in self.levels]
 
     def _resolutions(self, pair: Pair) -> tuple[tuple[int, ...], ...]:
         resolutions = []
@@ -300,10 +304,9 @@ class Columns:
 
     def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
         """Return the resolutions at which a table was measured, by its shape. Errors: ValueError for another shape."""
-        sizes = [[int(bins.max()) + 1 for bins in self.levels[axis]] for axis in axes]
         return tuple(
-            widths.index(size)
-            for widths, size in zip(sizes, measurement.values.shape, strict=True)
+            self._numbers_of_bins[axis].index(size)
+            for axis, size in zip(axes, measurement.values.shape, strict=True)
         )
 
 
