@@ -1,6 +1,6 @@
 """What drawing a table costs: processor seconds for each sampler, in one run.
 
-    python bench/drawing.py [--rows 10000000] [--refined 1000000] [--samplers 2 4]
+    python bench/drawing.py [--rows 10000000] [--refined 1000000] [--samplers 2 5]
 
 A tree of pairs over 15 columns (`mst`) is fitted to a small table and drawn to memory and to Parquet; then a model of
 `auto` over the same columns, whose rows are refined. Compilation and start-up are left out; all threads count.
@@ -54,7 +54,9 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--refined", type=int, default=1_000_000)
-    parser.add_argument("--samplers", type=int, nargs="+", default=[2, 4])
+    parser.add_argument(
+        "--samplers", type=int, nargs="+", default=[mechanisms.SAMPLER, mechanisms.FAST_SAMPLER]
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for mechanism, rows in (("mst", given.rows), ("auto", given.refined)):

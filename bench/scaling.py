@@ -7,7 +7,7 @@
   are used up (FOLDER, or the environment variable SYNTHWEB_BENCHMARK, holds tools/split.py and data/);
 - rows: 15 columns of 2 to 20 codes;
 - cells: four columns of up to 48 codes, whose whole table `contingency-table` measures;
-- nodes: words of eight letters in a tree (`adaptive`), by its number of nodes.
+- nodes: words of eight letters in a tree (`adaptive`), by the number of nodes that it opens.
 
 Every point is a process of its own with one thread. Printed are the seconds until the noisy answers are there (reading, counting,
 noise), of the fit, of drawing as many records, and the peak memory; last how `auto` compares with `mst` of the same table.
@@ -34,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 MEASURED_ROWS = 42_000
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 COLUMNS = (5, 15, 30, 48, 100, 200)
-CELLS = (1_000, 10_000, 100_000, 1_000_000)
-NODES = (1_000, 10_000, 100_000)
+CELLS = tuple(size**4 for size in (6, 10, 18, 31))  # the last is near the largest table
+WORDS = (1_000, 10_000, 100_000, 1_000_000)  # of which a tree is grown
 METHODS = ("auto", "mst")
 ALPHABET = "abcdefgh"
 WIDTH, HEIGHT = 240, 200
@@ -102,7 +102,7 @@ def cell_table(path: Path, cells: int) -> dict[str, object]:
     import numpy as np
     import pandas as pd
 
-    size = max(2, round(cells**0.25))
+    size = round(cells**0.25)
     rng = np.random.default_rng(0)
     names = [f"c{number}" for number in range(4)]
     codes = rng.binomial(size - 1, rng.random((MEASURED_ROWS, 1)), (MEASURED_ROWS, 4))
@@ -110,16 +110,16 @@ def cell_table(path: Path, cells: int) -> dict[str, object]:
     return _described(dict.fromkeys(names, size))
 
 
-def word_table(path: Path, nodes: int) -> dict[str, object]:
-    """Words of Zipf's law; about as many as the tree shall have nodes."""
+def word_table(path: Path, number: int) -> dict[str, object]:
+    """So many words, which are as frequent as Zipf's law says; twenty records a word."""
     import numpy as np
     import pandas as pd
 
     rng = np.random.default_rng(0)
-    letters = np.array(list(ALPHABET))[rng.integers(0, len(ALPHABET), (nodes, 8))]
+    letters = np.array(list(ALPHABET))[rng.integers(0, len(ALPHABET), (number, 8))]
     words = np.array(["".join(word) for word in letters])
-    chance = 1 / np.arange(1.0, nodes + 1)
-    drawn = rng.choice(words, 20 * nodes, p=chance / chance.sum())
+    chance = 1 / np.arange(1.0, number + 1)
+    drawn = rng.choice(words, 20 * number, p=chance / chance.sum())
     pd.DataFrame({"word": drawn}).to_csv(path, index=False)
     words = {"set": "strings", "alphabet": ALPHABET, "min_length": 1, "max_length": 8}
     word = {"name": "word", "kind": "weak", "values": words}
@@ -160,10 +160,12 @@ def measure(curve: str, method: str, size: int, folder: Path) -> Point:
         for _ in mechanisms.draw_codes(model, rows, seed="s", sampler=mechanisms.FAST_SAMPLER):
             pass
         drawn = time.process_time()
+        # How large the tree becomes is known once it is grown.
+        nodes = sum(opened.size for tree in answers.growths for opened in tree.opened)
     return Point(
         curve=curve,
         method=method,
-        size=size,
+        size=nodes if curve == "nodes" else size,
         measure=measured - start,
         fit=fitted - measured,
         draw=drawn - fitted,
@@ -207,7 +209,7 @@ def _send(into: Connection, *given: object) -> None:
 
 def curves(given: argparse.Namespace) -> Iterator[tuple[str, str, Sequence[int]]]:
     """Each curve that was asked for: its name, its method and its sizes."""
-    sizes = {"rows": given.rows, "columns": given.columns, "cells": CELLS, "nodes": NODES}
+    sizes = {"rows": given.rows, "columns": given.columns, "cells": CELLS, "nodes": WORDS}
     methods = {"cells": ["contingency-table"], "nodes": ["adaptive"]}
     for curve in given.curves:
         for method in methods.get(curve, given.methods):

@@ -32,9 +32,11 @@ from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import linking as linked_records
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential import snapshot as snapshots
+from synth_engine.confidential.cluster import ClusterError as ClusterError
 from synth_engine.confidential.database import Files as DatabaseFiles
 from synth_engine.confidential.database import KeyFaults
 from synth_engine.confidential.database import TableFile as TableFile
+from synth_engine.confidential.parts import PartError as PartError
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.snapshot import SnapshotSource as SnapshotSource
 from synth_engine.confidential.sources import Counting as Counting

@@ -313,6 +313,8 @@ def start_dask() -> Iterator[Dask]:
     settings = {
         "distributed.worker.daemon": False,
         "distributed.scheduler.worker-saturation": 1.0,
+        # A process that was killed is started again, however long that takes here; by default it is given up after seconds.
+        "distributed.deploy.lost-worker-timeout": "1 hour",
     }
     with (
         dask.config.set(settings),

@@ -158,6 +158,18 @@ def histogram(codes: Codes, size: int) -> Table:
     return table
 
 
+def merge(table: Table, bins: Sequence[NDArray[np.integer[Any]] | None]) -> Table:
+    """The table that would have been counted with bins along its axes, from one of codes. bins: for each axis the bin of each
+    code, None where its codes stay. Counts are summed in whole numbers, so that both are the same."""
+    for axis, along in enumerate(bins):
+        if along is not None:
+            codes = np.moveaxis(table, axis, 0)
+            sums = np.zeros((int(along.max()) + 1, *codes.shape[1:]), dtype=np.int64)
+            np.add.at(sums, along, codes)
+            table = np.moveaxis(sums, 0, axis)
+    return np.array(table, order="C")  # never the table that was given
+
+
 def warm_up() -> None:
     """Load the loop for each width of codes, or compile it where no earlier process left it on disk."""
     for size in (2, 1 << 9, 1 << 17):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine import watching
+from synth_engine.codec import contingency
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.hierarchy import Hierarchy
@@ -32,11 +33,14 @@ class CountCache:
         self._positions: dict[str, tuple[Positions, int]] = {}
 
     def table(self, clique: Clique, merged: Merged | None = None) -> NDArray[np.int64]:
-        """The counts of `counts.contingency`; of a table that was counted for its score, without another pass over the
-        records."""
+        """The counts of `counts.contingency`; of a table that was counted for its score, by the same bins or by codes, without
+        another pass over the records."""
         known = self._tables.get(_key(clique, merged))
         if known is not None:
             return known.copy()
+        codes = self._tables.get(_key(clique, None)) if merged else None
+        if codes is not None:
+            return contingency.merge(codes, [(merged or {}).get(name) for name in clique])
         return counts.contingency(self.rows, clique, merged=merged)
 
     def scores(self, candidates: tuple[Candidate, ...]) -> Counts:

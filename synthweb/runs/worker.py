@@ -640,6 +640,8 @@ def _failure(
             return {"code": "privacy", "text": str(error)}
         case vault.VaultError():
             return {"code": "vault", "text": str(error)}
+        case pipeline.ClusterError() | pipeline.PartError():
+            return {"code": "counting", "text": str(error)}
         case artefacts.NoRoom():
             return {"code": "no-room", "text": NO_ROOM}
         case SynthError():

@@ -22,7 +22,7 @@ from synth_engine.confidential.sources import Counting
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError, SynthError
 from synth_engine.spec import Spec
-from tests import services
+from tests import services, stopped_workers
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADULT = EXAMPLES / "adult.csv.gz"
@@ -114,6 +114,50 @@ def test_a_worker_that_is_lost_changes_no_count(
     os.kill(dask.workers()[0], signal.SIGKILL)
     again = counts.contingency(encoded, tuple(adult.names[:2]))
     assert np.array_equal(first, again)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_workers_that_are_lost_inside_of_a_question_change_no_count(
+    lost: int,
+    dask: services.Dask,
+    shared: Path,
+    adult: Domain,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One process, or both, are killed while they count a part, whose answer nobody has then: it is counted by another one,
+    and what was answered before is not counted again."""
+    monkeypatch.setattr(part_writer.parts, "rows_of_part", lambda _sizes: 5000)
+    cliques = [(pair, None) for pair in itertools.combinations(adult.names[:4], 2)]
+    memory = open_table(ADULT, adult)
+    encoded = open_counted(ADULT, adult, counting=counting("dask", dask.address, shared))
+    with stopped_workers.killed_inside(dask.address, tmp_path, number=lost) as killed:
+        tables = list(counts.contingencies(encoded, cliques))
+    assert len(set(killed)) == lost
+    for table, expected in zip(tables, counts.contingencies(memory, cliques), strict=True):
+        assert np.array_equal(table, expected)
+
+
+def test_a_question_that_costs_the_cluster_its_workers_fails_without_a_word_of_the_data(
+    dask: services.Dask,
+    shared: Path,
+    adult: Domain,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(part_writer.parts, "rows_of_part", lambda _sizes: 5000)
+    encoded = open_counted(ADULT, adult, counting=counting("dask", dask.address, shared))
+    with (
+        stopped_workers.giving_up(dask.address, after=1),
+        stopped_workers.killed_inside(dask.address, tmp_path, number=1),
+        pytest.raises(ClusterError) as refused,
+    ):
+        counts.contingency(encoded, tuple(adult.names[:2]))
+    assert "failed in the middle of counting" in str(refused.value)
+    assert refused.value.__cause__ is None
+    # The next question finds the cluster again.
+    again = counts.contingency(encoded, tuple(adult.names[:2]))
+    assert np.array_equal(again, counts.contingency(open_table(ADULT, adult), adult.names[:2]))
 
 
 def sealed_task(shared: Path, **changed: object) -> tuple[bytes, PartFolder]:

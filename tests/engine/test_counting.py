@@ -79,6 +79,27 @@ def test_counts_are_those_of_numpy(
     assert same(columns, plan, records, threads=1)
 
 
+@settings(max_examples=100, deadline=None)
+@given(questions())
+def test_codes_that_are_merged_in_a_table_give_the_table_by_bins(
+    question: tuple[list[NDArray[Any]], CountPlan, int],
+) -> None:
+    columns, plan, records = question
+    for table in plan.tables:
+        axes = [plan.axes[axis] for axis in table]
+        if prod(axis.codes for axis in axes) > 10**6:
+            continue
+        own, order = [columns[axis] for axis in table], (tuple(range(len(axes))),)
+        codes = CountPlan(tuple(Axis(axis.codes) for axis in axes), order)
+        (by_codes,) = count(own, codes, records=records)
+        before = by_codes.copy()
+        (by_bins,) = count(own, CountPlan(tuple(axes), order), records=records)
+        merged = contingency.merge(by_codes, [axis.bins for axis in axes])
+        assert merged.dtype == np.int64
+        assert np.array_equal(merged, by_bins)
+        assert np.array_equal(by_codes, before)
+
+
 @pytest.mark.parametrize("size", [2, 300, 70_000])
 def test_threads_change_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contingency, "_THREAD_RECORDS", 1000)

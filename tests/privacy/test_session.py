@@ -317,6 +317,27 @@ def test_a_distance_is_of_the_very_reference_that_is_asked_about() -> None:
         del candidate
 
 
+def test_a_table_by_bins_follows_from_the_one_that_was_counted_for_its_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its own counts, whichever columns have bins and whether they were counted before; then without a look at the records."""
+    clique, reference = ("a", "b"), np.zeros((2, 3), dtype=np.int64)
+    by_bins = {"b": np.array([0, 1, 0])}, {"a": np.array([0, 0]), "b": np.array([1, 0, 1])}
+    fresh, _ = room(Pure(epsilon=Fraction(99)))
+    expected = [
+        fresh.measure(clique, noise=LAPLACE, merged=merged).values for merged in by_bins
+    ]
+    assert [table.tolist() for table in expected] == [[[2, 0], [1, 0]], [[0, 3]]]
+    session, _ = room(Pure(epsilon=Fraction(99)))
+    session.score([Candidate(clique=clique, reference=reference)], noise=LAPLACE)
+    monkeypatch.setattr(counts, "contingency", None)
+    for merged, table in zip(by_bins, expected, strict=True):
+        assert np.array_equal(
+            session.measure(clique, noise=LAPLACE, merged=merged).values, table
+        )
+    assert session.measure(clique, noise=LAPLACE).values.tolist() == [[1, 0, 1], [0, 0, 1]]
+
+
 def test_a_discovery_that_would_let_much_noise_through_is_refused_unpaid() -> None:
     """Of two hundred words about ninety would reach a threshold of one by chance. The threshold is public: nothing is charged."""
     weak = Weak(name="word", values=Listed([f"w{number}" for number in range(200)]), rho=0.5)
