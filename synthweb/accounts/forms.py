@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth import forms as auth_forms
 from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 
-from synthweb.accounts import tokens
+from synthweb.accounts import appearance, tokens
 from synthweb.accounts.models import Role, User
 from synthweb.lib.names import validate_one_line
 
@@ -109,6 +113,63 @@ class PersonForm(forms.Form):
 
     def clean_roles(self) -> list[Role]:
         return [Role(role) for role in self.cleaned_data["roles"]]
+
+
+class AppearanceForm(forms.Form):
+    """How an organisation appears."""
+
+    language = forms.ChoiceField(
+        required=False,
+        label=_("Language"),
+        choices=[("", _("the one that the browser asks for")), *settings.LANGUAGES],
+        help_text=_(
+            "Of pages, for everybody who has chosen none: people here from their next sign-in on, and visitors of public links."
+        ),
+    )
+    contact = forms.CharField(
+        required=False,
+        max_length=appearance.MAX_CONTACT,
+        label=_("Contact"),
+        help_text=_("Whom to ask about releases. Visitors of public links see it."),
+        validators=[validate_one_line],
+    )
+    logo = forms.FileField(
+        required=False,
+        label=_("Logo"),
+        help_text=_(
+            "A PNG of at most 30 kB, drawn 32 pixels high. Visitors of public links see it."
+        ),
+        widget=forms.FileInput(attrs={"accept": "image/png"}),
+    )
+    remove_logo = forms.BooleanField(required=False, label=_("Remove the logo"))
+
+    def __init__(
+        self,
+        data: QueryDict | None,
+        files: MultiValueDict[str, UploadedFile[Any]] | None,
+        *,
+        before: appearance.Appearance,
+    ) -> None:
+        """data, files: what was sent, or None. before: how it appears now."""
+        initial = {"language": before.language, "contact": before.contact}
+        super().__init__(data, files, initial=initial)
+        self.before = before
+        if not before.logo:
+            del self.fields["remove_logo"]
+
+    def said(self) -> appearance.Appearance:
+        """What the form says; the logo stays as it is if no file came and it is not to be removed."""
+        brought = self.cleaned_data["logo"]
+        if brought:
+            # One byte more than is allowed is enough to be refused.
+            logo = brought.read(appearance.MAX_LOGO + 1)
+        else:
+            logo = b"" if self.cleaned_data.get("remove_logo") else self.before.logo
+        return appearance.Appearance(
+            language=self.cleaned_data["language"],
+            contact=self.cleaned_data["contact"],
+            logo=logo,
+        )
 
 
 class RolesForm(forms.Form):

@@ -48,6 +48,31 @@ class Organisation(models.Model):
         return self.name
 
 
+class OrganisationAppearance(models.Model):
+    """How an organisation appears to its people and to visitors of its public links: a row for those that have said so."""
+
+    organisation = models.OneToOneField(
+        Organisation, on_delete=models.CASCADE, related_name="appearance"
+    )
+    language = models.CharField(
+        max_length=8,
+        blank=True,
+        choices=settings.LANGUAGES,
+        help_text=_(
+            "The language of pages for whoever has chosen none; empty: the one the browser asks for."
+        ),
+    )
+    contact = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text=_("Whom to ask about releases: a line of text."),
+    )
+    logo = models.BinaryField(blank=True, default=bytes, help_text=_("A PNG, or nothing."))
+
+    def __str__(self) -> str:
+        return f"appearance of {self.organisation}"
+
+
 class User(AbstractUser):
     """A person. What they may do is said by their memberships alone; `is_staff` manages people, never data."""
 

@@ -12,7 +12,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
 from django.utils import timezone
 
-from synthweb.accounts import throttle
+from synthweb.accounts import appearance, throttle
 from synthweb.accounts.models import User, UserSession
 from synthweb.accounts.session_store import (
     ADDRESS,
@@ -24,6 +24,7 @@ from synthweb.accounts.session_store import (
     moment,
 )
 from synthweb.lib import codes
+from synthweb.lib.language import LANGUAGE
 
 WRITTEN_EVERY = timedelta(minutes=1)  # how exactly the last use of a session is known
 BROWSERS = (
@@ -42,12 +43,13 @@ SYSTEMS = (
 )
 
 
-def begin(request: HttpRequest, **_signal: Any) -> None:
+def begin(request: HttpRequest, *, user: User, **_signal: Any) -> None:
     """A person has just signed in: connected to Django's signal, so every way to sign in passes here."""
     now = timezone.now()
     session = request.session
     session[CODE] = codes.new()
     session[SIGNED_IN] = session[SEEN] = session[PROVED] = now.isoformat()
+    session[LANGUAGE] = appearance.language_of(user)
     session[ADDRESS] = throttle.address_of(request)[:64]
     session[BROWSER] = browser_of(request.headers.get("User-Agent", ""))
     # A fixed end: Django's own age would begin again with each write.

@@ -33,6 +33,7 @@ urlpatterns = [
     path("tokens/", views.api_tokens, name="tokens"),
     path("tokens/<slug:code>/revoke/", views.revoke_token, name="revoke_token"),
     path("people/", views.people, name="people"),
+    path("organisation/", views.organisation, name="organisation"),
     path("people/second-factor/", views.require_second_factor, name="require_second_factor"),
     path("people/<int:pk>/", views.person, name="person"),
     path(

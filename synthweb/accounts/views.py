@@ -24,6 +24,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
 from synthweb.accounts import (
+    appearance,
     forms,
     identity_provider,
     passkeys,
@@ -40,6 +41,7 @@ from synthweb.accounts.models import User
 from synthweb.accounts.password_resets import MailedTokens
 from synthweb.accounts.reauthentication import confirmed
 from synthweb.accounts.session_store import CODE
+from synthweb.lib.errors import Refused
 
 NEW_SECRET = "new_secret"  # noqa: S105 - of an app that is being set up, encrypted, in the session
 ONWARD = "provider_onward"  # in the session: where to go from the identity provider
@@ -442,6 +444,29 @@ def require_second_factor(request: SignedInRequest) -> HttpResponse:
         else _("Roles decide again who needs a second factor."),
     )
     return redirect("accounts:people")
+
+
+@never_cache
+@login_required
+@confirmed
+def organisation(request: SignedInRequest) -> HttpResponse:
+    """How the organisation appears: language, contact and logo."""
+    managed = selectors.managed_organisation(request.user)
+    before = appearance.of(managed)
+    sent = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+    form = forms.AppearanceForm(*sent, before=before)
+    if form.is_valid():
+        try:
+            appearance.say(actor=request.user, organisation=managed, appearance=form.said())
+        except Refused as error:
+            form.add_error(error.field, str(error))
+        else:
+            messages.success(
+                request, _("Saved. People here see it from their next sign-in on.")
+            )
+            return redirect("accounts:organisation")
+    context = {"organisation": managed, "form": form, "before": before, "tab": "organisation"}
+    return render(request, "accounts/organisation.html", context)
 
 
 @never_cache

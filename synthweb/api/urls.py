@@ -298,6 +298,7 @@ app_name = "api"
 urlpatterns = [
     path("me/", people.MeView.as_view(), name="me"),
     path("me/history/", audit.AuditViewSet.as_view(LIST, part="me"), name="my-history"),
+    path("organisation/", people.OrganisationView.as_view(), name="organisation"),
     path("people/second-factor/", people.SecondFactorView.as_view(), name="second-factor"),
     path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
     path("scenarios/", scenarios.ScenariosView.as_view(), name="scenario-list"),

@@ -16,6 +16,7 @@ SENTENCES = {
     # people
     "organisation.created": _("made the organisation"),
     "organisation.rho_set": _("set the ρ of all columns of unknown values"),
+    "organisation.appearance_set": _("set how the organisation appears"),
     "organisation.second_factor_set": _("set whether everybody needs a second factor"),
     "user.created": _("added a person"),
     "user.roles_set": _("changed somebody's roles"),

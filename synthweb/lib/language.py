@@ -1,6 +1,6 @@
 """Which language a page is in, and how its numbers are written.
 
-Pages are in the language that a visitor chose (a cookie), else in the one that the browser asks for. REST, files and
+Pages are in the language that a visitor chose (a cookie), else in that of their organisation, else in the one that the browser asks for. REST, files and
 everything that is stored or hashed are in English in every case: programs read them, and receipts must not depend on who
 asks. Addresses of pages end in a slash, and those of files do not.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
@@ -24,6 +25,8 @@ DECIMAL_POINT = re.compile(r"(?<=[0-9])\.(?=[0-9])")
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 ENGLISH = "en"  # of all messages
 REST = "/api/v1/"
+LANGUAGE = "language"
+"""In the session: the language of the organisation of whoever is signed in, or nothing."""
 COMMA_LANGUAGES = frozenset({"de"})  # write 0,5 for 0.5
 
 
@@ -37,6 +40,15 @@ class LanguageMiddleware(LocaleMiddleware):
             request.LANGUAGE_CODE = "en"
         else:
             super().process_request(request)
+            prefer(request, request.session.get(LANGUAGE, ""))
+
+
+def prefer(request: HttpRequest, language: str) -> None:
+    """Answers a page in the language of an organisation, unless the visitor chose one. language: its code, or nothing."""
+    has_chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME) in dict(settings.LANGUAGES)
+    if language in dict(settings.LANGUAGES) and not has_chosen:
+        translation.activate(language)
+        request.LANGUAGE_CODE = language
 
 
 def is_read_by_programs(address: str) -> bool:

@@ -23,7 +23,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from synth_engine import mechanisms
+from synthweb.accounts import appearance
 from synthweb.accounts.throttle import address_of
+from synthweb.lib import language
 from synthweb.lib.rates import PerMinute
 from synthweb.releases import (
     bundle,
@@ -94,8 +96,11 @@ def _busy(request: HttpRequest, rule: str, *, wait: int) -> HttpResponse:
 def release(request: HttpRequest, link: PublicLink) -> HttpResponse:
     """The first page: a hundred synthetic rows, the guarantee, how to cite, and what can be downloaded."""
     shared = link.release
+    publisher = appearance.of(shared.dataset.organisation)
+    language.prefer(request, publisher.language)
     context = screens.look(shared) | {
         "release": shared,
+        "publisher": publisher,
         "link": link,
         "token": _token(request),
         "sentence": shared.receipt["guarantee"]["sentence"],

@@ -21,6 +21,8 @@ from tests.web.test_authorisation_matrix import BODIES, ask, undone
 TABLE = """
 GET    me/                                           read
 GET    me/history/                                   read
+GET    organisation/                                 read
+PUT    organisation/                                 people
 GET    people/second-factor/                         read
 PUT    people/second-factor/                         people
 GET    mechanisms/                                   read

@@ -106,6 +106,8 @@ GET    account/notifications/webhooks/<slug:code>/remove/            405    405 
 POST   account/notifications/webhooks/<slug:code>/remove/            302    404    404    404    302    404    404    404
 GET    account/people/                                               302    403    403    403    403    403    403    200
 POST   account/people/                                               302    403    403    403    403    403    403    200
+GET    account/organisation/                                         302    403    403    403    403    403    403    200
+POST   account/organisation/                                         302    403    403    403    403    403    403    302
 GET    account/people/second-factor/                                 405    405    405    405    405    405    405    405
 POST   account/people/second-factor/                                 302    403    403    403    403    403    403    302
 GET    account/people/<int:pk>/                                      302    403    403    403    403    403    403    200
@@ -354,6 +356,8 @@ GET    ledger/accounts/<slug:code>/head.json                         302    404 
 GET    ledger/accounts/<slug:code>/entries.<export_kind:kind>        302    404    403    403    200    200    200    200
 GET    api/v1/me/                                                    401    200    200    200    200    200    200    200
 GET    api/v1/me/history/                                            401    200    200    200    200    200    200    200
+GET    api/v1/organisation/                                          401    403    403    403    403    403    403    200
+PUT    api/v1/organisation/                                          401    403    403    403    403    403    403    200
 GET    api/v1/people/second-factor/                                  401    403    403    403    403    403    403    200
 PUT    api/v1/people/second-factor/                                  401    403    403    403    403    403    403    200
 GET    api/v1/mechanisms/                                            401    200    200    200    200    200    200    200
@@ -559,6 +563,7 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "epsilon": "0.1",
         "delta": "1e-9",
     },
+    "PUT api/v1/organisation/": lambda *_: {"contact": "data@office.example"},
     "PUT api/v1/people/second-factor/": lambda *_: {"required": False},
     "POST api/v1/budget-requests/": lambda played, _: {
         "dataset": played.dataset.code,

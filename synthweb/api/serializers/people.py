@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
+from synthweb.accounts import appearance
 from synthweb.api.serializers.datasets import DocumentField
 
 
@@ -24,6 +27,37 @@ class SecondFactorSerializer(serializers.Serializer[Any]):
     # DRF takes it out of the class, so it does not hide the attribute of the same name.
     required = serializers.BooleanField()  # type: ignore[assignment]
     without = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+
+class AppearanceSerializer(serializers.Serializer[Any]):
+    """How the organisation appears to its people and to visitors of its public links; what is left out is emptied."""
+
+    name = serializers.CharField(read_only=True)
+    language = serializers.ChoiceField(
+        choices=[code for code, _name in settings.LANGUAGES],
+        allow_blank=True,
+        default="",
+        help_text="Of pages, for whoever has chosen none; empty: the one that the browser asks for.",
+    )
+    contact = serializers.CharField(
+        max_length=appearance.MAX_CONTACT,
+        allow_blank=True,
+        default="",
+        help_text="Whom to ask about releases: one line.",
+    )
+    logo = serializers.CharField(
+        max_length=4 * appearance.MAX_LOGO // 3 + 4,
+        allow_blank=True,
+        default="",
+        help_text="A PNG of at most 30 kB in base64, or empty.",
+    )
+
+    def validate_logo(self, value: str) -> bytes:
+        """The bytes of the picture."""
+        try:
+            return base64.b64decode(value, validate=True)
+        except ValueError:
+            raise serializers.ValidationError("A logo is written in base64.") from None
 
 
 class MechanismSerializer(serializers.Serializer[Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -10,11 +11,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from synth_engine import mechanisms
-from synthweb.accounts import selectors, services
+from synthweb.accounts import appearance, selectors, services
 from synthweb.accounts.models import ApiToken, Organisation
 from synthweb.api.authentication import caller, require_recent_sign_in
 from synthweb.api.idempotency import idempotent
 from synthweb.api.serializers.people import (
+    AppearanceSerializer,
     MechanismSerializer,
     MeSerializer,
     SecondFactorSerializer,
@@ -74,6 +76,37 @@ class SecondFactorView(APIView):
         return Response(_second_factor(organisation))
 
 
+class OrganisationView(APIView):
+    """How the organisation appears, for those who manage people."""
+
+    write_scope = "people"
+
+    @extend_schema(operation_id="organisation", responses=AppearanceSerializer, tags=["people"])
+    def get(self, request: Request) -> Response:
+        """The language of its pages, whom to ask about its releases, and its logo."""
+        return Response(_organisation(selectors.managed_organisation(caller(request))))
+
+    @extend_schema(
+        operation_id="organisation_set",
+        request=AppearanceSerializer,
+        responses=AppearanceSerializer,
+        tags=["people"],
+    )
+    @idempotent
+    def put(self, request: Request) -> Response:
+        """Replace all three. People see another language from their next sign-in on."""
+        organisation = selectors.managed_organisation(caller(request))
+        require_recent_sign_in(request)
+        wanted = AppearanceSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        appearance.say(
+            actor=caller(request),
+            organisation=organisation,
+            appearance=appearance.Appearance(**wanted.validated_data),
+        )
+        return Response(_organisation(organisation))
+
+
 class MechanismsView(APIView):
     """Every mechanism with the JSON schema of its public parameters."""
 
@@ -96,3 +129,13 @@ def _second_factor(organisation: Organisation) -> dict[str, Any]:
             }
         ).data
     )
+
+
+def _organisation(organisation: Organisation) -> dict[str, Any]:
+    said = appearance.of(organisation)
+    return {
+        "name": organisation.name,
+        "language": said.language,
+        "contact": said.contact,
+        "logo": base64.b64encode(said.logo).decode(),
+    }
