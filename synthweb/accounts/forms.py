@@ -157,7 +157,7 @@ class AppearanceForm(forms.Form):
         if not before.logo:
             del self.fields["remove_logo"]
 
-    def said(self) -> appearance.Appearance:
+    def wanted(self) -> appearance.Appearance:
         """What the form says; the logo stays as it is if no file came and it is not to be removed."""
         brought = self.cleaned_data["logo"]
         if brought:

@@ -457,7 +457,7 @@ def organisation(request: SignedInRequest) -> HttpResponse:
     form = forms.AppearanceForm(*sent, before=before)
     if form.is_valid():
         try:
-            appearance.say(actor=request.user, organisation=managed, appearance=form.said())
+            appearance.say(actor=request.user, organisation=managed, appearance=form.wanted())
         except Refused as error:
             form.add_error(error.field, str(error))
         else:

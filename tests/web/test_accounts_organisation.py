@@ -42,12 +42,12 @@ def test_whoever_manages_people_says_how_it_appears(cast: Cast, browser: Browser
     client = browser(cast.staff)
     answer = client.post(PAGE, {**GERMAN, "logo": picture()})
     assert answer.status_code == 302
-    said = appearance.of(cast.organisation)
-    assert said == appearance.Appearance(**GERMAN, logo=PNG)
-    assert said.logo_address in html_of(client.get(PAGE))
+    shown = appearance.of(cast.organisation)
+    assert shown == appearance.Appearance(**GERMAN, logo=PNG)
+    assert shown.logo_address in html_of(client.get(PAGE))
     # Without a file the logo stays, and what is the same is no entry.
     client.post(PAGE, GERMAN)
-    assert appearance.of(cast.organisation) == said
+    assert appearance.of(cast.organisation) == shown
     assert entries() == 1
     client.post(PAGE, {**GERMAN, "remove_logo": "on"})
     assert appearance.of(cast.organisation).logo == b""
@@ -121,12 +121,12 @@ def test_visitors_of_a_public_link_see_all_three(cast: Cast) -> None:
     before = html_of(Client().get(address))
     assert '<html lang="en"' in before
     assert "organisation-logo" not in before
-    said = appearance.Appearance(**GERMAN, logo=PNG)
-    appearance.say(actor=cast.staff, organisation=cast.organisation, appearance=said)
+    shown = appearance.Appearance(**GERMAN, logo=PNG)
+    appearance.say(actor=cast.staff, organisation=cast.organisation, appearance=shown)
     page = html_of(Client().get(address))
     assert '<html lang="de"' in page
     assert "data@office.example" in page
-    assert said.logo_address in page
+    assert shown.logo_address in page
     visitor = Client()
     visitor.post("/public/language/", {"language": "en"})
     assert '<html lang="en"' in html_of(visitor.get(address))

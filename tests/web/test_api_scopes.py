@@ -266,7 +266,7 @@ def _who(route: str, scope: str, *, cast: Cast, reader: User) -> User:
         return cast.custodian
     if "samples/<" in route or ("validations/" in route and scope == "spend"):
         return reader  # whose sample the addresses name
-    if route.startswith("people/"):
+    if route.startswith(("people/", "organisation/")):
         return cast.staff
     return cast.auditor if route.startswith("audit/") else cast.steward
 

@@ -132,10 +132,10 @@ def _second_factor(organisation: Organisation) -> dict[str, Any]:
 
 
 def _organisation(organisation: Organisation) -> dict[str, Any]:
-    said = appearance.of(organisation)
+    shown = appearance.of(organisation)
     return {
         "name": organisation.name,
-        "language": said.language,
-        "contact": said.contact,
-        "logo": base64.b64encode(said.logo).decode(),
+        "language": shown.language,
+        "contact": shown.contact,
+        "logo": base64.b64encode(shown.logo).decode(),
     }
