@@ -17,8 +17,8 @@ each, entries, receipt and sums are checked. The last line is
 
     stuck 0 overspent 0 double 0 forfeited 3 of 100
 
-stuck: not at an end; overspent: an account beyond its grants, or a chain of entries that is broken; double: another number of calls
-begun than the receipt has, or more than one charge. Exit code 1 if one of these three is not 0, or a line before says what else was wrong.
+stuck: not at an end; overspent: an account beyond its grants, or a chain of entries that is broken; double: another number of draws
+begun than calls of the receipt, and depths of trees that are drawn one by one, or more than one charge. Exit code 1 if one of these three is not 0, or a line before says what else was wrong.
 """
 
 from __future__ import annotations
@@ -193,6 +193,17 @@ def broken(run: Any) -> list[str]:
     return driver.account_faults(run.account) + driver.run_faults(run)
 
 
+def draws_of(run: Any) -> int:
+    """How often noise is drawn for a run that nobody interrupts: once a call, and of a tree without secret choices once a depth."""
+    from synth_engine.hierarchy import Growth
+    from synthweb.runs import artefacts
+
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    grown = answers.of(Growth)
+    parts = [len(one.opened) for one in grown if not one.rule.keeps_secrets]
+    return len(answers) + sum(parts) - len(parts)
+
+
 def judged(dataset: Any, runs: list[Any], forfeited: int) -> int:
     """The last line, over all runs of the storm, and the exit code."""
     from synthweb.ledger import chain
@@ -203,7 +214,7 @@ def judged(dataset: Any, runs: list[Any], forfeited: int) -> int:
     stuck = sum(run.is_open for run in everyone)
     charges = LedgerEntry.objects.filter(kind="CHARGE")
     double = sum(charges.filter(run_code=run.code).count() > 1 for run in everyone) + sum(
-        run.calls_begun != len(run.release.receipt["calls"]) for run in everyone if run.release
+        run.calls_begun != draws_of(run) for run in everyone if run.release
     )
     account = dataset.coverage.account
     overspent = int(

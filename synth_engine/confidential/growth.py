@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from synth_engine.confidential import discovery
 from synth_engine.confidential import noise as of_noise
+from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import (
     Codes,
     Growth,
     Hierarchy,
+    Level,
     ParentRanges,
     Rule,
     child_level,
@@ -52,8 +55,10 @@ def grow_tree(
     rule: Rule,
     noise: Noise,
     sampler: TreeSampler,
+    depth_of: Callable[[Callable[[], Growth]], Growth] = lambda draw: draw(),
 ) -> Growth:
-    """leaves: codes, increasing, and how many records have each; one, where that is left out."""
+    """leaves: codes, increasing, and how many records have each; one, where that is left out. depth_of: does the drawing of one depth,
+    or gives what was drawn of it before the run was interrupted. Errors: PrivacyError where that is of another tree."""
     codes, left = leaves
     if rule.spread != "chance" and left is None:  # by cells, not by records
         codes, left = np.unique(codes, return_counts=True)
@@ -78,20 +83,23 @@ def grow_tree(
         )
         # Every child that can exist is counted and gets noise, with records or without: the set
         # of nodes is public given `opened`.
-        if rule.name == "basic":
-            counts.append(sampler.counts(tally, noise))
-            opens = np.flatnonzero(level.opens & (counts[-1] >= rule.threshold))
-        else:
-            opens = np.flatnonzero(level.opens)
-            scores = rule.scores(tally[opens], level=level.level)
-            opens = opens[sampler.passing(scores, threshold=rule.least, noise=noise)]
+        able = np.flatnonzero(level.opens)
+        scores = tally if rule.name == "basic" else rule.scores(tally[able], level=level.level)
+        draw = partial(_depth, hierarchy, rule, noise, sampler, able=able, scores=scores)
+        one_depth = depth_of(draw)
+        _require_within(one_depth, level)
+        [opens] = one_depth.opened
         opened.append(opens)
+        counts += one_depth.counts
         prefixes, start, end = level.prefixes[opens], first[opens], last[opens]
         del (
             level,
             first,
             last,
             tally,
+            able,
+            scores,
+            draw,
         )  # before the next depth is laid out: each is as long as that has nodes
         if rule.name == "improved" and left is not None and reached is not None:
             if rule.spread == "chance":
@@ -109,6 +117,36 @@ def grow_tree(
     return Growth(
         columns=hierarchy.columns, rule=rule, opened=tuple(opened), counts=tuple(counts)
     )
+
+
+def _depth(
+    hierarchy: Hierarchy,
+    rule: Rule,
+    noise: Noise,
+    sampler: TreeSampler,
+    *,
+    able: Counts,
+    scores: Counts,
+) -> Growth:
+    """One depth, as a tree of this depth alone. able: the nodes that may be opened; scores: theirs, or under the basic rule the counts of
+    all nodes."""
+    if rule.name == "basic":
+        counts = sampler.counts(scores, noise)
+        opens = able[counts[able] >= rule.threshold]
+        return Growth(columns=hierarchy.columns, rule=rule, opened=(opens,), counts=(counts,))
+    opens = able[sampler.passing(scores, threshold=rule.least, noise=noise)]
+    return Growth(columns=hierarchy.columns, rule=rule, opened=(opens,))
+
+
+def _require_within(one_depth: Growth, level: Level) -> None:
+    """What was stored has a checksum and belongs to this call, so that this does not happen; but nodes that are not there must not be
+    looked for."""
+    if (
+        len(one_depth.opened) != 1
+        or any(len(counts) != len(level) for counts in one_depth.counts)
+        or not np.isin(one_depth.opened[0], np.flatnonzero(level.opens)).all()
+    ):
+        raise PrivacyError("the stored answers are not those of this run")
 
 
 def _discount(

@@ -24,17 +24,22 @@ from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
 
 Exact = TypeVar("Exact")
 OneKind = TypeVar("OneKind", bound=Answer)
+PartOf = Callable[[Callable[[], OneKind]], OneKind]
+"""Does a drawing, or gives the part that was drawn before."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question(Generic[Exact, OneKind]):
     """query, event: public; what the journal records and the filter charges. count: the exact answer, which only the
-    session may ask for, after both. answer: adds the noise that the event states."""
+    session may ask for, after both. answer: adds the noise that the event states. in_parts: the same for an answer that is drawn in
+    parts, each of which follows from rows, noise and the parts before it alone; the third argument takes the drawing of each part,
+    and gives back what counts as drawn. None where the answer is drawn at once, or where something secret is kept between parts."""
 
     query: Query
     event: Event
     count: Callable[[CountCache], Exact]
     answer: Callable[[Exact, Sampler], OneKind]
+    in_parts: Callable[[Exact, Sampler, PartOf[OneKind]], OneKind] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ for, even if counting fails afterwards. One that was answered before the run was
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar, cast
 
@@ -99,7 +99,10 @@ class RoomSession:
         # 2. From here on the call is paid for, so it is in the journal even if counting fails.
         self._journal.append(call)
         # What was drawn before the run was interrupted is not drawn again.
-        answered = self._log.next_stored() or self._draw(question, call)
+        if question.in_parts is not None:
+            answered = self._draw_in_parts(question, call)
+        else:
+            answered = self._log.next_stored() or self._draw(question, call)
         if answered.call != call:
             raise PrivacyError("the stored answers are not those of this run")
         self._answered.append(answered)
@@ -116,6 +119,27 @@ class RoomSession:
         answered = AnsweredCall(call, question.answer(exact, self._sampler))
         self._log.store(answered)
         return answered
+
+    def _draw_in_parts(self, question: Question[Exact, OneKind], call: Call) -> AnsweredCall:
+        """As `_draw`, with each part of the answer stored before the next one is drawn. Of parts that were stored, too, the rows are
+        counted, because what is counted next depends on them."""
+        if question.in_parts is None:
+            raise TypeError("a question whose answer is drawn at once")
+        exact = question.count(self._counts)
+        if isinstance(self._sampler, SecureSampler):
+            self._sampler.prepare(question.event)
+
+        def part(draw: Callable[[], OneKind]) -> OneKind:
+            answered = self._log.next_stored()
+            if answered is None:
+                self._log.begin(call)
+                answered = AnsweredCall(call, draw())
+                self._log.store(answered)
+            if answered.call != call:
+                raise PrivacyError("the stored answers are not those of this run")
+            return cast(OneKind, answered.answer)
+
+        return AnsweredCall(call, question.in_parts(exact, self._sampler, part))
 
     def measure(
         self, clique: Clique, *, noise: Noise, merged: Merged | None = None

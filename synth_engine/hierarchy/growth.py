@@ -68,6 +68,12 @@ class Rule:
             )
 
     @property
+    def keeps_secrets(self) -> bool:
+        """Whether a depth depends on something that was chosen by chance at the depths above and is not in the answer: which records
+        were taken away."""
+        return self.name == "improved" and self.spread == "chance"
+
+    @property
     def least(self) -> int:
         """Returns the number that noise alone has to reach for a node without records to be
         opened."""

@@ -236,7 +236,7 @@ class SynthesisRun(Leased):
     # Chosen after looking at a comparison with real data.
     looked_before = models.BooleanField(default=False)
     state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
-    # Since the charge, calls for which noise may have been drawn; nothing of a run that was charged by a version without
+    # Since the charge, calls, and of a call that is drawn in parts the parts, for which noise may have been drawn; nothing of a run that was charged by a version without
     # a log of its calls (`call_log`).
     calls_begun = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # File of the noisy answers (`artefacts`).

@@ -8,6 +8,7 @@ was drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
@@ -18,7 +19,9 @@ from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.errors import PrivacyError
+from synth_engine.hierarchy import Growth, Rule
 from synth_engine.measurement import AnsweredCall, Call, Candidate, Measurement, Noise
+from synth_engine.privacy import trees
 from synth_engine.privacy.loss import Pure
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
@@ -179,6 +182,152 @@ def test_mutant_noise_that_is_lost_is_drawn_again(monkeypatch: pytest.MonkeyPatc
 def test_mutant_noise_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, RoomSession._draw, "self._log.begin(call)", "pass")
     assert loss(when_large) == inf
+
+
+# ---- answers that are drawn in parts ------------------------------------------------------------------------------------
+TREE_DOMAIN = domain_of(4)
+TREE_CAP = Pure(epsilon=Fraction(9))
+BASIC = Rule(name="basic", depth=2, threshold=1)
+PRIVTREE = Rule(name="privtree", depth=2, threshold=1, discount=4)
+LEAST = trees.least_discount(scale=LAPLACE.scale, threshold=1)
+EVENLY = Rule(name="improved", depth=2, threshold=1, discount=LEAST, spread="evenly")
+BY_CHANCE = Rule(name="improved", depth=2, threshold=1, discount=LEAST)
+IN_PARTS = (BASIC, PRIVTREE, EVENLY)
+
+
+def claim_of(rule: Rule) -> Fraction:
+    if rule.name == "basic":
+        return rule.depth / LAPLACE.scale
+    return trees.loss(scale=LAPLACE.scale, threshold=rule.least, discount=rule.discount)
+
+
+def shape(grown: Growth) -> Hashable:
+    return tuple(tuple(one.tolist()) for one in (*grown.opened, *grown.counts))
+
+
+def parts_of(stored: list[AnsweredCall]) -> tuple[Hashable, ...]:
+    return tuple(shape(one.answer) for one in stored if isinstance(one.answer, Growth))
+
+
+def tree(stop: Stop, rule: Rule) -> exact.Program:
+    """What is stored of a tree whose growth is stopped once and goes on if it may, and what the plan is given."""
+
+    def program(session: RoomSession, rows: Rows) -> Hashable:
+        stored: list[AnsweredCall] = []
+        for stops in (stop, never):
+            log = Log(stops, stored)
+            room = open_session(
+                rows, domain=TREE_DOMAIN, cap=TREE_CAP, sampler=session._sampler, log=log
+            )
+            try:
+                grown = room.grow(("a",), rule=rule, noise=LAPLACE)
+            except Stopped:
+                if not may_go_on(log):
+                    return parts_of(stored), "ended"
+            else:
+                return parts_of(stored), shape(grown)
+        raise AssertionError("it was stopped twice")
+
+    return program
+
+
+def tree_loss(stop: Stop, rule: Rule) -> float:
+    ratio = exact.largest_ratio(tree(stop, rule), TREE_DOMAIN, cap=TREE_CAP, most=1)
+    return exact.loss_within(ratio, claim=claim_of(rule))
+
+
+def when_one_is_counted(place: str, number: int, answered: AnsweredCall | None) -> bool:
+    """Whoever stops the growth looks at what was drawn of a depth first."""
+    return (
+        (place, number) == ("drawn", 0)
+        and answered is not None
+        and isinstance(answered.answer, Growth)
+        and bool(answered.answer.opened[0].size)
+    )
+
+
+@pytest.mark.parametrize("rule", IN_PARTS, ids=lambda rule: f"{rule.name}")
+@pytest.mark.parametrize(
+    "stop",
+    [never, *(at(place, n) for place in PLACES for n in range(2)), when_one_is_counted],
+)
+def test_a_tree_that_is_stopped_at_a_depth_and_goes_on_stays_within_its_claim(
+    stop: Stop, rule: Rule
+) -> None:
+    assert tree_loss(stop, rule) <= claim_of(rule)
+
+
+@pytest.mark.parametrize("rule", IN_PARTS, ids=lambda rule: f"{rule.name}")
+def test_a_tree_that_goes_on_has_the_law_of_one_that_was_never_stopped(rule: Rule) -> None:
+    for table in ((), ((0,),), ((0,), (3,)), ((1,), (1,), (2,))):
+        laws = [
+            exact.law_of(tree(stop, rule), table, domain=TREE_DOMAIN, cap=TREE_CAP, high=1)
+            for stop in (never, at("before", 1), at("stored", 0), at("stored", 1))
+        ]
+        assert all(law == laws[0] for law in laws)
+
+
+def test_each_depth_is_stored_but_where_something_secret_is_kept_between_them() -> None:
+    rows = exact.rows_of(((0,), (0,), (3,)) * 40, TREE_DOMAIN)
+
+    def parts(rule: Rule) -> int:
+        stored: list[AnsweredCall] = []
+        session = open_session(rows, domain=TREE_DOMAIN, cap=TREE_CAP, log=Log(never, stored))
+        grown = session.grow(("a",), rule=rule, noise=LAPLACE)
+        assert session.calls == tuple(one.call for one in stored[:1])
+        assert len(session.answers) == 1
+        if len(stored) == 1:
+            return 1
+        assert parts_of(stored) == tuple(
+            shape(
+                Growth(
+                    columns=("a",),
+                    rule=rule,
+                    opened=(opened,),
+                    counts=grown.counts[depth : depth + 1],
+                )
+            )
+            for depth, opened in enumerate(grown.opened)
+        )
+        return len(stored)
+
+    assert [parts(rule) for rule in IN_PARTS] == [2, 2, 2]
+    assert parts(BY_CHANCE) == 1
+
+
+def test_mutant_a_depth_that_was_drawn_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = "answered = self._log.next_stored()"
+    plant(monkeypatch, RoomSession._draw_in_parts, draw, "answered = None")
+    assert tree_loss(at("before", 1), BASIC) == inf
+
+
+def test_mutant_a_depth_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, RoomSession._draw_in_parts, "self._log.begin(call)", "pass")
+    assert tree_loss(when_one_is_counted, BASIC) == inf
+
+
+def test_parts_of_another_tree_are_refused() -> None:
+    rows = exact.rows_of(((0,),) * 40, TREE_DOMAIN)
+    stored: list[AnsweredCall] = []
+
+    def grow(rule: Rule) -> None:
+        session = open_session(rows, domain=TREE_DOMAIN, cap=TREE_CAP, log=Log(never, stored))
+        session.grow(("a",), rule=rule, noise=LAPLACE)
+
+    grow(BASIC)
+    with pytest.raises(PrivacyError, match="not those of this run"):
+        grow(replace(BASIC, threshold=2))
+    # More nodes than there are, and one that is not there.
+    depth = stored[0].answer
+    assert isinstance(depth, Growth)
+    for wrong in (
+        replace(depth, counts=(np.zeros(3, dtype=np.int64),)),
+        replace(depth, opened=(np.array([1, 1], dtype=np.int64) * 7,)),
+        replace(depth, opened=depth.opened * 2, counts=depth.counts * 2),
+    ):
+        stored[0] = AnsweredCall(stored[0].call, wrong)
+        with pytest.raises(PrivacyError, match="not those of this run"):
+            grow(BASIC)
 
 
 def test_answers_of_another_run_are_refused() -> None:

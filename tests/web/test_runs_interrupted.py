@@ -13,12 +13,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.conf import settings
 
 from synth_engine import mechanisms, pipeline
 from synth_engine.confidential import session as room
 from synth_engine.domain import Domain
+from synth_engine.hierarchy import Growth
 from synth_engine.measurement import Answers
 from synth_engine.plans.plan import Plan
 from synth_engine.spec import Spec
@@ -115,6 +117,11 @@ def turn(desk: Desk, table: Path, plan: Plan, *, token: int, stored: list[bytes]
 
 def killed_at(desk: Desk, table: Path, plan: Plan, point: str) -> None:
     """A child takes its turn and kills itself at this point."""
+    assert died_at(desk, table, plan, point)
+
+
+def died_at(desk: Desk, table: Path, plan: Plan, point: str) -> bool:
+    """A child takes its turn and kills itself at this point, if it comes there; whether it did."""
     child = os.fork()
     if child == 0:
 
@@ -127,7 +134,7 @@ def killed_at(desk: Desk, table: Path, plan: Plan, point: str) -> None:
             turn(desk, table, plan, token=1, stored=[])
         finally:
             os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 @pytest.fixture
@@ -162,6 +169,45 @@ def test_a_child_that_kills_itself_at_each_call(
             assert desk.draws - draws == number
         begun, draws = desk.begun, desk.draws
         call_log.discard(row)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("method", ["adaptive-basic", "privtree"])
+def test_a_child_that_kills_itself_at_each_depth_of_a_tree(
+    method: str, place: str, desk: Desk, table: Path
+) -> None:
+    """Of the number of records, each depth that is grown and the counts of the leaves. How deep a tree grows is chance: until a child
+    comes to its end."""
+    document = {**scene.DOMAIN, "attributes": scene.DOMAIN["attributes"][:2]}
+    document["unit"] = {"max_records": 2, "column": "person"}
+    spec = Spec(mechanism=method, epsilon=Fraction(20))
+    of_tree = mechanisms.plan(Domain.from_json(document), spec)
+    parts = 0
+    for number in range(100):
+        begun = desk.begun
+        if not died_at(desk, table, of_tree, f"{place}{number}"):
+            break
+        row = SynthesisRun(code="aaaa", state=State.CHARGED, calls_begun=desk.begun - begun)
+        stored = call_log.stored_of(row)
+        if place in (failpoints.CALL_BEGUN, failpoints.CALL_DRAWN):
+            assert stored is None
+        else:
+            assert stored is not None
+            assert len(stored) == number + (place == failpoints.CALL_STORED)
+            answers = turn(desk, table, of_tree, token=2, stored=stored)
+            (grown,) = answers.growths
+            before = [call_log._answered(content).answer for content in stored]
+            depths = [one for one in before if isinstance(one, Growth)]
+            parts = max(parts, len(depths))
+            for depth, one in enumerate(depths):
+                # What was drawn of this depth is in the tree as it was.
+                assert np.array_equal(one.opened[0], grown.opened[depth])
+                if one.counts:
+                    assert np.array_equal(one.counts[0], grown.counts[depth])
+        call_log.discard(row)
+    assert number > 3
+    if place not in (failpoints.CALL_BEGUN, failpoints.CALL_DRAWN):
+        assert parts > 1
 
 
 def _loaded(content: bytes, folder: Path) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from synth_engine.codec import prefixes
 from synth_engine.confidential import counts, growth
-from synth_engine.confidential.question import PublicFacts, Question
+from synth_engine.confidential.question import PartOf, PublicFacts, Question
+from synth_engine.confidential.samplers import Sampler
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Growth, Rule
 from synth_engine.measurement import Clique, Noise, Query
@@ -24,6 +25,19 @@ def question(
     hierarchy = prefixes.hierarchy(facts.domain, columns, together=together)
     if rule.depth > hierarchy.depth:
         raise PrivacyError("the tree is deeper than its hierarchy")
+
+    def grown(
+        leaves: counts.Sorted, sampler: Sampler, depth_of: PartOf[Growth] | None = None
+    ) -> Growth:
+        return growth.grow_tree(
+            leaves,
+            hierarchy=hierarchy,
+            rule=rule,
+            noise=noise,
+            sampler=sampler,
+            depth_of=depth_of or (lambda draw: draw()),
+        )
+
     return Question(
         query=Query(
             verb="grow",
@@ -34,9 +48,9 @@ def question(
         ),
         event=_event(facts, rule, noise),
         count=lambda cache: cache.leaves(hierarchy, together=together),
-        answer=lambda leaves, sampler: growth.grow_tree(
-            leaves, hierarchy=hierarchy, rule=rule, noise=noise, sampler=sampler
-        ),
+        answer=grown,
+        # What is secret would have to be stored with the depths.
+        in_parts=None if rule.keeps_secrets else grown,
     )
 
 
