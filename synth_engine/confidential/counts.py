@@ -50,7 +50,8 @@ def contingencies(
         for name, size in zip(clique, rows.domain.shape(clique), strict=True):
             bins = (merged or {}).get(name)
             column = name, id(bins)  # the caller holds the bins
-            axes[column] = Axis(size) if bins is None else Axis(int(bins.max()) + 1, bins)
+            if column not in axes:  # most tables share their columns
+                axes[column] = Axis(size) if bins is None else Axis(int(bins.max()) + 1, bins)
             table.append(column)
         own_cells = prod(axes[column].size for column in table)
         if tables and cells + own_cells > _PASS_CELLS:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -252,7 +253,7 @@ class AutoPlan(Plan):
             pairs,
             distances,
             weights,
-            deviation=lambda shape: self._deviation(budget, shape),
+            deviation=cache(lambda shape: self._deviation(budget, shape)),
             power=self._power,
         )
         choices = [
@@ -434,7 +435,7 @@ class AutoPlan(Plan):
         return search.choices(
             selected,
             distances,
-            deviation=lambda shape: self._deviation(budget, shape),
+            deviation=cache(lambda shape: self._deviation(budget, shape)),
             power=self._power,
         )
 
@@ -568,7 +569,9 @@ class AutoPlan(Plan):
         return scored
 
     def _search(self, answers: fitting.SortedAnswers) -> TripleSearch:
-        fitted = fitting.pair_estimates(answers, memory_mb=self.config.memory_mb)
+        fitted = fitting.pair_estimates(
+            answers, memory_mb=self.config.memory_mb, mixtures=fitting.MIXTURES_OF_SEARCH
+        )
         columns = answers.columns
         pairs = list(fitted.counts)
         return TripleSearch(

@@ -44,6 +44,8 @@ _BYTES = 64
 _SEED = "auto/1"
 _MIXTURES = 4
 """Number of fits of the mixture, each from its own random start, whose tables are averaged."""
+MIXTURES_OF_SEARCH = 2
+"""The same where triples are looked for, which are compared with what pairs say: their noise counts for more there."""
 _USUAL = 1
 """The resolution at which tables of wide attributes are assumed to be measured in estimates of resources."""
 
@@ -77,9 +79,14 @@ class PairEstimates:
 
 
 def pair_estimates(
-    answers: SortedAnswers, *, memory_mb: int, prior: Prior | None = None
+    answers: SortedAnswers,
+    *,
+    memory_mb: int,
+    prior: Prior | None = None,
+    mixtures: int = _MIXTURES,
 ) -> PairEstimates:
-    """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the answers."""
+    """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the answers; mixtures:
+    by the mean of how many pairs are predicted."""
     columns = answers.columns
     measured = [
         (axes, answer, table.levels)
@@ -115,14 +122,14 @@ def pair_estimates(
         room=target_cells(memory_mb) - taken,
     )
     with watching.part(0.0, 0.5):
-        mixtures = _mixtures(fine, observed, answers.distances)
+        fitted = _mixtures(fine, observed, answers.distances, number=mixtures)
 
     def predict(noisy: PairAnswers, wanted: Sequence[Pair]) -> dict[Pair, Floats]:
-        fitted = _mixtures(fine, noisy, answers.distances)
-        return _predictions(fine, fitted, wanted=wanted)
+        again = _mixtures(fine, noisy, answers.distances, number=mixtures)
+        return _predictions(fine, again, wanted=wanted)
 
     with watching.part(0.5, 0.7):
-        predictions = _predictions(fine, mixtures, wanted=wanted)
+        predictions = _predictions(fine, fitted, wanted=wanted)
     if public is not None:
         with watching.part(0.7, 0.8):
             predictions = public.mixed(predictions, observed, predict=predict)
@@ -131,7 +138,7 @@ def pair_estimates(
             fine, predictions, observed, answers.distances, scores=answers.scores
         )
     return PairEstimates(
-        rows=rows, histograms=histograms, fine=fine, counts=counts, mixtures=mixtures
+        rows=rows, histograms=histograms, fine=fine, counts=counts, mixtures=fitted
     )
 
 
@@ -218,9 +225,9 @@ def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ..
 
 
 def _mixtures(
-    fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float]
+    fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float], *, number: int
 ) -> list[Mixture]:
-    """Fit mixtures to the noisy tables of pairs."""
+    """Fit that many mixtures to the noisy tables of pairs."""
     pairs = [
         mixture.Pair(
             axes=pair,
@@ -232,7 +239,7 @@ def _mixtures(
         for pair, observed in tables.items()
     ]
     # Public seeds: the same answers always give the same model.
-    seeds = [generator(_SEED, purpose=("mixture", str(number))) for number in range(_MIXTURES)]
+    seeds = [generator(_SEED, purpose=("mixture", str(start))) for start in range(number)]
     return mixture.fits(fine.histograms, fine.levels, pairs, rows=fine.rows, rngs=seeds)
 
 
