@@ -146,17 +146,23 @@ def test_points_outside_of_the_box_count_at_its_border(tmp_path: Path) -> None:
     assert sample["east"].between(-72, -71).all()
 
 
-def test_cells_of_public_points_and_columns_that_are_learned_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [1, 90])
+def test_cells_of_public_points_and_columns_that_are_learned_too(
+    tmp_path: Path, values: int
+) -> None:
     points = [{"place": "home", "at": [[41.5, -71.5], [41.6, -71.4], [41.2, -71.9]]}]
     wide = {"name": "size", "kind": "scale", "of": "integer", "low": 0, "high": 99}
     domain = Domain.from_json(
         DOCUMENT | {"points": points, "attributes": [*DEGREES, CORNER, wide]}
     )
-    table().assign(size=7).to_csv(tmp_path / "table.csv", index=False)
+    table().assign(size=np.arange(ROWS) % values).to_csv(tmp_path / "table.csv", index=False)
     release = pipeline.synthesize(tmp_path / "table.csv", domain=domain, spec=SPEC)
     verifier.verify(release.plan.receipt(release.answers))
-    sample = release.model.sample(500, seed="s")
+    assert not release.model.domain.undeclared
+    stored = Model.from_json(json.loads(json.dumps(release.model.to_json())))
+    sample = stored.sample(500, seed="s")
     assert len(set(zip(sample["north"].tolist(), sample["east"].tolist(), strict=True))) <= 3
+    assert mechanisms.draw_table(stored, 500, "s")["size"].between(0, 99).all()
 
 
 @pytest.mark.parametrize("mechanism", ["independent", "random", "adaptive"])

@@ -134,6 +134,7 @@ class PlacesPlan(MultiStagePlan):
     def fit_replay(self, given: Replay) -> Model:
         answers, method = self._read(given)
         coded = replace(method, prior=self.prior).fit(given.rest())
+        learned = {one.name: coded.domain.attribute(one.name) for one in self.domain.undeclared}
         places = []
         for name, tree in self.trees.items():
             hierarchy = tree.hierarchy
@@ -144,7 +145,7 @@ class PlacesPlan(MultiStagePlan):
             places.append(PlaceCells.of(name, hierarchy, leaves, cells))
         return Model(
             mechanism=self.mechanism,
-            domain=self.domain,
+            domain=self.domain.resolve(learned) if learned else self.domain,
             rows=coded.rows,
             tables=(),
             coded=coded,
