@@ -91,9 +91,12 @@ class Recording(SameAnswers):
     def counts(self, vector: Counts, noise: Noise) -> Counts:
         self.note(vector)
         answers = super().counts(vector, noise)
-        # Most answers about a very wide level of a tree are small: a tree that opens most of its nodes takes gigabytes.
-        few = self.rng.random(vector.size) * vector.size > MANY
-        return np.where(few, -5, answers)
+        return np.where(self.few(vector.size), answers, -5)
+
+    def few(self, size: int) -> np.ndarray:
+        """Which nodes of a level may be opened: not many of a very wide one, because a tree that opens half of all its nodes takes
+        gigabytes."""
+        return self.rng.random(size) * size <= MANY
 
     def choose(self, scores: Counts, *, scale: Fraction, law: Any) -> int:
         self.note(scores)
@@ -107,7 +110,7 @@ class Recording(SameAnswers):
 
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> np.ndarray:
         self.note(scores)
-        return self.rng.random(scores.size) < 0.5
+        return (self.rng.random(scores.size) < 0.5) & self.few(scores.size)
 
     def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
         self.note(vector)
