@@ -56,7 +56,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("nightly")]
         items[:] = [item for item in items if item not in long]
         config.hook.pytest_deselected(items=long)
+    if environment.ON_POSTGRES:
+        same = {item.nodeid for item in items if _is_the_same_on_every_database(item)}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in same])
+        items[:] = [item for item in items if item.nodeid not in same]
     _longest_first(items)
+
+
+OPENS_THE_DATABASE = {"db", "transactional_db", "live_server"}
+
+
+def _is_the_same_on_every_database(item: pytest.Item) -> bool:
+    """Whether a test is marked so, or cannot touch the database: pytest-django refuses it to a test that has neither its mark
+    nor one of its fixtures, and what runs on SQLite shows that this test asks for nothing."""
+    if item.get_closest_marker("same_on_every_database"):
+        return True
+    fixtures: list[str] = getattr(item, "fixturenames", [])
+    return not item.get_closest_marker("django_db") and OPENS_THE_DATABASE.isdisjoint(fixtures)
 
 
 def _longest_first(items: list[pytest.Item]) -> None:

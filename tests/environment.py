@@ -74,6 +74,7 @@ if "SYNTHWEB_TEST_FOLDER" not in os.environ:
     _make()
 FOLDER = Path(os.environ["SYNTHWEB_TEST_FOLDER"])
 ENGINE_ALONE = "DJANGO_SETTINGS_MODULE" not in os.environ
+ON_POSTGRES = os.environ.get("DATABASE_URL", "").startswith("postgres")
 
 
 def _own_var() -> None:

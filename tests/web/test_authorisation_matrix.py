@@ -859,6 +859,7 @@ def test_no_unsafe_method_works_without_a_csrf_token(cast: Cast, played: Scene) 
             )
 
 
+@pytest.mark.same_on_every_database  # asks what the table asks
 @pytest.mark.slow
 def test_looking_changes_nothing_but_the_record_of_who_looked_at_real_data(
     cast: Cast, played: Scene, clients: dict[str, Client]

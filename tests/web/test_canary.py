@@ -134,6 +134,7 @@ def test_nothing_that_is_stored_holds_a_marker(
     assert_clean(log, "the log")
 
 
+@pytest.mark.same_on_every_database  # asks what the table of test_authorisation_matrix.py asks
 def test_no_answer_holds_a_marker_but_the_stewards_pages_of_real_data(
     cast: Cast, played: Scene
 ) -> None:

@@ -116,6 +116,7 @@ def test_the_reader_finds_what_it_is_for(page: str) -> None:
     assert faults_of(page)
 
 
+@pytest.mark.same_on_every_database  # asks what the table of test_authorisation_matrix.py asks
 @pytest.mark.slow
 def test_every_page_carries_the_policy_and_keeps_it(cast: Cast) -> None:
     played = scene.play(

@@ -35,6 +35,7 @@ def is_whole(text: str) -> bool:
     )
 
 
+@pytest.mark.same_on_every_database  # asks what the table of test_authorisation_matrix.py asks
 def test_every_page_of_the_urlconf_is_whole_when_it_is_opened_by_hand(
     cast: Cast, browser: Open
 ) -> None:

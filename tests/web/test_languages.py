@@ -147,6 +147,7 @@ def test_files_and_rest_are_in_english(address: str, programs: bool) -> None:
 
 
 # --- what programs read -------------------------------------------------------------------------------------------------
+@pytest.mark.same_on_every_database  # asks what the table of test_authorisation_matrix.py asks
 def test_files_and_rest_are_the_same_bytes_in_german(
     cast: Cast, played: scene.Scene, browser: Browser
 ) -> None:
@@ -276,6 +277,7 @@ def english_messages() -> list[str]:
     ]
 
 
+@pytest.mark.same_on_every_database  # asks what the table of test_authorisation_matrix.py asks
 @pytest.mark.parametrize("name", ["steward", "reader"])
 def test_a_walk_in_german_meets_no_english_message_and_no_open_placeholder(
     name: str, cast: Cast, played: scene.Scene, browser: Browser
