@@ -235,7 +235,7 @@ def chart(points: Sequence[Point]) -> str:
         f'<g transform="translate({number * (WIDTH + 70) + 55} 20)">{_panel(name, points)}</g>'
         for number, name in enumerate(names)
     ]
-    size = f'width="{len(names) * (WIDTH + 70)}" height="{HEIGHT + 70}"'
+    size = f'width="{len(names) * (WIDTH + 70) + 20}" height="{HEIGHT + 70}"'
     style = "<style>text{font:11px sans-serif;fill:#475569}</style>"
     back = '<rect width="100%" height="100%" fill="#ffffff"/>'
     return (
@@ -251,7 +251,7 @@ def _panel(name: str, points: Sequence[Point]) -> str:
     for tick in across.ticks:
         at = across.place(tick)
         parts.append(
-            f'<text x="{at:.0f}" y="{HEIGHT + 16}" text-anchor="middle">{tick:,g}</text>'
+            f'<text x="{at:.0f}" y="{HEIGHT + 16}" text-anchor="middle">{tick:,.0f}</text>'
         )
     for tick in up.ticks:
         parts.append(
