@@ -296,11 +296,11 @@ def test_open_columns_are_learned_beside_group_sizes(table: Path) -> None:
             {"name": "spent", "kind": "range", "of": "integer", "low": 0, "high": 100_000},
         ]
     )
-    # With noise of less than one record no empty cell seems to hold some: see test_learning.py.
+    # Noise of scale 0.15 takes none of the hundred thousand empty cells to the six records that stand out, but once in 10¹² times.
     release = pipeline.synthesize(
-        table, domain=domain, spec=spec_of("independent", epsilon="100")
+        table, domain=domain, spec=spec_of("independent", epsilon="300")
     )
-    assert verifier.verify(release.plan.receipt(release.answers)).epsilon <= 100
+    assert verifier.verify(release.plan.receipt(release.answers)).epsilon <= 300
     drawn = mechanisms.draw_table(release.model, 6_000, "a seed")
     assert sizes_of(drawn["who"].tolist()) == pytest.approx(KEPT, abs=0.04)
     assert {"north", "south"} <= set(drawn["shop"])
