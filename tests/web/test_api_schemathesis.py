@@ -254,16 +254,7 @@ def _example(failure: BaseException) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    "role",
-    [
-        # What is asked of the database depends on the request. Most of the steward's get that far.
-        pytest.param(
-            role, marks=() if role == "steward" else pytest.mark.same_on_every_database
-        )
-        for role in ROLES
-    ],
-)
+@pytest.mark.parametrize("role", ROLES)
 def test_every_operation_keeps_its_word_and_shows_nothing_of_others(
     cast: Cast, role: str, settings: Settings
 ) -> None:
