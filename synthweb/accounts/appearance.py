@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from django.conf import settings
 from django.db import transaction
@@ -57,31 +57,26 @@ def say(*, actor: User, organisation: Organisation, appearance: Appearance) -> N
     Errors: Refused for another language, a contact of more than a line, or a logo that is no PNG or too large."""
     # Locked, so that of two people who say the same at once one writes the entry.
     organisation = Organisation.objects.select_for_update().get(pk=organisation.pk)
-    contact = names.one_line(appearance.contact, field="contact")
+    appearance = replace(
+        appearance, contact=names.one_line(appearance.contact, field="contact")
+    )
     if appearance.language and appearance.language not in dict(settings.LANGUAGES):
         raise Refused(
             "the pages are not written in this language",
             repair=f"choose one of {', '.join(dict(settings.LANGUAGES))}, or none",
             field="language",
         )
-    if len(contact) > MAX_CONTACT:
+    if len(appearance.contact) > MAX_CONTACT:
         raise Refused(
             f"a contact has at most {MAX_CONTACT} characters",
             repair="shorten it",
             field="contact",
         )
-    check_logo(appearance.logo)
-    if Appearance(language=appearance.language, contact=contact, logo=appearance.logo) == of(
-        organisation
-    ):
+    _check_logo(appearance.logo)
+    if appearance == of(organisation):
         return
     OrganisationAppearance.objects.update_or_create(
-        organisation=organisation,
-        defaults={
-            "language": appearance.language,
-            "contact": contact,
-            "logo": appearance.logo,
-        },
+        organisation=organisation, defaults=asdict(appearance)
     )
     audit.record(
         actor=actor,
@@ -90,7 +85,7 @@ def say(*, actor: User, organisation: Organisation, appearance: Appearance) -> N
         organisation=organisation,
         detail={
             "language": appearance.language,
-            "contact": contact,
+            "contact": appearance.contact,
             "logo_sha256": hashlib.sha256(appearance.logo).hexdigest()
             if appearance.logo
             else "",
@@ -98,7 +93,7 @@ def say(*, actor: User, organisation: Organisation, appearance: Appearance) -> N
     )
 
 
-def check_logo(logo: bytes) -> None:
+def _check_logo(logo: bytes) -> None:
     """Errors: Refused for what is no PNG, or is too large."""
     if len(logo) > MAX_LOGO:
         raise Refused(

@@ -1,8 +1,8 @@
 """Which language a page is in, and how its numbers are written.
 
-Pages are in the language that a visitor chose (a cookie), else in that of their organisation, else in the one that the browser asks for. REST, files and
-everything that is stored or hashed are in English in every case: programs read them, and receipts must not depend on who
-asks. Addresses of pages end in a slash, and those of files do not.
+Pages are in the language that a visitor chose (a cookie), else in that of their organisation, else in the one that the
+browser asks for. REST, files and everything that is stored or hashed are in English in every case: programs read them, and
+receipts must not depend on who asks. Addresses of pages end in a slash, and those of files do not.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
                                     mark of call n            noise is drawn from here on
                                     answer n, synced          it is used from here on, by this worker or the next one
 
-A call that is drawn in parts, as a tree is depth by depth, stands here as so many calls. Each worker writes a file of its own, which begins with what the one before has stored. So a worker that was frozen and
-wakes up after it was taken over begins no call, and what it had drawn is nowhere used. A run goes on if each call that
+A call that is drawn in parts, as a tree is depth by depth, stands here as so many calls. Each worker writes a file of its
+own, which begins with what the one before has stored. So a worker that was frozen and wakes up after it was taken over begins no call, and what it had drawn is nowhere used. A run goes on if each call that
 was begun has its answer, or the worker is dead and had not marked the last one; else noise was drawn that is lost, and the
 run ends (docs/proofs/interrupted.md). The mark alone is not forced to the disk: it counts while the machine has not been
 started again.
