@@ -1,9 +1,11 @@
 # One image for the web server, both workers, beat and migrations; docker-compose.yml says which is which.
 FROM python:3.12-slim AS packages
 WORKDIR /build
-COPY requirements.lock .
-# Only files whose hashes are known are installed.
-RUN python -m venv /opt/venv && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
+COPY requirements.lock deploy/traces.txt ./
+# Only files whose hashes are known are installed; what sends traces, where they are asked for.
+ARG TRACES=
+RUN python -m venv /opt/venv && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock \
+    && if [ -n "$TRACES" ]; then /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --no-deps -r traces.txt; fi
 
 FROM python:3.12-slim
 ARG UID=1000

@@ -9,7 +9,7 @@ from typing import Any
 from celery import Celery, Task, signals
 
 from synthweb.datasets import opened_tables
-from synthweb.lib import dumps, log_context
+from synthweb.lib import dumps, log_context, tracing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
 app = Celery("synthweb")
@@ -27,6 +27,25 @@ def begin_to_log(
     request = (task.request.headers or {}).get("request_id")
     ids = {"task": task.name, "code": args[0] if args else None, "request": request}
     log_context.begin({name: value for name, value in ids.items() if isinstance(value, str)})
+    # Those that beat sends every few seconds are about no row, and are not traced.
+    if args:
+        tracing.begin(task.name, carried=str((task.request.headers or {}).get("trace") or ""))
+        facts = {tracing.TASK: task.name, tracing.CODE: args[0], tracing.REQUEST: request}
+        tracing.say(facts)
+
+
+@signals.task_postrun.connect
+def end_trace(state: str | None = None, **_about: object) -> None:
+    """The task is over; one that raised an error says so, and not which."""
+    if state == "FAILURE":
+        tracing.fail("raised")
+    tracing.end()
+
+
+@signals.worker_process_shutdown.connect
+def flush_traces(**_about: object) -> None:
+    """A child of the pool ends without the exits of Python."""
+    tracing.flush()
 
 
 @signals.worker_init.connect

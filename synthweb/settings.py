@@ -17,6 +17,7 @@ from synthweb.lib.env import (
     LOCAL,
     flag,
     log_format,
+    otlp_endpoint,
     refuse_debug_for_others,
     refuse_demo_users_for_others,
     refuse_plain_issuer,
@@ -107,6 +108,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "synthweb.lib.request_ids.name_requests",
+    "synthweb.lib.traced_requests.trace_requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -484,5 +486,7 @@ UNFOLD = {
 
 # Whoever shows it reads the numbers at /metrics; without one there are none.
 METRICS_TOKEN = env.str("SYNTHWEB_METRICS_TOKEN", default="")
+# Where spans are sent, http://collector:4318/v1/traces; without one nothing is traced (synthweb/lib/tracing.py).
+TRACES = otlp_endpoint(env.str("SYNTHWEB_TRACES", default=""))
 LOG_FORMAT = log_format(env.str("SYNTHWEB_LOG_FORMAT", default="plain"))
 LOGGING = logs.configuration(LOG_FORMAT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+OTLP_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 FORMATS = ("plain", "json")
 TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
@@ -45,6 +47,36 @@ def log_format(value: str) -> str:
     if value not in FORMATS:
         raise ImproperlyConfigured(f"SYNTHWEB_LOG_FORMAT must be one of {', '.join(FORMATS)}")
     return value
+
+
+def otlp_endpoint(value: str) -> str:
+    """The address of a collector of OpenTelemetry, with the path that takes traces. Refused without the packages that send to it: an operator
+    who asked for traces would wait for them."""
+    parts = urlsplit(value)
+    if not value:
+        return value
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path in ("", "/"):
+        raise ImproperlyConfigured(
+            "SYNTHWEB_TRACES must be a whole address, such as http://collector:4318/v1/traces"
+        )
+    if parts.username or parts.password:
+        raise ImproperlyConfigured(
+            "SYNTHWEB_TRACES must hold no password; set OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    if not all(is_installed(package) for package in OTLP_PACKAGES):
+        raise ImproperlyConfigured(
+            "SYNTHWEB_TRACES is set and the packages that send traces are not installed: "
+            "pip install --require-hashes --no-deps -r deploy/traces.txt"
+        )
+    return value
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be imported, without importing it."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # the package that it is in
+        return False
 
 
 def refuse_debug_for_others(*, debug: bool, hosts: Sequence[str]) -> None:

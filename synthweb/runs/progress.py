@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from django.db import DatabaseError, close_old_connections
 
+from synthweb.lib import tracing
 from synthweb.runs import errors, failpoints, lease, stages
 from synthweb.runs.models import RunEvent, SynthesisRun
 
@@ -43,6 +44,7 @@ class Progress:
             logger.warning("progress not written: %s", type(error).__name__)
             close_old_connections()
         if fresh:
+            tracing.reach(stage)
             failpoints.reach(failpoints.STAGE + stage)
 
     def _write(self, stage: str, fraction: float, *, fresh: bool) -> None:

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
 from synthweb.celery import app
-from synthweb.lib import log_context
+from synthweb.lib import log_context, tracing
 from synthweb.runs.models import OutboxMessage
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,10 @@ def send(pk: int) -> bool:
             args=[message.subject_code],
             queue=message.queue,
             retry=False,
-            headers={"request_id": log_context.fields().get("request")},
+            headers={
+                "request_id": log_context.fields().get("request"),
+                "trace": tracing.carried(),
+            },
         )
     except (OperationalError, OSError) as error:
         logger.warning(

@@ -51,6 +51,7 @@ from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import DatabaseVersion, Dataset, Preview
 from synthweb.ledger import services as ledger
+from synthweb.lib import tracing
 from synthweb.lib.language import in_english
 from synthweb.notifications.models import Event
 from synthweb.releases import databases as released_databases
@@ -117,6 +118,7 @@ def synthesize(*, code: str) -> None:
         return
     # The claim changed the row, and its state may have moved between reading and claiming.
     run.refresh_from_db()
+    tracing.say({tracing.MECHANISM: run.spec.get("mechanism")})
     with lease.keep_alive(grip):
         try:
             _advance(run, grip)
@@ -597,6 +599,7 @@ def _ask_for_first_look(release: Release) -> None:
 
 def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object]) -> None:
     """End a run under the fence. The hold is released if the state in the database says that nothing was charged."""
+    tracing.fail(str(failure["code"]))
     try:
         with transaction.atomic():
             link = None if run.link_side is None else link_services.locked(run.link_side.link)
@@ -714,6 +717,7 @@ def _fill_counts(counts: FilledCounts, grip: lease.Lease) -> None:
 
 def _fail_counts(grip: lease.Lease, *, failure: Mapping[str, object]) -> None:
     """End counts under the fence. An entry of the ledger that was written stays."""
+    tracing.fail(str(failure["code"]))
     try:
         lease.write(
             grip,
@@ -871,6 +875,8 @@ def _end_errand(
 ) -> None:
     """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
     state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
+    if failure:
+        tracing.fail(str(failure["code"]))
     lease.write(
         grip,
         states=errand.OPEN,

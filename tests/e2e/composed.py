@@ -12,9 +12,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -32,6 +33,7 @@ IMAGE = dict(
 )
 STARTED = ("worker-confidential", "worker-default", "worker-notifications", "beat", "web")
 PATIENCE = 240.0  # seconds
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass
@@ -132,8 +134,8 @@ class Installation:
 
 
 @contextlib.contextmanager
-def running_installation() -> Iterator[Installation]:
-    """The whole of it, from empty folders to a web server that answers."""
+def running_installation(variables: Mapping[str, str] = NOTHING) -> Iterator[Installation]:
+    """The whole of it, from empty folders to a web server that answers. variables: more of the file `.env`."""
     with (
         tempfile.TemporaryDirectory(prefix="swt-composed-") as name,
         services.start_postgres() as database,
@@ -146,7 +148,7 @@ def running_installation() -> Iterator[Installation]:
             folder=folder,
             port=port,
             replaced=_places(folder, database, broker, port),
-            variables=_VARIABLES,
+            variables=_VARIABLES | dict(variables),
         )
         try:
             installation.start()

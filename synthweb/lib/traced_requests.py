@@ -1,0 +1,47 @@
+"""A span for each request that leads to a page or to REST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed
+from django.http import HttpRequest, HttpResponse
+
+from synthweb.lib import log_context, tracing
+
+# Asked again and again by machines, and answered from memory.
+QUIET = ("/livez", "/readyz", "/metrics")
+
+
+def trace_requests(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Trace method, route, status and id of each request, and nothing else of it. A trace that a client claims to be in is not believed."""
+    if not settings.TRACES:
+        raise MiddlewareNotUsed
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.path in QUIET or request.path.startswith(settings.STATIC_URL):
+            return get_response(request)
+        with tracing.request():
+            response = get_response(request)
+            method = request.method or ""
+            if not tracing.FORMS[tracing.METHOD].fullmatch(method):
+                method = "_OTHER"
+            # Without one where no route leads: then the address is whatever somebody typed.
+            route = request.resolver_match.route if request.resolver_match else ""
+            tracing.rename(f"{method} {route}".strip())
+            facts = {
+                tracing.METHOD: method,
+                tracing.ROUTE: route,
+                tracing.STATUS: response.status_code,
+                tracing.REQUEST: log_context.fields().get("request", ""),
+            }
+            tracing.say(facts)
+            if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                tracing.fail("server-error")
+        return response
+
+    return middleware
