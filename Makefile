@@ -10,7 +10,7 @@ CANDIDATES = $(PYTHON) python3.11 python3.12 python3 $(wildcard $(HOME)/.pyenv/v
 FITS = import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 INSTALL = "No Python 3.11 or 3.12 with venv found. Install one (Debian and Ubuntu: apt-get install python3 python3-venv; macOS: brew install python@3.12) or say where it is: make PYTHON=/path/to/python3.12"
 
-.PHONY: help run stop reset demo-logins setup setup-tests check test faults format paper-A paper-B paper-C paper-E city bench bench-peers clean-venv
+.PHONY: help run stop reset demo-logins setup setup-tests check test faults lock sbom audit format paper-A paper-B paper-C paper-E city bench bench-peers clean-venv
 
 help: ## say what can be made
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -72,6 +72,11 @@ lock: ## write requirements.lock anew: the pinned packages with the hashes of th
 
 sbom: ## write build/sbom.json: the packages of requirements.lock as a bill of materials (CycloneDX)
 	@$(call tools) && build/tools/bin/cyclonedx-py requirements requirements.lock --of JSON -o build/sbom.json
+
+audit: ## compare the packages of the lock with known vulnerabilities: needs a way to PyPI or OSV
+	@$(call tools) && build/tools/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1 && \
+	  build/tools/bin/pip-audit --requirement requirements.lock --disable-pip --require-hashes $(ARGS) && \
+	  build/tools/bin/pip-audit --requirement deploy/traces.txt --disable-pip --require-hashes $(ARGS)
 
 clean-venv: ## delete .venv
 	rm -rf $(VENV)

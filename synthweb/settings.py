@@ -151,7 +151,9 @@ TEMPLATES = [
 
 # --- database: IMMEDIATE transactions and WAL on SQLite, so that writers queue instead of failing -----------------
 DATABASES = {
-    "default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'synthweb.sqlite3'}")
+    "default": environ.Env.db_url_config(
+        secret("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'synthweb.sqlite3'}")
+    )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
@@ -162,13 +164,15 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
     DATABASES["default"]["OPTIONS"] = {
+        # What the address asks for, such as sslmode=verify-full&sslrootcert=…
+        **DATABASES["default"].get("OPTIONS", {}),
         "connect_timeout": 10,
         "application_name": "synthweb",
         "options": "-c lock_timeout=20s -c idle_in_transaction_session_timeout=120s",  # nobody holds the ledger for long
     }
 # For the process that migrates alone: the role that the others connect as (synthweb/lib/application_role.py).
 APPLICATION_ROLE = env.str("SYNTHWEB_APPLICATION_ROLE", default="")
-APPLICATION_PASSWORD = env.str("SYNTHWEB_APPLICATION_PASSWORD", default="")
+APPLICATION_PASSWORD = secret("SYNTHWEB_APPLICATION_PASSWORD", default="")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- people -----------------------------------------------------------------------------------------------------
@@ -216,7 +220,7 @@ BREACHED_PASSWORDS_FILE = env.str("SYNTHWEB_BREACHED_PASSWORDS_FILE", default=""
 PASSWORD_RESET_TIMEOUT = env.int("SYNTHWEB_PASSWORD_RESET_MINUTES", default=30) * 60
 
 # --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) ------------------------------
-CELERY_BROKER_URL = env.str(
+CELERY_BROKER_URL = secret(
     "SYNTHWEB_BROKER", default=f"redis+socket://{VAR_DIR / 'redis' / 'redis.sock'}"
 )
 CELERY_TASK_IGNORE_RESULT = True
@@ -286,7 +290,7 @@ EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 EMAIL_HOST = env.str("SYNTHWEB_EMAIL_HOST", default="")
 EMAIL_PORT = env.int("SYNTHWEB_EMAIL_PORT", default=587)
 EMAIL_HOST_USER = env.str("SYNTHWEB_EMAIL_USER", default="")
-EMAIL_HOST_PASSWORD = env.str("SYNTHWEB_EMAIL_PASSWORD", default="")
+EMAIL_HOST_PASSWORD = secret("SYNTHWEB_EMAIL_PASSWORD", default="")
 EMAIL_USE_TLS = flag("SYNTHWEB_EMAIL_STARTTLS", default=True)
 EMAIL_TIMEOUT = env.int("SYNTHWEB_EMAIL_SECONDS", default=10)
 DEFAULT_FROM_EMAIL = env.str("SYNTHWEB_EMAIL_FROM", default="synthweb@localhost")
@@ -485,7 +489,7 @@ UNFOLD = {
 }
 
 # Whoever shows it reads the numbers at /metrics; without one there are none.
-METRICS_TOKEN = env.str("SYNTHWEB_METRICS_TOKEN", default="")
+METRICS_TOKEN = secret("SYNTHWEB_METRICS_TOKEN", default="")
 # Where spans are sent, http://collector:4318/v1/traces; without one nothing is traced (synthweb/lib/tracing.py).
 TRACES = otlp_endpoint(env.str("SYNTHWEB_TRACES", default=""))
 LOG_FORMAT = log_format(env.str("SYNTHWEB_LOG_FORMAT", default="plain"))

@@ -66,7 +66,7 @@ class CodeForm(forms.Form):
     """A code of an app, or a recovery code."""
 
     code = forms.CharField(
-        max_length=20,
+        max_length=60,
         label=_("Code"),
         widget=forms.TextInput(
             attrs={"autofocus": True, "autocomplete": "one-time-code", "spellcheck": "false"}

@@ -29,16 +29,20 @@ def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.enviro
     return value in TRUE
 
 
-def secret(name: str, *, file: Path) -> str:
-    """A secret from the environment, else from the file that NAME_FILE names, else from `file`."""
+def secret(name: str, *, file: Path | None = None, default: str = "") -> str:
+    """A secret from the environment, else from the file that NAME_FILE names, else from `file`; `default` where there is no file to read."""
     if value := os.environ.get(name, ""):
         return value
-    path = Path(os.environ.get(f"{name}_FILE") or file)
+    named = os.environ.get(f"{name}_FILE") or file
+    if named is None:
+        return default
+    path = Path(named)
     try:
         return path.read_text().strip()
     except OSError:
+        repair = "correct the path" if file is None else "`make run` makes it"
         raise ImproperlyConfigured(
-            f"{name} is not set and {path} cannot be read; `make run` makes it"
+            f"{name} is not set and {path} cannot be read; {repair}"
         ) from None
 
 

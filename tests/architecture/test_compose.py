@@ -30,6 +30,7 @@ MAY_KNOW = {
 }
 # It copies all of an installation, and writes nothing that is not encrypted.
 MAY_KNOW["backup"] = set().union(*MAY_KNOW.values())
+REDIS_PASSWORD = "${REDIS_PASSWORD:?set it in .env}"
 OWNERS = ("migrate", "backup")
 """Who connects as the owner of the tables: whoever changes them, and whoever copies all of them."""
 
@@ -91,7 +92,7 @@ def test_every_service_of_ours_speaks_to_postgres_and_redis() -> None:
     for name in MAY_KNOW:
         environment = SERVICES[name]["environment"]
         assert environment["DATABASE_URL"].startswith("postgres://")
-        assert environment["SYNTHWEB_BROKER"].startswith("redis://redis")
+        assert environment["SYNTHWEB_BROKER"] == f"redis://:{REDIS_PASSWORD}@redis:6379/0"
         assert environment["SYNTHWEB_DEMO_USERS"].endswith(":-false}")
 
 
@@ -198,6 +199,25 @@ def test_redis_keeps_nothing_and_evicts_nothing() -> None:
     ):
         assert command[command.index(option) + 1] == value
         assert local[local.index(option) + 1] == value
+
+
+def test_nobody_reaches_the_broker_without_its_password() -> None:
+    command = SERVICES["redis"]["command"]
+    assert command[command.index("--requirepass") + 1] == REDIS_PASSWORD
+    assert "\nREDIS_PASSWORD=\n" in (ROOT / ".env.example").read_text()
+
+
+def test_logs_of_every_service_go_to_another_machine_by_tls() -> None:
+    services = yaml.safe_load((ROOT / "deploy" / "compose-logs.yml").read_text())["services"]
+    assert set(services) == set(SERVICES)
+    for service in services.values():
+        assert set(service) == {"logging"}
+        options = service["logging"]["options"]
+        assert service["logging"]["driver"] == "syslog"
+        assert options["syslog-address"].startswith("tcp+tls://${SYNTHWEB_LOG_HOST:?")
+        assert "syslog-tls-skip-verify" not in options
+        # A log host that is away must not stop whoever logs.
+        assert options["mode"] == "non-blocking"
 
 
 def test_each_container_compiles_for_itself() -> None:

@@ -12,13 +12,15 @@ from tests import errors_page
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text()
 DEPLOYMENT_PAGE = (ROOT / "docs" / "deployment.md").read_text()
-SETTING = re.compile(r"\b(?:SYNTHWEB_[A-Z_]+|DATABASE_URL)\b")
+SETTING = re.compile(r"\b(?:SYNTHWEB_[A-Z_]+|DATABASE_URL(?:_FILE)?)\b")
+SECRETS = re.findall(r"\bsecret\(\s*\"(\w+)\"", (ROOT / "synthweb" / "settings.py").read_text())
 CODE = [
     ROOT / "synthweb" / "settings.py",
     *(ROOT / "synthweb" / "local").glob("*.py"),
     ROOT / "tests" / "all.py",
 ]
 OF_CONTAINERS = {
+    "SYNTHWEB_LOG_HOST",
     "SYNTHWEB_UID",
     "SYNTHWEB_GID",
     "SYNTHWEB_SECRETS",
@@ -38,7 +40,7 @@ OF_CONTAINERS = {
 def _in_code() -> set[str]:
     found = {name for path in CODE for name in SETTING.findall(path.read_text())}
     # lib.env.secret puts them together.
-    found |= {"SYNTHWEB_SECRET_KEY_FILE", "SYNTHWEB_OIDC_CLIENT_SECRET_FILE"}
+    found |= {f"{name}_FILE" for name in SECRETS}
     return {name for name in found if not name.endswith("_")}
 
 

@@ -56,7 +56,7 @@ class Installation:
         )  # the image's build does this
         self.manage("migrate", "--no-input", service="migrate")
         for name in STARTED:
-            self._start(name)
+            self.start_service(name)
         end = time.monotonic() + PATIENCE
         while not self._ready():
             if time.monotonic() > end:
@@ -99,9 +99,10 @@ class Installation:
         given = IMAGE | FILE["services"][service]["environment"]
         return kept | {name: self._resolved(str(value)) for name, value in given.items()}
 
-    def _start(self, name: str) -> None:
+    def start_service(self, name: str) -> None:
+        """Start a service, or start it again, as compose does with one that has ended."""
         command = [self._resolved(part) for part in FILE["services"][name]["command"]]
-        with (self.folder / f"{name}.log").open("wb") as log:
+        with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", *command],
                 cwd=ROOT,
@@ -160,6 +161,7 @@ def running_installation(variables: Mapping[str, str] = NOTHING) -> Iterator[Ins
 _VARIABLES = {
     "POSTGRES_PASSWORD": "unused",
     "APPLICATION_PASSWORD": "limited",
+    "REDIS_PASSWORD": "rung",
     "SYNTHWEB_HOSTS": "127.0.0.1",
     "SYNTHWEB_HTTPS": "false",
 }
@@ -177,7 +179,7 @@ def _places(folder: Path, database: str, broker: str, port: int) -> dict[str, st
         "postgres://synthweb_application:limited@postgres:5432/synthweb": re.sub(
             r"//[^@]*@", "//synthweb_application:limited@", database
         ),
-        "redis://redis:6379/0": broker,
+        "redis://:rung@redis:6379/0": broker,
         "0.0.0.0:8000": f"127.0.0.1:{port}",
     }
     return (

@@ -132,7 +132,7 @@ def stick(cast: Cast, browser: Browser) -> Stick:
 def test_the_first_one_comes_with_recovery_codes(cast: Cast, browser: Browser) -> None:
     client = browser(cast.steward)
     page = set_up(client, Stick())
-    assert len(re.findall(r"data-code>\w{5}-\w{5}<", page)) == 10
+    assert len(re.findall(r"data-code>\w{6}(?:-\w{6}){3}<", page)) == 10
     page = set_up(client, Stick(b"another"), name="my phone")
     assert "data-code>" not in page
     assert "the blue stick" in page

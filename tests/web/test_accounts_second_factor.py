@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,7 @@ from synthweb.accounts import (
 from synthweb.accounts.models import AuthenticatorApp, Organisation, RecoveryCode, User
 from synthweb.accounts.session_store import PROVED
 from synthweb.audit.models import AuditEntry
+from synthweb.lib import codes
 from synthweb.notifications import wording
 from synthweb.notifications.models import Event, Notification
 from tests.cast import PASSWORD, Cast
@@ -94,6 +96,21 @@ def test_the_database_shows_no_code(cast: Cast, recovery: list[str]) -> None:
     assert len(digests) == len(set(recovery)) == 10 and not digests & set(recovery)
 
 
+def test_a_recovery_code_has_112_bits_and_is_typed_in_groups(recovery: list[str]) -> None:
+    for code in recovery:
+        assert [len(group) for group in code.split("-")] == [second_factors.GROUP] * 4
+        letters = code.replace("-", "")
+        assert set(letters) <= set(codes.ALPHABET)
+        assert len(letters) * math.log2(len(codes.ALPHABET)) >= 112
+
+
+def test_a_shorter_code_that_was_made_earlier_still_works(cast: Cast) -> None:
+    digest = second_factors._digest(cast.analyst, "abcde-fghjk")
+    RecoveryCode.objects.create(user=cast.analyst, digest=digest)
+    assert second_factors.check(cast.analyst, "ABCDE fghjk") == second_factors.RECOVERY
+    assert second_factors.check(cast.analyst, "abcde-fghjk") == ""
+
+
 def test_a_secret_of_the_web_that_was_changed_leaves_the_recovery_codes_of_nobody(
     cast: Cast, recovery: list[str], settings: Settings
 ) -> None:
@@ -111,7 +128,7 @@ def test_an_app_is_set_up_on_the_page(cast: Cast, browser: Browser) -> None:
     assert shown[1] in html_of(client.post(ADD, {"code": "000000x"}))  # the same key again
     assert not AuthenticatorApp.objects.exists()
     page = html_of(client.post(ADD, {"code": pyotp.TOTP(secret).at(NOON)}))
-    assert len(re.findall(r"data-code>\w{5}-\w{5}<", page)) == 10
+    assert len(re.findall(r"data-code>\w{6}(?:-\w{6}){3}<", page)) == 10
     assert 'data-second-factor="on"' in html_of(client.get("/account/second-factor/"))
     assert AuditEntry.objects.filter(action="user.second_factor_added").count() == 1
     notification = Notification.objects.get(event=Event.ACCOUNT_CHANGED)
