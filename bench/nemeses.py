@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 120.0  # seconds until something that should happen counts as not happening
+# Seconds for which a frozen worker may hold a row: `idle_in_transaction_session_timeout` of the settings, and one that waits for the row.
+LOCKED = 200.0
 LOOKS = 0.25  # seconds between two looks of the reconciler
 LEASE = 12  # seconds; far more than a living worker is silent on a busy machine
 AWAY = 2.0  # seconds for which the database or the disk is away, at most
@@ -173,9 +175,24 @@ def taken_over(run: Any) -> None:
     """Free the run as if its worker had been silent for a lease, and have another one take it; until it is over."""
     run.refresh_from_db()
     while run.is_open and run.attempts < 20:
-        type(run).objects.filter(pk=run.pk).update(lease_held=False)
+        freed(run)
         in_child(run.code, _nothing)
         run.refresh_from_db()
+
+
+def freed(run: Any) -> None:
+    """Let others take a run. A worker that was frozen in the middle of a transaction holds its row until the database ends that."""
+    from django.db import OperationalError
+
+    ends = time.monotonic() + LOCKED
+    while True:
+        try:
+            type(run).objects.filter(pk=run.pk).update(lease_held=False)
+        except OperationalError:
+            if time.monotonic() > ends:
+                raise
+        else:
+            return
 
 
 def _nothing(_point: str) -> None:

@@ -2,6 +2,10 @@
 
     python bench/storm.py [--kills 100] [--method independent] [--records 0] [--database sqlite] [--processor]
         [--minutes 60] [--faults kill freeze cut restart disk clock redis]
+    python bench/storm.py --compose [--kills 20] [--method independent] [--records 0] [--minutes 60]
+
+--compose: the processes are those of docker-compose.yml, with its commands and its environment, and one of them is killed each time
+(bench/composed_storm.py). Else:
 
 Builds an installation in a temporary folder (SQLite, or a PostgreSQL server of its own) with the example table, repeated to so
 many records. First some runs that nobody kills say how long the time from charge to stored answers is, and for which share of it
@@ -32,6 +36,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +73,19 @@ def people() -> tuple[Any, Any, Any]:
     return person(Role.STEWARD), person(Role.CUSTODIAN), organisation
 
 
-def dataset_of(records: int) -> tuple[Any, Any]:
-    """The example table, described and with a large budget, and its steward."""
+def ingest(dataset: Any, steward: Any) -> None:
+    """Have an upload read in this process."""
+    from synthweb.runs import services, worker
+
+    worker.table_errand(code=services.request_ingest(dataset=dataset, actor=steward).code)
+
+
+def dataset_of(records: int, *, read: Callable[[Any, Any], None] = ingest) -> tuple[Any, Any]:
+    """The example table, described and with a large budget, and its steward. read: has it read."""
     from synthweb.datasets import services as datasets
     from synthweb.ledger import services as ledger
     from synthweb.ledger.amounts import Amount
     from synthweb.ledger.models import Rule
-    from synthweb.runs import services as runs
-    from synthweb.runs import worker
 
     steward, custodian, organisation = people()
     packed, _, document = example()
@@ -89,7 +99,7 @@ def dataset_of(records: int) -> tuple[Any, Any]:
         file_kind="csv",
         chunks=[header, *repeated],
     )
-    worker.table_errand(code=runs.request_ingest(dataset=made, actor=steward).code)
+    read(made, steward)
     made.refresh_from_db()
     datasets.declare_domain(actor=steward, dataset=made, document=document)
     terms = ledger.Terms(rule=Rule.BASIC, amount=Amount(epsilon=LIMIT, delta=10**15))
@@ -114,8 +124,18 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--processor", action="store_true")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--compose", action="store_true")
     parser.add_argument("--faults", nargs="+", choices=nemeses.NEMESES, default=["kill"])
     options = parser.parse_args()
+    if options.compose:
+        import composed_storm
+
+        return composed_storm.storm(
+            method=options.method,
+            records=options.records,
+            kills=options.kills,
+            minutes=options.minutes,
+        )
     if options.faults != ["kill"] and (options.database == "sqlite" or options.processor):
         parser.error("everything but kills is on PostgreSQL alone, and by the clock")
     if "disk" in options.faults and os.geteuid() != 0:
