@@ -16,6 +16,9 @@ from django.db import connection
 
 from synthweb.backups.errors import BackupError
 
+LINK = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl")
+"""Parameters of libpq that an address of a database may have, each with a variable of its own."""
+
 
 def engine() -> str:
     """`sqlite` or `postgresql`: a copy of one cannot be restored to the other."""
@@ -70,6 +73,8 @@ def _run(program: str, *arguments: str) -> None:
                 ("PGUSER", settings["USER"]),
                 ("PGPASSWORD", settings["PASSWORD"]),
                 ("PGDATABASE", settings["NAME"]),
+                # As encrypted, and to the same server, as the connections of the application.
+                *((f"PG{name.upper()}", settings["OPTIONS"].get(name)) for name in LINK),
             )
             if value
         },

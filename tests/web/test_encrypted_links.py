@@ -9,11 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
 
+import environ
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from synthweb.backups import database
 from synthweb.lib import env
 from tests import services
 from tests.tls_link import HOST, Certificate, agree, certificate, forwarding
@@ -112,6 +115,25 @@ def test_a_certificate_of_another_authority_is_no_link(links: Links) -> None:
     assert answers["database"] == "OperationalError"
     assert answers["broker"] == "OperationalError"
     assert answers["cache"] == "ConnectionError"
+
+
+def test_backups_take_the_same_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, str] = {}
+
+    def run(*_: object, env: dict[str, str], **__: object) -> subprocess.CompletedProcess[str]:
+        seen.update(env)
+        return subprocess.CompletedProcess([], 0)
+
+    address = (
+        "postgres://ada:secret@db.example.org/name?sslmode=verify-full&sslrootcert=/ca.pem"
+    )
+    given = environ.Env.db_url_config(address)
+    monkeypatch.setattr(database.subprocess, "run", run)
+    monkeypatch.setattr(database, "connection", SimpleNamespace(settings_dict=given))
+    database._run("pg_dump")
+    assert (seen["PGHOST"], seen["PGSSLMODE"]) == ("db.example.org", "verify-full")
+    assert seen["PGSSLROOTCERT"] == "/ca.pem"
+    assert "PGSSLCERT" not in seen or seen["PGSSLCERT"] == os.environ.get("PGSSLCERT")
 
 
 # --- secrets --------------------------------------------------------------------------------------------------------
