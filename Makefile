@@ -100,6 +100,8 @@ if [ "$$want" != "$$(cat $(VENV)/$(2) 2>/dev/null)" ]; then \
   fi; \
   echo "Installing $(1) into $(VENV) (once; a few minutes) …"; \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(1) || exit 1; \
+  echo "Compiling loops of the engine (once; about a minute) …"; \
+  $(BIN)/python -c "from synth_engine import jit; jit.warm_up()" || exit 1; \
   echo "$$want" > $(VENV)/$(2); \
 fi
 endef

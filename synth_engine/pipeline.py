@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth_engine import codec, mechanisms, readers, verifier, watching
+from synth_engine import codec, jit, mechanisms, readers, verifier, watching
 from synth_engine.codec import contingency
 from synth_engine.confidential import counts, filling, noise
 from synth_engine.confidential import database as database_reading
@@ -193,10 +193,11 @@ def ingest(
 
 
 def warm_up() -> None:
-    """Load the exact samplers and the compiled loops of counting, which take their time: a machine on which they do not
-    load has to fail here, before anything is charged, and no run waits for a compiler."""
+    """Load the exact samplers and all compiled loops, which take their time: a machine on which they do not load has to
+    fail here, before anything is charged, and no run waits for a compiler."""
     from synth_engine.confidential import selection  # takes its time to load
 
+    jit.warm_up()
     contingency.warm_up()
     noise.warm_up()
     selection.warm_up()

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import Celery, Task, signals
 
 from synthweb.datasets import opened_tables
 from synthweb.lib import dumps, log_context, tracing
 
+if TYPE_CHECKING:
+    from celery.worker import WorkController
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
 app = Celery("synthweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
+
+COMPUTING = {"confidential", "default"}
+"""The queues whose tasks call compiled loops of the engine."""
 
 
 @signals.task_prerun.connect
@@ -55,3 +61,16 @@ def begin_clean(**_about: object) -> None:
     # In the parent, before any pool process is forked: the limit is inherited.
     dumps.forbid()
     opened_tables.sweep()
+
+
+@signals.worker_init.connect
+def load_loops(sender: WorkController | None = None, **_about: object) -> None:
+    """Before a worker takes its first message: its children inherit the compiled loops, also those that follow one which
+    ended, and no run waits for a compiler."""
+    if sender is None or not COMPUTING & sender.app.amqp.queues.consume_from.keys():
+        return
+    from synth_engine import (
+        jit,
+    )  # loads a compiler, which beat and the notifications do without
+
+    jit.warm_up()

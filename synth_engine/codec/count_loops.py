@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from synth_engine.jit import compiled
 
 BLOCK = 8192
 """Records at a time: their codes and cells stay in the first-level cache while every table is counted."""
@@ -18,7 +19,7 @@ COPIES = 4
 place; records take turns with the copies."""
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def add_records(
     codes: NDArray[Any],
     axes: NDArray[np.int64],
@@ -49,7 +50,7 @@ def add_records(
                 _increment(wide[:number], own, cells, copies)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _number_cells(
     block: NDArray[Any],
     axes: NDArray[np.int64],
@@ -67,7 +68,7 @@ def _number_cells(
             cells[record] += codes[record] * stride
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _increment(
     places: NDArray[Any], counts: NDArray[np.int64], cells: int, copies: int
 ) -> None:

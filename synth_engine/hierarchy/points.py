@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, Hierarchy, Prefixes
+from synth_engine.jit import compiled
 from synth_engine.strict_json import JsonObject
 
 BITS = 64
@@ -255,7 +255,7 @@ class SpatialHierarchy(Hierarchy):
         }
 
 
-@numba.njit(cache=True)
+@compiled
 def _add_bits(codes: Codes, table: Codes, numbers: npt.NDArray[Any]) -> bool:
     """False: a number is not one of the table's, and codes mean nothing."""
     for at in range(codes.size):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Codes, Prefixes
+from synth_engine.jit import compiled
 
 Places = npt.NDArray[np.int64]
 _MAX_CHILDREN = 256
@@ -59,7 +59,7 @@ def ranges(
     return places
 
 
-@numba.njit(cache=True)
+@compiled
 def _ranges(
     codes: Codes,
     prefixes: Prefixes,
@@ -95,7 +95,7 @@ def _ranges(
     return first, last, tally
 
 
-@numba.njit(cache=True)
+@compiled
 def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
     """The s for which each prefix is 2^s beyond the one before it, or -1."""
     if not 1 < last - first <= _MAX_CHILDREN:
@@ -113,7 +113,7 @@ def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
 
 
 # A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
-@numba.njit(cache=True)
+@compiled
 def _tallied(
     codes: Codes, first: Any, shift: int, low: int, end: int, places: Places, tally: Places
 ) -> None:
@@ -129,7 +129,7 @@ def _tallied(
         low += tally[at]
 
 
-@numba.njit(cache=True)
+@compiled
 def _searched(codes: Codes, prefixes: Prefixes, low: int, end: int, places: Places) -> None:
     for at in range(prefixes.size):
         prefix, left = prefixes[at], 4

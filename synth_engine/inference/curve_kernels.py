@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.jit import compiled
+from synth_engine.jit import compiled
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth_engine.inference.jit import compiled
 from synth_engine.inference.maxent_triples import Floats
 from synth_engine.inference.swap_kernels import Costs, Places, Records, State, below
+from synth_engine.jit import compiled
 
 
 @compiled

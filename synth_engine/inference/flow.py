@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from synth_engine.inference.consistency import Axes
+from synth_engine.jit import compiled
 
 Codes = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.int64]
@@ -79,8 +80,8 @@ def _meet_target(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Gen
     return int(sources.size)
 
 
-@numba.njit(cache=True)
-def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cover - compiled
+@compiled
+def _cells(codes: Any, axes: Any, sizes: Any) -> Any:  # pragma: no cover - compiled
     """The number of the cell of each record, in C order."""
     rows = codes.shape[1]
     cells = np.zeros(rows, dtype=np.int64)
@@ -92,8 +93,10 @@ def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cov
 
 
 # A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
-@numba.njit(cache=True)
-def _change(codes, cells, axes, sizes, ends, sinks, at, step):  # type: ignore[no-untyped-def] # pragma: no cover
+@compiled
+def _change(
+    codes: Any, cells: Any, axes: Any, sizes: Any, ends: Any, sinks: Any, at: Any, step: Any
+) -> Any:  # pragma: no cover
     """Moves records to the sinks of their cells; those of cell c are `sinks[ends[c - 1] : ends[c]]`. Steps of equal length visit
     each record once, so that nothing in the records decides which ones of a cell change."""
     rows, remaining = cells.size, sinks.size

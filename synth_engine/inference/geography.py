@@ -7,11 +7,11 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import SpecError
+from synth_engine.jit import compiled
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -151,7 +151,7 @@ def _unit(at: Floats) -> Floats:
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def _distances(x: float, y: float, z: float, origins: Floats, out: Floats) -> float:
     """Miles to each origin, of which vectors of length 1 are given by axis, into `found`; returns the least."""
     least = math.inf
@@ -172,7 +172,7 @@ def _distances(x: float, y: float, z: float, origins: Floats, out: Floats) -> fl
     return least
 
 
-@numba.njit(cache=True)
+@compiled
 def _decay(more: float, table: Floats) -> float:
     """exp(-more) from a table with steps of 1 / _FINE, between which it is as if straight: to 1e-6. Not below its last entry."""
     at = more * _FINE
@@ -183,7 +183,7 @@ def _decay(more: float, table: Floats) -> float:
     return value
 
 
-@numba.njit(cache=True)
+@compiled
 def _rows(
     groups: Floats,
     origins: Floats,
@@ -211,7 +211,7 @@ def _rows(
     return mass, distance
 
 
-@numba.njit(cache=True)
+@compiled
 def _order_by_distance(far: Floats, near: float) -> Whole:
     """Places from near to far, up to a 256th of the range: in time that grows with their number alone."""
     # A bucket sort: its time is linear, and order within a 256th of the range does not
@@ -229,7 +229,7 @@ def _order_by_distance(far: Floats, near: float) -> Whole:
     return order
 
 
-@numba.njit(cache=True)
+@compiled
 def _assign_origins(
     cells: tuple[Whole, Whole, Whole],
     at: Floats,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.jit import compiled
+from synth_engine.jit import compiled
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]

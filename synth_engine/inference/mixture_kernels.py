@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.jit import compiled
+from synth_engine.jit import compiled
 
 Singles = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.jit import compiled
 from synth_engine.inference.swap_kernels import State, below
+from synth_engine.jit import compiled
 
 Codes = Mapping[str, npt.NDArray[np.integer[Any]]]
 Whole = npt.NDArray[np.int64]

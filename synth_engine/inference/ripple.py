@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-import numba
 import numpy as np
 
 from synth_engine.inference import oneway
 from synth_engine.inference.consistency import Axes, Floats, View, make_consistent, shared_sets
+from synth_engine.jit import compiled
 
 ROUNDS = 3
 THRESHOLD = 0.02
@@ -77,8 +78,8 @@ def _cut(values: Floats) -> Floats:
     )
 
 
-@numba.njit(cache=True)
-def _neighbours(cell, sizes, others):  # type: ignore[no-untyped-def] # pragma: no cover
+@compiled
+def _neighbours(cell: Any, sizes: Any, others: Any) -> Any:  # pragma: no cover
     """Write down the cells that differ from this one in one attribute."""
     stride = 1
     place = 0
@@ -93,8 +94,8 @@ def _neighbours(cell, sizes, others):  # type: ignore[no-untyped-def] # pragma: 
         stride *= size
 
 
-@numba.njit(cache=True)
-def _ripple(flat, sizes, threshold, wanted, turns):  # type: ignore[no-untyped-def] # noqa: C901 # pragma: no cover
+@compiled
+def _ripple(flat: Any, sizes: Any, threshold: Any, wanted: Any, turns: Any) -> Any:  # noqa: C901 # pragma: no cover
     """In place, first in first out. False if it was stopped before its end, or if there are no neighbours."""
     cells = flat.size
     neighbours = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.jit import compiled
+from synth_engine.jit import compiled
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.jit import compiled
+from synth_engine.jit import compiled
 
 Costs = npt.NDArray[np.float32]
 Shares = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy import Hierarchy, Level, Prefixes, child_level
-from synth_engine.inference.jit import compiled
+from synth_engine.jit import compiled
 
 Counts = npt.NDArray[np.int64]
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.inference.consistency import Axes, Floats
 from synth_engine.inference.flow import Codes, Target
+from synth_engine.jit import compiled
 
 STARTS = 8
 """Orders that begin with different tables, each for an equal part of the records."""
@@ -107,8 +108,10 @@ def _draw_part(
 
 
 # A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
-@numba.njit(cache=True)
-def _fill(codes, flat, offsets, axes_of, widths, fixed, sizes):  # type: ignore[no-untyped-def] # noqa: C901 # pragma: no cover
+@compiled
+def _fill(
+    codes: Any, flat: Any, offsets: Any, axes_of: Any, widths: Any, fixed: Any, sizes: Any
+) -> Any:  # noqa: C901 # pragma: no cover
     """Table by table for each record; attributes that are known already come first in every table. The largest cell of the
     first table is kept at the root of a tree of maxima."""
     first = offsets[1] - offsets[0]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.jit import compiled
 from synth_engine.inference.maxent_triples import ROUNDS, Triple
+from synth_engine.jit import compiled
 
 Floats = npt.NDArray[np.float64]
 Bins = npt.NDArray[np.int64]

@@ -11,28 +11,21 @@ Alias method: Walker (1977), tables as in Vose (1991). Generator: the output fun
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from synth_engine.jit import compiled
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.models import conditional
 from synth_engine.models.network import Node, Table
 
-Function = TypeVar("Function", bound=Callable[..., object])
-
 _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
-
-
-def _without_lock(function: Function) -> Function:
-    """Compiled, and run beside other threads."""
-    return cast(Function, numba.njit(cache=True, nogil=True)(function))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +109,7 @@ def _key(seed: str, purpose: Sequence[str]) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-@_without_lock
+@compiled(nogil=True)
 def _build(
     weights: NDArray[np.int64], thresholds: NDArray[np.uint32], aliases: NDArray[np.uint32]
 ) -> None:
@@ -150,7 +143,7 @@ def _build(
                 smaller += 1
 
 
-@_without_lock
+@compiled(nogil=True)
 def _draw(
     groups: NDArray[Any],
     first: np.uint64,

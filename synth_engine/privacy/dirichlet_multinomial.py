@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.errors import PrivacyError
+from synth_engine.jit import compiled
 from synth_engine.strict_json import JsonObject
 
 Counts = NDArray[np.int64]
@@ -127,7 +127,7 @@ def draw_origins(
     return result
 
 
-@numba.njit(cache=True)
+@compiled
 def _origins(
     balls: Counts,
     own: Counts,

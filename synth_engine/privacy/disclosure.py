@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
 from synth_engine.errors import SpecError
+from synth_engine.jit import compiled
 from synth_engine.privacy.resampling import log_mass
 
 _GRID = 1 << 24
@@ -117,7 +117,7 @@ def _log_masses(
     return log_masses
 
 
-@numba.njit(cache=True)
+@compiled
 def _tails(n: int, alpha: float, total: float, epsilon: float) -> npt.NDArray[np.float64]:
     """t(x) for x = 0, 1, … up to the last at which it is not 0."""
     c = math.expm1(epsilon)
@@ -141,7 +141,7 @@ def _tails(n: int, alpha: float, total: float, epsilon: float) -> npt.NDArray[np
     return tails[: last + 1]
 
 
-@numba.njit(cache=True)
+@compiled
 def _envelope(tails: npt.NDArray[np.float64], mean: float, n: int) -> float:
     """The largest value at `mean` of a line between two of the points (x, t(x)); t is 0 where it is not given."""
     highest = 0.0

@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.jit import compiled
 from synth_engine.privacy.inverse_cdf import GUARD, Flags, Parts, Source, Words
 from synth_engine.privacy.rounded import SIZES
 from synth_engine.privacy.tails import Interval, exp_minus
@@ -121,7 +121,7 @@ def _places(number: int, n: int, *, source: Source, bits: int) -> tuple[Words, F
     return words % np.uint64(n), words < np.uint64((1 << bits) // n * n)
 
 
-@numba.njit(cache=True)
+@compiled
 def _decide(
     strip: Parts,
     place: Words,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.jit import compiled
 from synth_engine.privacy.tails import Interval
 
 Words = npt.NDArray[np.uint64]
@@ -103,7 +103,7 @@ class InverseCDF:
             word, length = word << more | int(source(1, more)[0]), length + more
 
 
-@numba.njit(cache=True)
+@compiled
 def _look_up(first: Words, guide: Parts, words: Words, shift: np.uint64) -> tuple[Parts, Flags]:
     """`np.searchsorted(first, words)` from the guess of the guide, and whether no chance lies in the interval of the word."""
     parts, sure = np.empty(words.size, dtype=np.int64), np.ones(words.size, dtype=np.bool_)

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import PrivacyError
+from synth_engine.jit import compiled
 from synth_engine.privacy.dirichlet_multinomial import MAX_URN_BALLS
 from synth_engine.privacy.events import DirichletMultinomial
 
@@ -153,7 +153,7 @@ def _parts(group: _GroupDraw, epsilon: float, delta: float, *, near: float) -> i
     return min(prior_parts, max(1, math.ceil(pure_prior * UNIT)))
 
 
-@numba.njit(cache=True)
+@compiled
 def log_mass(m: float, n: float, first: float, second: float) -> float:
     """ln P(m) of the beta-binomial law of n draws with parameters first and second."""
     chosen = math.lgamma(n + 1) - math.lgamma(m + 1) - math.lgamma(n - m + 1)
@@ -169,7 +169,7 @@ def log_mass(m: float, n: float, first: float, second: float) -> float:
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def _delta(n: int, draws: int, alpha: float, total: float, epsilon: float) -> float:
     largest = 0.0
     grown, weight = math.expm1(epsilon), math.exp(epsilon)

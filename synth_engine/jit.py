@@ -1,0 +1,119 @@
+"""Loops over records that arrays cannot say, as machine code; and what loads all of them before a run needs one.
+
+A function is compiled for the types of its arguments. Those for which the methods call it are recorded in
+`compiled_types.json`, by `python -m tests.compiled_types`; `warm_up` compiles each function for each of them, or loads it
+from disk, so that no run waits for a compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterable
+from importlib import resources
+from typing import Any, TypeVar, cast, overload
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.dispatcher import Dispatcher
+
+from synth_engine.strict_json import JsonValue
+
+Function = TypeVar("Function", bound=Callable[..., object])
+Types = tuple[Any, ...]
+"""The types of a function's arguments, as numba names them."""
+
+RECORD = "compiled_types.json"
+# Its stubs do not know all that numba's types have.
+_Array: Any = types.Array
+_Tuple: Any = types.BaseTuple
+_NamedTuple: Any = types.BaseNamedTuple
+_REGISTRY: dict[str, Any] = {}
+
+
+@overload
+def compiled(function: Function) -> Function: ...
+@overload
+def compiled(*, nogil: bool) -> Callable[[Function], Function]: ...
+def compiled(function: Function | None = None, *, nogil: bool = False) -> Any:
+    """The function as machine code, kept on disk for the next process where there is a place that can be written to.
+
+    The order of additions is that of the source, and nothing runs in parallel: the same numbers on every machine. nogil:
+    other threads of Python run beside it.
+    """
+    if function is None:
+        return lambda given: _compiled(given, nogil=nogil)
+    return _compiled(function, nogil=nogil)
+
+
+def _compiled(function: Function, *, nogil: bool) -> Function:
+    try:
+        machine_code = numba.njit(cache=True, nogil=nogil)(function)
+    except (
+        RuntimeError
+    ):  # neither beside the source nor in the user's own folder: compiled anew in each process
+        machine_code = numba.njit(nogil=nogil)(function)
+    _REGISTRY[f"{function.__module__}.{function.__qualname__}"] = machine_code
+    return cast(Function, machine_code)
+
+
+def warm_up() -> None:
+    """Compile each function for each recorded list of types, or load it where an earlier process left it on disk. What this
+    process has is not compiled again. Raises what numba raises on a machine on which one does not compile."""
+    for name, lists in recorded().items():
+        function = _function(name)
+        for listed in lists:
+            if listed not in function.overloads:
+                function.compile(listed)
+
+
+def functions() -> dict[str, Dispatcher]:
+    """The compiled functions of all modules that were imported, by module and name."""
+    return dict(_REGISTRY)
+
+
+def recorded() -> dict[str, list[Types]]:
+    """The types for which each function is called, as they are recorded."""
+    text = resources.files("synth_engine").joinpath(RECORD).read_text(encoding="utf-8")
+    return {
+        name: [tuple(from_json(each) for each in listed) for listed in lists]
+        for name, lists in json.loads(text).items()
+    }
+
+
+def to_json(listed: Types) -> list[JsonValue]:
+    """One list of types as it is recorded. Raises TypeError for a type that the record cannot say."""
+    return [_to_json(each) for each in listed]
+
+
+def _function(name: str) -> Any:
+    module, _, own = name.rpartition(".")
+    return getattr(importlib.import_module(module), own)
+
+
+def _to_json(given: Any) -> JsonValue:
+    if isinstance(given, _Array):
+        words = [str(given.dtype), str(given.ndim), given.layout]
+        return " ".join(words if given.mutable else [*words, "readonly"])
+    if isinstance(given, _NamedTuple):
+        own = given.instance_class
+        return {"class": f"{own.__module__}.{own.__qualname__}", "of": to_json(given.types)}
+    if isinstance(given, _Tuple):
+        return {"of": to_json(given.types)}
+    if isinstance(given, types.Number | types.Boolean):
+        return str(given)
+    raise TypeError(f"the record of compiled functions has no word for {given}")
+
+
+def from_json(word: Any) -> Any:
+    if isinstance(word, str):
+        name, *form = word.split()
+        scalar = numba.from_dtype(np.dtype(name))
+        if not form:
+            return scalar
+        return _Array(scalar, int(form[0]), form[1], readonly="readonly" in form)
+    members: Iterable[Any] = [from_json(each) for each in word["of"]]
+    if "class" in word:
+        return _Tuple.from_types(members, _function(word["class"]))
+    return _Tuple.from_types(members)

@@ -1,0 +1,143 @@
+"""What a worker compiles before its first run is all that a run calls."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import typeof as _typeof
+
+from synth_engine import jit
+
+typeof: Any = _typeof
+ROOT = Path(__file__).parents[2]
+ENGINE = ROOT / "synth_engine"
+# Runs after the warm-up, in a process of its own: other tests call the loops with types of their own.
+SCRIPT = """
+import json, sys
+from pathlib import Path
+from typing import Any
+from synth_engine import jit, pipeline
+from tests import compiled_types as cases
+
+pipeline.warm_up()
+ready = cases.called()
+for case, method in ((cases.ADULT, "auto"), (cases.PLACES, "adaptive"), (cases.POINTS, "privtree"), (cases.WORDS, "weak-domain")):
+    cases.run(case, method, Path(sys.argv[1]))
+cases.run_database(Path(sys.argv[1]))
+more = {name: lists - ready[name] for name, lists in cases.called().items()}
+print(json.dumps([f"{name}{jit.to_json(each)}" for name, lists in more.items() for each in lists]))
+"""
+
+
+def require_nothing_more(*arguments: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [], (
+        "not compiled by the warm-up: python -m tests.compiled_types records it"
+    )
+
+
+@pytest.mark.slow
+def test_runs_after_the_warm_up_compile_nothing(tmp_path: Path) -> None:
+    require_nothing_more("-c", SCRIPT, str(tmp_path))
+
+
+@pytest.mark.nightly
+def test_every_method_compiles_nothing_after_the_warm_up() -> None:
+    require_nothing_more("-m", "tests.compiled_types", "run")
+
+
+def is_compiled(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any(
+        ast.unparse(each).startswith("compiled") for each in node.decorator_list
+    )
+
+
+def uncompiled(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes outside of compiled functions."""
+    for node in ast.iter_child_nodes(tree):
+        if not is_compiled(node):
+            yield node
+            yield from uncompiled(node)
+
+
+def compiled_functions() -> tuple[set[str], set[str]]:
+    """The compiled functions of the source by module and name: all of them, and those that Python calls."""
+    trees = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text())
+        for path in ENGINE.rglob("*.py")
+    }
+    functions = {
+        f"{module}.{node.name}"
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
+        if is_compiled(node) and isinstance(node, ast.FunctionDef)
+    }
+    calls = set()
+    for module, tree in trees.items():
+        names = {
+            each.asname or each.name: f"{node.module}.{each.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for each in node.names
+        }
+        for node in uncompiled(tree):
+            if isinstance(node, ast.Name):
+                calls.add(names.get(node.id, f"{module}.{node.id}"))
+            elif isinstance(node, ast.Attribute):
+                of = ast.unparse(node.value)
+                calls.add(f"{names.get(of, of)}.{node.attr}")
+    calls &= functions
+    return functions, calls
+
+
+def test_every_compiled_function_that_python_calls_is_recorded() -> None:
+    functions, calls = compiled_functions()
+    assert len(calls) > 40
+    assert calls == set(jit.recorded())
+    assert calls <= functions
+
+
+def test_functions_are_compiled_in_one_way() -> None:
+    others = [
+        path.name
+        for path in ENGINE.rglob("*.py")
+        if "njit" in path.read_text() and path.name != "jit.py"
+    ]
+    assert not others
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.zeros((2, 3)),
+        np.zeros((2, 3)).T,
+        np.zeros((4, 4), dtype=np.uint16)[::2, ::2],
+        np.frombuffer(bytes(8), dtype=np.uint32),
+        (np.zeros(1), 1),
+        True,
+        np.uint64(3),
+        2.5,
+    ],
+)
+def test_a_type_is_recorded_as_it_is(value: object) -> None:
+    given = (typeof(value),)
+    (word,) = jit.to_json(given)
+    assert jit.from_json(json.loads(json.dumps(word))) == given[0]
+
+
+def test_a_type_that_the_record_cannot_say_is_refused() -> None:
+    with pytest.raises(TypeError, match="has no word"):
+        jit.to_json((typeof("text"),))
