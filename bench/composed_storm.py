@@ -2,7 +2,7 @@
 of this machine (`tests/e2e/composed.py`).
 
 Runs are submitted by REST, two at a time, under keys of idempotency: whoever gets no answer asks again. Meanwhile one process at a time gets SIGKILL,
-each of `TARGETS` in turn: parent and pool child of the confidential worker at a time drawn over somewhat more than the charged stage of a run, the
+each of `TARGETS` in turn: parent and pool child of the confidential worker at a time drawn over the charged stage of a run, the
 others while runs are open. It is started again, as `restart: unless-stopped` does. A killed run waits for its lease of a minute; others
 go on. Afterwards every run has to be over, and as many as there are keys.
 """
@@ -14,6 +14,7 @@ import http.client
 import json
 import os
 import random
+import statistics
 import time
 import urllib.error
 import urllib.request
@@ -57,6 +58,7 @@ class Storm:
         self._pool = ThreadPoolExecutor(SUBMITTERS)
         self._asked: list[Future[str]] = []
         self.hits: dict[str, list[str]] = {}
+        self._struck: set[tuple[str, int]] = set()
         self.kills = dict.fromkeys(TARGETS, 0)
         self.faults: list[str] = []
 
@@ -100,8 +102,8 @@ class Storm:
     def strike(self, target: str) -> None:
         """Kill one process, and start its service again."""
         self.ask_for_runs()
-        run = _wait(_charged_run) if target in OF_RUNS else None
-        time.sleep(random.uniform(0, _longest_charge() if run else 1.0))
+        run = _wait(self._charged_run) if target in OF_RUNS else None
+        time.sleep(random.uniform(0, _typical_charge() if run else 1.0))
         name = TARGETS[target]
         process = psutil.Process(self.installation.processes[name].pid)
         victim = process
@@ -112,6 +114,8 @@ class Storm:
                 return
             victim = children[0]
         if run is not None:
+            # Its worker is dead from now on: the run stays charged until its lease is over, and somebody else takes it.
+            self._struck.add((run.code, run.lease_token))
             run.refresh_from_db()
             if run.state == run.State.CHARGED:
                 self.hits.setdefault(target, []).append(run.code)
@@ -123,6 +127,15 @@ class Storm:
             self.installation.start_service(name)
             if target == "web":
                 self._until_web_answers()
+
+    def _charged_run(self) -> Any:
+        """A run that a worker is at, charged and without its answers."""
+        from synthweb.runs.models import SynthesisRun
+
+        self.ask_for_runs()
+        charged = SynthesisRun.objects.filter(state=SynthesisRun.State.CHARGED, lease_held=True)
+        mine = (run for run in charged if (run.code, run.lease_token) not in self._struck)
+        return next(mine, None)
 
     def _until_web_answers(self) -> None:
         """Its port is free when the workers of the killed one have noticed; until then it ends, and is started again."""
@@ -203,35 +216,25 @@ def _read_by_worker(dataset: Any, steward: Any) -> None:
     _wait(is_read, looks=0.5)
 
 
-def _charged_run() -> Any:
-    from synthweb.runs.models import SynthesisRun
-
-    return SynthesisRun.objects.filter(
-        state=SynthesisRun.State.CHARGED, lease_held=True
-    ).first()
-
-
 def _has_finished() -> bool:
     from synthweb.runs.models import SynthesisRun
 
     return SynthesisRun.objects.filter(state=SynthesisRun.State.FINISHED).count() >= SUBMITTERS
 
 
-def _longest_charge() -> float:
-    """Seconds from the charge to the fit, of the newest runs that finished, and somewhat more."""
-    from storm import LONGER
-
+def _typical_charge() -> float:
+    """Seconds from the charge to the fit, of the newest runs that nobody killed."""
     from synthweb.runs import stages
     from synthweb.runs.models import RunEvent, SynthesisRun
 
     finished = SynthesisRun.objects.filter(state=SynthesisRun.State.FINISHED, attempts=1)
-    seconds = [0.1]
+    seconds = []
     for run in finished.order_by("-pk")[:5]:
         at = dict(RunEvent.objects.filter(run=run).values_list("stage", "at"))
         if {stages.CHARGE.name, stages.FIT.name} <= set(at):
             between = at[stages.FIT.name] - at[stages.CHARGE.name]
             seconds.append(between.total_seconds())
-    return LONGER * max(seconds)
+    return statistics.median(seconds) if seconds else 0.1
 
 
 def _wait(happened: Callable[[], Any], *, looks: float = LOOKS) -> Any:

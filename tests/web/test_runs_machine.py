@@ -216,6 +216,8 @@ class RunsMachine(RuleBasedStateMachine):
             watch = lease.Watch(clock=lambda: now)
             reconcile.reconcile(watch)
             for _ in range(100):
+                if not self.run_of(name).lease_held:
+                    break
                 now += 10.0
                 reconcile.reconcile(watch)
             assert not self.run_of(name).lease_held
