@@ -30,6 +30,7 @@ from synthweb.api.views import (
     marginals,
     paid,
     people,
+    plans,
     reference,
     references,
     releases,
@@ -128,6 +129,8 @@ OF_ACCOUNT = [
         "entries.csv", audit.EntriesCsvView.as_view({"get": "csv"}), name="account-entries-csv"
     ),
     path("head/", audit.HeadView.as_view(), name="account-head"),
+    path("plans/", plans.PlansView.as_view(), name="account-plans"),
+    path("plans/<slug:plan>/", plans.PlanView.as_view(), name="account-plan"),
 ]
 OF_RUN = [
     path("", runs.RunViewSet.as_view(ONE), name="run-detail"),

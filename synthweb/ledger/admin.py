@@ -17,6 +17,7 @@ from synthweb.ledger.models import (
     EarmarkUse,
     GrantPolicy,
     LedgerEntry,
+    PublicationPlan,
     YearlyLimit,
 )
 
@@ -125,6 +126,13 @@ class YearlyLimitAdmin(ReadOnlyAdmin):
     list_select_related = ["account"]
 
 
+@admin.register(PublicationPlan)
+class PublicationPlanAdmin(ReadOnlyAdmin):
+    organisation_path = "account__organisation"
+    list_display = ["account", "name", "code", "remainder", "reason", "actor", "at"]
+    list_select_related = ["account"]
+
+
 @admin.register(Earmark)
 class EarmarkAdmin(ReadOnlyAdmin):
     organisation_path = "account__organisation"
@@ -132,6 +140,8 @@ class EarmarkAdmin(ReadOnlyAdmin):
         "account",
         "purpose",
         "use",
+        "plan",
+        "year",
         "ends_on",
         "epsilon",
         "delta",
@@ -140,7 +150,7 @@ class EarmarkAdmin(ReadOnlyAdmin):
         "at",
         "end",
     ]
-    list_select_related = ["account", "end"]
+    list_select_related = ["account", "plan", "end"]
 
 
 @admin.register(EarmarkUse)

@@ -4,6 +4,7 @@ Conflict
 └── LedgerConflict
     ├── Overspend          the account has less left than asked; `remaining` and `requested` are exact
     ├── Earmarked          what is left is set aside for a purpose
+    ├── ShareReached       the plan that a run names has less left for this year
     ├── YearlyLimitReached the account has a limit for this calendar year
     ├── OlderThanCheckpoint  a signed checkpoint is ahead of the account: its database was set back
     ├── AlreadyResolved    the hold was charged or released before, the other way
@@ -53,6 +54,12 @@ class Earmarked(LedgerConflict):
     """What is left of the account is set aside for a purpose."""
 
     code = "earmarked"
+
+
+class ShareReached(LedgerConflict):
+    """The share of this year in a plan does not cover the run."""
+
+    code = "share-reached"
 
 
 class YearlyLimitReached(LedgerConflict):

@@ -383,7 +383,11 @@ class EarmarkForm(forms.Form):
         validators=[validate_one_line],
         help_text=_("For example a project, or the release of a later year."),
     )
-    use = forms.ChoiceField(label=_("Who can spend it"), choices=Earmark.Use.choices)
+    use = forms.ChoiceField(
+        label=_("Who can spend it"),
+        # The share of a year comes with its plan.
+        choices=[choice for choice in Earmark.Use.choices if choice[0] != Earmark.Use.PLAN],
+    )
     ends_on = forms.DateField(
         label=_("Until"),
         required=False,

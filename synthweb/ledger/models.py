@@ -239,14 +239,42 @@ class YearlyLimit(AppendOnly):
         return f"Yearly limit of {self.account}"
 
 
+class PublicationPlan(AppendOnly):
+    """A publication of a table that grows, over years: each calendar year, in UTC, has a share of the account, which is an Earmark
+    of that year. A year that is over never changes."""
+
+    class Remainder(models.TextChoices):
+        FREE = "free", _("It is free for other runs")
+        NEXT = "next", _("It goes to the next year")
+        LAPSED = "lapsed", _("It lapses: nobody can spend it")
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    account = models.ForeignKey(
+        BudgetAccount, on_delete=models.PROTECT, related_name="publication_plans"
+    )
+    name = models.CharField(max_length=200)
+    remainder = models.CharField(max_length=6, choices=Remainder)
+    reason = models.TextField()
+    actor = models.CharField(max_length=150)  # the custodian who approved it
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.account})"
+
+
 class Earmark(AppendOnly):
     """A part of an account that is set aside for a purpose. What is unspent of it is free again once a custodian frees it, or on
-    its last day."""
+    its last day. The share of a year in a plan is one, too: the newest row of the year applies, and the plan says what becomes of
+    the rest."""
 
     class Use(models.TextChoices):
         NOBODY = "nobody", _("Nobody, until it is freed")
         PROJECT = "project", _("Runs of this project, as far as it goes")
         RELEASE = "release", _("One release; what it leaves is free again")
+        PLAN = "plan", _("Runs of a plan, in one year")
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     account = models.ForeignKey(
@@ -254,6 +282,10 @@ class Earmark(AppendOnly):
     )
     purpose = models.CharField(max_length=200)
     use = models.CharField(max_length=7, choices=Use, default=Use.NOBODY)
+    plan = models.ForeignKey(
+        PublicationPlan, null=True, blank=True, on_delete=models.PROTECT, related_name="shares"
+    )
+    year = models.PositiveSmallIntegerField(null=True, blank=True)  # of a plan, in UTC
     ends_on = models.DateField(null=True, blank=True)  # from this day on it is free, in UTC
     epsilon = models.BigIntegerField(default=0)
     delta = models.BigIntegerField(default=0)
@@ -267,7 +299,12 @@ class Earmark(AppendOnly):
             models.CheckConstraint(
                 condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0),
                 name="earmark_amounts_positive",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(use="plan", plan__isnull=False, year__isnull=False, ends_on=None)
+                | (~Q(use="plan") & Q(plan=None, year=None)),
+                name="share_names_plan_and_year",
+            ),
         ]
 
     def __str__(self) -> str:

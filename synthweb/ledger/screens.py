@@ -26,6 +26,7 @@ from synthweb.ledger import (
     figures,
     filters,
     forms,
+    plan_years,
     selectors,
     yearly_limits,
 )
@@ -145,6 +146,11 @@ def limits_of(
                 "left": amounts(part.left, rule=account.rule),
             }
             for part in yearly_limits.open_earmarks(account)
+            if part.of_year is None
+        ],
+        "plans": [
+            {"plan": plan, "first": years[0].year, "last": years[-1].year}
+            for plan, years in plan_years.of_account(account)
         ],
     }
     if decides:

@@ -1,4 +1,5 @@
-"""What limits the runs of an account besides its cap: a limit for each calendar year, and parts that are set aside.
+"""What limits the runs of an account besides its cap: a limit for each calendar year, and parts that are set aside, those of
+plans over years among them.
 
 Both are refusals before a hold, and nothing else: sums, entries and the privacy loss of what is held are as without them. A
 limit that is lifted or a part that is freed can therefore never make an account spend more than its cap. A part that is set
@@ -20,17 +21,19 @@ from django.utils import timezone
 
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.ledger import movements, selectors
+from synthweb.ledger import movements, plan_years, selectors
 from synthweb.ledger.amounts import LETTERS, MAX_COLUMN_VALUE, Amount, short_text
-from synthweb.ledger.errors import Earmarked, LedgerConflict, YearlyLimitReached
+from synthweb.ledger.errors import Earmarked, LedgerConflict, ShareReached, YearlyLimitReached
 from synthweb.ledger.models import (
     BudgetAccount,
     Earmark,
     EarmarkEnd,
     EarmarkUse,
     LedgerEntry,
+    PublicationPlan,
     YearlyLimit,
 )
+from synthweb.ledger.plan_years import PlanYear
 from synthweb.lib import codes, names
 
 Kind = LedgerEntry.Kind
@@ -64,7 +67,8 @@ def _holds(account: BudgetAccount) -> QuerySet[LedgerEntry]:
 @dataclass(frozen=True, kw_only=True)
 class YearLine:
     """A calendar year (UTC) of an account, amounts of ε or ρ in 1e-9. most: the limit at its end, None for none; taken: what runs
-    hold, or were charged; set_aside: what is left of the parts whose last day lies in it; runs: how many took something."""
+    hold, or were charged; set_aside: what is left of the parts whose last day lies in it, and of the shares that plans have in it;
+    runs: how many took something."""
 
     year: int
     most: int | None
@@ -82,10 +86,8 @@ def years(account: BudgetAccount) -> list[YearLine]:
         taken[at.astimezone(UTC).year] += amount
         runs[at.astimezone(UTC).year] += 1
     for part in open_earmarks(account):
-        if part.earmark.ends_on is not None:
-            # It is free again on that day, so the day before is its last.
-            last = part.earmark.ends_on - timedelta(days=1)
-            set_aside[last.year] += part.left.main(account.rule)
+        if (last := part.last_year) is not None:
+            set_aside[last] += part.left.main(account.rule)
     known = {present, *taken, *set_aside}
     limits = list(YearlyLimit.objects.filter(account=account).order_by("pk"))
     return [
@@ -109,33 +111,64 @@ def _limit_of(year: int, limits: Iterable[YearlyLimit]) -> int | None:
 
 @dataclass(frozen=True)
 class EarmarkBalance:
-    """An earmark that has not ended. left: what a run may hold of it; held: what runs that are not over hold."""
+    """An earmark that has not ended. left: what a run may hold of it; held: what runs that are not over hold; whole: what was set
+    aside; of_year: the year of a plan whose share it is."""
 
     earmark: Earmark
     left: Amount
     held: Amount
+    whole: Amount
+    of_year: PlanYear | None = None
 
     @property
     def is_usable(self) -> bool:
         """Whether a run may name it."""
-        return self.earmark.use != Earmark.Use.NOBODY and any(self.left.as_dict.values())
+        if self.earmark.use == Earmark.Use.NOBODY or (
+            self.of_year and not self.of_year.is_present
+        ):
+            return False
+        return any(self.left.as_dict.values())
+
+    @property
+    def code(self) -> str:
+        """What a run names it by: the share of a year by its plan, which is the same in every year."""
+        return self.earmark.code if self.earmark.plan is None else self.earmark.plan.code
+
+    @property
+    def last_year(self) -> int | None:
+        """The year after which it is free again, if it has one."""
+        if self.earmark.year is not None:
+            return self.earmark.year
+        ends_on = self.earmark.ends_on
+        # It is free again on that day, so the day before is its last.
+        return None if ends_on is None else (ends_on - timedelta(days=1)).year
 
 
 def open_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
-    """What is set aside, the oldest first: neither freed by hand nor past its last day."""
+    """What is set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last."""
     today = timezone.now().astimezone(UTC).date()
-    earmarks = Earmark.objects.filter(account=account, end=None).exclude(ends_on__lte=today)
-    uses = list(EarmarkUse.objects.filter(earmark__in=earmarks))
-    ends = LedgerEntry.objects.filter(
-        account=account,
-        run_code__in=[use.run_code for use in uses],
-        kind__in=[Kind.RELEASE, Kind.CHARGE],
+    earmarks = Earmark.objects.filter(account=account, plan=None, end=None).exclude(
+        ends_on__lte=today
     )
-    how_ended = dict(ends.values_list("run_code", "kind"))
-    return [
+    uses = list(EarmarkUse.objects.filter(earmark__in=earmarks))
+    how_ended = plan_years.how_ended(use.run_code for use in uses)
+    parts = [
         _balance(earmark, [each for each in uses if each.earmark_id == earmark.pk], how_ended)
         for earmark in earmarks
     ]
+    return parts + [
+        _share(plan, year)
+        for plan, years in plan_years.of_account(account)
+        for year in years
+        if not year.is_over or any(year.reserved.as_dict.values())
+    ]
+
+
+def _share(plan: PublicationPlan, year: PlanYear) -> EarmarkBalance:
+    year.part.plan = plan
+    return EarmarkBalance(
+        year.part, left=year.reserved, held=year.held, whole=year.whole, of_year=year
+    )
 
 
 def _balance(
@@ -143,7 +176,12 @@ def _balance(
 ) -> EarmarkBalance:
     """how_ended: the kind of the last entry of each run that no longer holds its price."""
     held = [use for use in uses if use.run_code not in how_ended]
-    return EarmarkBalance(earmark, _left(earmark, uses, how_ended), _sum_of(held))
+    return EarmarkBalance(
+        earmark,
+        left=_left(earmark, uses, how_ended),
+        held=plan_years.sum_of(held),
+        whole=selectors.amount_of(earmark),
+    )
 
 
 def _left(earmark: Earmark, uses: list[EarmarkUse], how_ended: Mapping[str, str]) -> Amount:
@@ -152,11 +190,7 @@ def _left(earmark: Earmark, uses: list[EarmarkUse], how_ended: Mapping[str, str]
     ):
         return Amount()  # its one release is made: what it left is free
     counted = [use for use in uses if how_ended.get(use.run_code) != Kind.RELEASE]
-    return selectors.amount_of(earmark) - _sum_of(counted)
-
-
-def _sum_of(uses: Iterable[EarmarkUse]) -> Amount:
-    return sum(map(selectors.amount_of, uses), start=Amount())
+    return selectors.amount_of(earmark) - plan_years.sum_of(counted)
 
 
 def usable_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
@@ -170,14 +204,15 @@ def earmarked(account: BudgetAccount) -> Amount:
 
 
 def usable_earmark(account: BudgetAccount, code: str) -> EarmarkBalance | None:
-    """The one of this code, if a run may name it."""
-    usable = {each.earmark.code: each for each in usable_earmarks(account)}
+    """The one of this code, if a run may name it: of an earmark, or of a plan, whose share of this year it is."""
+    usable = {each.code: each for each in usable_earmarks(account)}
     return usable.get(codes.of_text(code))
 
 
 def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earmark | None:
-    """Raise YearlyLimitReached or Earmarked if a run of this price may not be held. The account is locked, so that of two runs the
-    second one counts the first. earmark: the code of the one that it is paid from, which is returned; empty: from what is free."""
+    """Raise YearlyLimitReached, Earmarked or ShareReached if a run of this price may not be held. The account is locked, so that of two runs the
+    second one counts the first. earmark: the code of the one, or of the plan, that it is paid from; the earmark is returned. Empty:
+    from what is free."""
     main = selectors.counted(account.rule)[0]
     most = yearly_limit(account)
     if most is not None:
@@ -194,7 +229,7 @@ def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earm
     set_aside = earmarked(account)
     free = selectors.balance(account).free
     # Without what is set aside it would be refused all the same: the ledger says how much is missing.
-    if _covers(free, price, rule=account.rule) and not _covers(
+    if covers(free, price, rule=account.rule) and not covers(
         free - set_aside, price, rule=account.rule
     ):
         raise Earmarked(
@@ -206,9 +241,11 @@ def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earm
 
 
 def require_earmark(account: BudgetAccount, code: str) -> EarmarkBalance:
-    """The one of this code. Errors: Earmarked where a run may not name it."""
+    """The one of this code. Errors: Earmarked where a run may not name it; ShareReached where a plan has no share this year, or
+    nothing of it is left."""
     chosen = usable_earmark(account, code)
     if chosen is None:
+        _require_share_left(account, code)
         raise Earmarked(
             "There is no such part of the budget, or nothing of it is left",
             repair="choose another, or pay from what is free",
@@ -217,9 +254,38 @@ def require_earmark(account: BudgetAccount, code: str) -> EarmarkBalance:
     return chosen
 
 
+def _require_share_left(account: BudgetAccount, code: str) -> None:
+    """Say of a plan why nothing of it can be held."""
+    plan = account.publication_plans.filter(code=codes.of_text(code)).first()
+    if plan is None:
+        return
+    years = plan_years.years_of(plan)
+    this_year = next((year for year in years if year.is_present), None)
+    if this_year is None:
+        raise ShareReached(
+            f"The plan has shares for {years[0].year} to {years[-1].year}, and this is {plan_years.present_year()}",
+            repair="pay from what is free, or ask a custodian for a plan of this year",
+            field="earmark",
+        )
+    raise _share_reached(this_year, price=None, rule=account.rule)
+
+
+def _share_reached(year: PlanYear, *, price: Amount | None, rule: str) -> ShareReached:
+    """With the numbers of the year. price: of the run; None where nothing at all is left."""
+    costs = "" if price is None else f", and this costs {price.text(rule)}"
+    return ShareReached(
+        f"The plan has {year.whole.text(rule)} for {year.year}, of which {year.taken.text(rule)} is held or charged:"
+        f" {year.left.text(rule)} is left{costs}",
+        repair="spend less, wait for the next year, or ask a custodian to change the plan",
+        field="earmark",
+    )
+
+
 def _require_of(account: BudgetAccount, price: Amount, *, code: str) -> Earmark:
     chosen = require_earmark(account, code)
-    if not _covers(chosen.left, price, rule=account.rule):
+    if not covers(chosen.left, price, rule=account.rule):
+        if chosen.of_year is not None:
+            raise _share_reached(chosen.of_year, price=price, rule=account.rule)
         raise Earmarked(
             f"Of what is set aside for this, {chosen.left.text(account.rule)} is left",
             repair="spend less, pay from what is free, or ask a custodian to set more aside",
@@ -281,7 +347,7 @@ def earmark(
             "The last day is not in the future", repair="give a later day", field="ends_on"
         )
     free = selectors.balance(locked).free - earmarked(locked)
-    if not _covers(free, amount, rule=locked.rule):
+    if not covers(free, amount, rule=locked.rule):
         raise Earmarked(
             "The account has less free than this", repair="set aside less, or grant more first"
         )
@@ -316,6 +382,10 @@ def end_earmark(*, custodian: User, account: BudgetAccount, code: str) -> None:
     earmark = Earmark.objects.filter(account=locked, code=codes.of_text(code)).first()
     if earmark is None:
         raise Http404("No such earmark")
+    if earmark.plan_id is not None:
+        raise LedgerConflict(
+            "This is the share of a year in a plan", repair="change the plan instead"
+        )
     # Under the lock of the account: of two clicks one writes.
     if EarmarkEnd.objects.filter(earmark=earmark).exists():
         return
@@ -329,5 +399,6 @@ def end_earmark(*, custodian: User, account: BudgetAccount, code: str) -> None:
     )
 
 
-def _covers(free: Amount, amount: Amount, *, rule: str) -> bool:
+def covers(free: Amount, amount: Amount, *, rule: str) -> bool:
+    """Whether there is as much of each currency that the rule counts."""
     return all(getattr(amount, name) <= getattr(free, name) for name in selectors.counted(rule))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from synthweb.lib import codes
-from synthweb.pages import lifecycle, retention, uploads, views
+from synthweb.pages import lifecycle, publication_plans, retention, uploads, views
 
 register_converter(codes.Converter, "code")
 
@@ -25,6 +25,18 @@ urlpatterns = [
     path("datasets/<code:code>/", views.dataset, name="dataset"),
     path("datasets/<code:code>/runs/", views.dataset_runs, name="dataset-runs"),
     path("ledger/requests/<slug:code>/accuracy/", views.accuracy, name="accuracy"),
+    path("ledger/accounts/<slug:code>/plans/new/", publication_plans.new, name="new-plan"),
+    path("ledger/accounts/<slug:code>/plans/<slug:plan>/", publication_plans.plan, name="plan"),
+    path(
+        "ledger/accounts/<slug:code>/plans/<slug:plan>/years.csv",
+        publication_plans.years_file,
+        name="plan-years",
+    ),
+    path(
+        "ledger/accounts/<slug:code>/plans/<slug:plan>/change/",
+        publication_plans.change,
+        name="change-plan",
+    ),
     path("retention/", retention.index, name="retention"),
     path("log-read/", views.mark_log_read, name="mark-log-read"),
     path("search/", views.search, name="search"),

@@ -30,10 +30,10 @@ def offer_earmarks(form: forms.Form, earmarks: Sequence[EarmarkBalance]) -> None
 
 
 def _earmark_choice(balance: EarmarkBalance) -> tuple[str, str]:
-    """The code of an earmark, and what a list says of it."""
+    """The code that a run names an earmark by, and what a list says of it."""
     earmark = balance.earmark
     words = _("%(purpose)s: %(left)s left") % {
         "purpose": earmark.purpose,
         "left": balance.left.text(earmark.account.rule),
     }
-    return earmark.code, words
+    return balance.code, words

@@ -17,7 +17,7 @@ from synth_engine.inference.error_forecast import ErrorForecast
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import ATTO, Amount, Shortfall
-from synthweb.ledger.errors import Earmarked, YearlyLimitReached
+from synthweb.ledger.errors import Earmarked, ShareReached, YearlyLimitReached
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.lib import guarantee
@@ -287,7 +287,7 @@ def bars_of(proposal: Proposal | DatabaseProposal | SketchProposal) -> tuple[Bar
         cap, held, charged = balance.cap, balance.held, balance.charged
         set_aside = yearly_limits.earmarked(account)
     else:
-        cap, held = ledger.amount_of(chosen.earmark), chosen.held
+        cap, held = chosen.whole, chosen.held
         charged = cap - held - chosen.left
         set_aside = Amount()
     bars = [
@@ -313,7 +313,7 @@ def _refusal(proposal: Proposal) -> str:
     """What the ledger would say besides that the cap is too small: the same rule as of a hold, which asks again under a lock."""
     try:
         yearly_limits.require(proposal.account, proposal.price, earmark=proposal.facts.earmark)
-    except (Earmarked, YearlyLimitReached) as error:
+    except (Earmarked, ShareReached, YearlyLimitReached) as error:
         return str(error)
     return ""
 

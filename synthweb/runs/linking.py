@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import cast
 
 from django.core.exceptions import PermissionDenied
@@ -30,7 +31,7 @@ from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import Amount
-from synthweb.ledger.models import BudgetAccount, Earmark
+from synthweb.ledger.models import BudgetAccount, Earmark, PublicationPlan
 from synthweb.runs import errors, planning
 from synthweb.runs.models import Link, LinkSide, SynthesisRun
 from synthweb.runs.planning import NO_FACTS, PublicFacts
@@ -230,9 +231,13 @@ def preview(link: Link, offer: SideOffer, *, steward: User) -> tuple[Agreement, 
 
 
 def paid_from(side: LinkSide) -> str:
-    """The purpose of the part of the account that pays for a side; empty where what is free does."""
+    """The purpose of the part of the account, or the plan, that pays for a side; empty where what is free does."""
     purposes = Earmark.objects.filter(account=side.account_id, code=side.earmark)
-    return purposes.values_list("purpose", flat=True).first() or ""
+    plans = PublicationPlan.objects.filter(account=side.account_id, code=side.earmark)
+    return next(
+        chain(purposes.values_list("purpose", flat=True), plans.values_list("name", flat=True)),
+        "",
+    )
 
 
 def is_sketch(run: SynthesisRun) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,13 +21,15 @@ from synth_engine.linking.sketch import LinkSketch
 from synth_engine.plans.release_check import ReleaseCheck
 from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
+from synthweb.ledger import plan_years
 from synthweb.ledger.amounts import decimal_text
-from synthweb.ledger.models import Rule
+from synthweb.ledger.models import EarmarkUse, Rule
 from synthweb.ledger.selectors import Balance
 from synthweb.lib import number_format
 from synthweb.lib.pagination import SortColumn, listing
 from synthweb.releases import expected, look
 from synthweb.releases import screens as releases
+from synthweb.releases import selectors as released
 from synthweb.releases.forms import ComparisonForm
 from synthweb.releases.models import Release
 from synthweb.runs import criteria_fields, databases, linking, public_tables, selectors, stages
@@ -41,7 +44,7 @@ from synthweb.runs.models import (
     SynthesisRun,
     TableErrand,
 )
-from synthweb.runs.public_tables import StatedTable
+from synthweb.runs.public_tables import StatedTable, TableChoice
 
 State = SynthesisRun.State
 USUAL_EPSILON = 10**9  # one, in the ledger's integers
@@ -60,6 +63,7 @@ FORFEITS = {
 
 AGAIN = ", again"  # what the name of a run like an earlier one ends in
 LONGEST_NAME = 200
+YEAR_AT_THE_END = re.compile(r",? [0-9]{4}$")  # in the name of a release over years
 UNSEEN_SHOWN = 99
 COLUMNS = (
     SortColumn(key="name", title=gettext_noop("Run"), order=("name",)),
@@ -163,15 +167,20 @@ class Again:
         return {"like": self.like, "gone_table": self.table if self.is_gone else None}
 
 
-def again(user: User, like: SynthesisRun | None, domain: Domain) -> Again:
-    """The choices of an earlier run, for a table of this description; its seed and its request are its own."""
+def again(
+    user: User, like: SynthesisRun | None, domain: Domain, *, follows: bool = False
+) -> Again:
+    """The choices of an earlier run, for a table of this description; its seed and its request are its own. follows: the new run is
+    the next of a publication over years."""
     if like is None or not (choices := choices_of(like.spec)):
         return Again(like=like)
     choices |= {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
+    if follows:
+        choices |= _following(user, like)
     stated = [Criterion.from_json(each) for each in like.criteria]
     choices |= criteria_fields.initial_of(stated, domain)
     table = StatedTable.from_json(like.prior)
-    if table is None:
+    if table is None or follows:
         return Again(like=like, choices=choices)
     if not public_tables.is_there(user, table):
         return Again(like=like, choices=choices, table=table, is_gone=True)
@@ -180,6 +189,22 @@ def again(user: User, like: SynthesisRun | None, domain: Domain) -> Again:
         "prior_columns": public_tables.columns_text(table.columns),
     }
     return Again(like=like, choices=choices, table=table)
+
+
+def _following(user: User, like: SynthesisRun) -> dict[str, object]:
+    """What a release of the next year has of its own: the year in its name, the plan of the earlier one, and that release as the
+    public table beside the answers, where the method takes one and `user` may draw from it. It costs nothing: what is published
+    can be used again, and its loss stays on its own receipt."""
+    year = plan_years.present_year()
+    name = YEAR_AT_THE_END.sub("", like.name)[: LONGEST_NAME - 6]
+    choices: dict[str, object] = {"name": f"{name}, {year}"}
+    if mechanisms.traits(like.spec["mechanism"]).takes_prior:
+        release = released.to_draw_from(user).filter(run_code=like.code).first()
+        if release is not None:
+            choices["prior"] = TableChoice(release=release.code).value
+    use = EarmarkUse.objects.filter(run_code=like.code, earmark__plan__isnull=False)
+    plan = use.values_list("earmark__plan__code", flat=True).first()
+    return choices if plan is None else choices | {"earmark": plan}
 
 
 def new_release(

@@ -73,12 +73,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
             request, "runs/not_ready.html", screens.frame(dataset) | {"missing": missing}
         )
     domain = domain_of(version)
-    like = (
-        selectors.run_for(request.user, request.GET["like"])
-        if request.GET.get("like")
-        else None
-    )
-    again = screens.again(request.user, like, domain)
+    again = _again(request, domain)
     brought, fault = _brought(request, domain)
     usual = screens.suggested(ledger.balance(account), domain)
     suggested = {**usual, **again.choices, **brought}
@@ -100,6 +95,14 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     context = screens.new_release(dataset, form, estimate) | again.shown
     context |= {"choices_fault": fault, "brought": bool(brought)}
     return render(request, "runs/new.html", context)
+
+
+def _again(request: SignedInRequest, domain: Domain) -> screens.Again:
+    """The choices of the run that the address names: of one to ask for again, or of the one before it over years."""
+    before = request.GET.get("next", "")
+    code = before or request.GET.get("like", "")
+    like = selectors.run_for(request.user, code) if code else None
+    return screens.again(request.user, like, domain, follows=bool(before))
 
 
 def _form(

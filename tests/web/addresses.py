@@ -20,7 +20,7 @@ from synthweb.accounts.models import ApiToken, Passkey
 from synthweb.accounts.services import create_token
 from synthweb.api.urls import urlpatterns
 from synthweb.datasets.domain_cache import domain_of
-from synthweb.ledger.models import Earmark
+from synthweb.ledger.models import Earmark, PublicationPlan
 from synthweb.notifications.models import Webhook
 from synthweb.releases import plausible, public_links, services
 from synthweb.releases.models import (
@@ -145,6 +145,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "check_code": _check(scene),
         "repaired_code": repaired_of(scene).code,
         "earmark": _earmark(scene),
+        "plan": _plan(scene),
         "allowance": _allowance(scene).code,
         "validation": _validation(scene),
         "name": "agreement",
@@ -201,6 +202,23 @@ def _earmark(scene: Scene) -> str:
         account=scene.account, purpose="Later", defaults={"epsilon": 1}
     )
     return earmark.code
+
+
+def _plan(scene: Scene) -> str:
+    """A plan over years of the account; so little that no run of the tests misses it."""
+    plan, made = PublicationPlan.objects.get_or_create(
+        account=scene.account, name="Commutes", defaults={"remainder": "next"}
+    )
+    if made:
+        Earmark.objects.create(
+            account=scene.account,
+            plan=plan,
+            use=Earmark.Use.PLAN,
+            year=timezone.now().year + 1,
+            purpose="Commutes",
+            epsilon=1,
+        )
+    return plan.code
 
 
 def _allowance(scene: Scene) -> ValidationAllowance:

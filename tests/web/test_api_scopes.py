@@ -69,6 +69,10 @@ GET    accounts/<slug:code>/entries.csv              read
 GET    accounts/<slug:code>/entries.json             read
 GET    accounts/<slug:code>/entries/                 read
 GET    accounts/<slug:code>/head/                    read
+GET    accounts/<slug:code>/plans/                   read
+POST   accounts/<slug:code>/plans/                   grant
+GET    accounts/<slug:code>/plans/<slug:plan>/       read
+PATCH  accounts/<slug:code>/plans/<slug:plan>/       grant
 GET    audit/                                        read
 GET    audit/head/                                   read
 GET    audit/real-rows/                              read

@@ -19,6 +19,7 @@ from synthweb.ledger.models import (
     EarmarkUse,
     GrantPolicy,
     LedgerEntry,
+    PublicationPlan,
     YearlyLimit,
 )
 from synthweb.lib import append_only
@@ -40,6 +41,7 @@ TABLES = [
     Earmark,
     EarmarkEnd,
     EarmarkUse,
+    PublicationPlan,
     ReleaseMark,
 ]
 
@@ -57,6 +59,7 @@ def written(db):
     earmark = Earmark.objects.create(account=account, purpose="Later", actor="system")
     EarmarkEnd.objects.create(earmark=earmark, actor="system")
     EarmarkUse.objects.create(earmark=earmark, run_code="a")
+    PublicationPlan.objects.create(account=account, name="Yearly", actor="system")
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
     DatabaseVersion.objects.create(

@@ -351,6 +351,12 @@ GET    ledger/accounts/<slug:code>/earmark/                          405    405 
 POST   ledger/accounts/<slug:code>/earmark/                          302    404    403    403    403    422    403    403
 GET    ledger/accounts/<slug:code>/earmarks/<slug:earmark>/end/      405    405    405    405    405    405    405    405
 POST   ledger/accounts/<slug:code>/earmarks/<slug:earmark>/end/      302    404    403    403    403    302    403    403
+GET    ledger/accounts/<slug:code>/plans/new/                        302    404    403    403    403    200    403    403
+POST   ledger/accounts/<slug:code>/plans/new/                        302    404    403    403    403    422    403    403
+GET    ledger/accounts/<slug:code>/plans/<slug:plan>/                302    404    403    403    200    200    200    200
+GET    ledger/accounts/<slug:code>/plans/<slug:plan>/years.csv       302    404    403    403    200    200    200    200
+GET    ledger/accounts/<slug:code>/plans/<slug:plan>/change/         302    404    403    403    403    200    403    403
+POST   ledger/accounts/<slug:code>/plans/<slug:plan>/change/         302    404    403    403    403    422    403    403
 GET    ledger/accounts/<slug:code>/chain/                            302    404    403    403    200    200    200    200
 GET    ledger/accounts/<slug:code>/head.json                         302    404    403    403    200    200    200    200
 GET    ledger/accounts/<slug:code>/entries.<export_kind:kind>        302    404    403    403    200    200    200    200
@@ -415,6 +421,10 @@ GET    api/v1/accounts/<slug:code>/entries/                          401    404 
 GET    api/v1/accounts/<slug:code>/entries.json                      401    404    403    403    200    200    200    200
 GET    api/v1/accounts/<slug:code>/entries.csv                       401    404    403    403    200    200    200    200
 GET    api/v1/accounts/<slug:code>/head/                             401    404    403    403    200    200    200    200
+GET    api/v1/accounts/<slug:code>/plans/                            401    404    403    403    200    200    200    200
+POST   api/v1/accounts/<slug:code>/plans/                            401    404    403    403    403    201    403    403
+GET    api/v1/accounts/<slug:code>/plans/<slug:plan>/                401    404    403    403    200    200    200    200
+PATCH  api/v1/accounts/<slug:code>/plans/<slug:plan>/                401    404    403    403    403    200    403    403
 GET    api/v1/audit/                                                 401    403    403    403    403    403    200    200
 GET    api/v1/audit/real-rows/                                       401    200    403    403    200    403    200    200
 GET    api/v1/audit/head/                                            401    403    403    403    403    403    200    200
@@ -670,6 +680,18 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "dataset": played.dataset.code,
         "number": 1,
         "name": "Kept",
+    },
+}
+BODIES |= {
+    "POST api/v1/accounts/<slug:code>/plans/": lambda *_: {
+        "name": "Commutes",
+        "remainder": "next",
+        "reason": "Yearly.",
+        "shares": [{"year": timezone.now().year + 1, "epsilon": "1e-9"}],
+    },
+    "PATCH api/v1/accounts/<slug:code>/plans/<slug:plan>/": lambda *_: {
+        "reason": "More.",
+        "shares": [{"year": timezone.now().year + 1, "epsilon": "2e-9"}],
     },
 }
 CHECK = {"figures": [{"kind": "distance", "columns": ["age"]}], "epsilon": "0.1"}

@@ -12,18 +12,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import timezone
 
 from synthweb.audit import chain as audit_chain
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger import chain, selectors
+from synthweb.ledger import chain, plan_years, publication_plans, selectors
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
-from synthweb.ledger.models import BudgetAccount, LedgerEntry
+from synthweb.ledger.models import BudgetAccount, LedgerEntry, PublicationPlan
+from synthweb.ledger.publication_plans import PlanTerms
 from tests.web.ledger_setup import asked, dataset, granted, hold, people
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -88,6 +91,91 @@ def test_of_fifty_submissions_for_the_last_unit_exactly_one_wins(who, rule):
         if isinstance(result, ledger.Overspend)
     )
     assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
+    assert_sound(account)
+
+
+THIS_YEAR = 2031
+
+
+@pytest.fixture
+def this_year(monkeypatch):
+    """The middle of a year, in every thread."""
+    monkeypatch.setattr(timezone, "now", lambda: datetime(THIS_YEAR, 6, 1, tzinfo=UTC))
+
+
+def plan_of(who, account, *shares: int) -> PublicationPlan:
+    terms = PlanTerms(
+        name="Commutes",
+        shares={THIS_YEAR + n: Amount(epsilon=share) for n, share in enumerate(shares)},
+        remainder="next",
+        reason="Yearly.",
+    )
+    return publication_plans.approve(custodian=who.custodian, account=account, terms=terms)
+
+
+def test_runs_of_one_year_at_once_never_hold_more_than_its_share(who, this_year):
+    account = granted(who, dataset(who), amount=Amount(epsilon=100))
+    plan = plan_of(who, account, 10, 20)
+    results = at_once(
+        *(
+            lambda number=number: hold(account, f"run{number}", (3, 0, 0), earmark=plan.code)
+            for number in range(30)
+        )
+    )
+    assert kinds(results) == {"LedgerEntry": 3, "ShareReached": 27}
+    assert [year.left.epsilon for year in plan_years.years_of(plan)] == [1, 20]
+    assert publication_plans.faults(account) == []
+    assert_sound(account)
+
+
+def test_runs_of_a_plan_and_others_at_once_keep_to_what_is_theirs(who, this_year):
+    account = granted(who, dataset(who), amount=Amount(epsilon=20))
+    plan = plan_of(who, account, 10)
+    results = at_once(
+        *(
+            lambda number=number: hold(
+                account, f"run{number}", (1, 0, 0), earmark=plan.code if number % 2 else ""
+            )
+            for number in range(40)
+        )
+    )
+    assert kinds(results[1::2]) == {"LedgerEntry": 10, "ShareReached": 10}
+    assert kinds(results[::2])["LedgerEntry"] == 10
+    assert_sound(account)
+
+
+def test_a_plan_is_lowered_and_its_share_held_at_once(who, this_year):
+    account = granted(who, dataset(who), amount=Amount(epsilon=100))
+    plan = plan_of(who, account, 10)
+    lower = {"custodian": who.custodian, "plan": plan, "reason": "Less is needed."}
+    results = at_once(
+        *(
+            lambda number=number: hold(account, f"run{number}", (1, 0, 0), earmark=plan.code)
+            for number in range(12)
+        ),
+        *(
+            lambda most=most: publication_plans.change(
+                shares={THIS_YEAR: Amount(epsilon=most)}, **lower
+            )
+            for most in (4, 5, 6, 7)
+        ),
+    )
+    assert kinds(results).keys() <= {
+        "LedgerEntry",
+        "ShareReached",
+        "NoneType",
+        "LedgerConflict",
+    }
+    (year,) = plan_years.years_of(plan)
+    assert not year.left.is_negative_somewhere
+    assert year.taken.epsilon == kinds(results)["LedgerEntry"]
+    assert_sound(account)
+
+
+def test_of_two_plans_at_once_one_gets_what_is_free(who, this_year):
+    account = granted(who, dataset(who), amount=Amount(epsilon=10))
+    results = at_once(*(lambda: plan_of(who, account, 4, 3) for _ in range(8)))
+    assert kinds(results) == {"PublicationPlan": 1, "Earmarked": 7}
     assert_sound(account)
 
 

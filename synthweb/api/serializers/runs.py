@@ -226,7 +226,7 @@ class NewRunSerializer(StrictSerializer):
         allow_blank=True,
         default="",
         max_length=16,
-        help_text="Code of a part of the account that is set aside for a project or a release; empty: what is free.",
+        help_text="Code of a part of the account that is set aside for a project or a release, or of a plan over years, whose share of this year pays; empty: what is free.",
     )
 
     def criteria_for(self, dataset: Dataset) -> tuple[Criterion, ...]:

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from synthweb.audit import chain as audit_chain
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger import chain, checkpoints
+from synthweb.ledger import chain, checkpoints, publication_plans
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import hashing, signatures
 from synthweb.lib.chain import ChainVerdict
@@ -46,8 +46,13 @@ class Command(BaseCommand):
             account.code: self._report(account.code, chain.verify(account))
             for account in accounts
         }
+        plans = {account.code: publication_plans.faults(account) for account in accounts}
         verdicts[AUDIT] = self._report(AUDIT, audit_chain.verify())
         broken = [name for name, verdict in verdicts.items() if not verdict.intact]
+        for name, faults in plans.items():
+            for fault in faults:
+                self.stdout.write(f"{name:<12} {self.style.ERROR('BROKEN')} {fault}")
+                broken.append(name)
         for path in against:
             broken += self._compare(_read(path))
         if broken:

@@ -1,0 +1,157 @@
+"""Where a plan over years stands: each year's share, what runs hold or were charged of it, and what is left.
+
+A share is an earmark of its year, and a run that names the plan is a use of the share of the year in which it was submitted, in
+UTC. Everything here is computed from these rows and from how the runs ended; nothing is moved when a year ends.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+
+from django.utils import timezone
+
+from synthweb.ledger import selectors
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.models import (
+    BudgetAccount,
+    Earmark,
+    EarmarkUse,
+    LedgerEntry,
+    PublicationPlan,
+)
+
+Kind = LedgerEntry.Kind
+Remainder = PublicationPlan.Remainder
+
+
+def present_year() -> int:
+    """The calendar year in UTC."""
+    return timezone.now().astimezone(UTC).year
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanYear:
+    """One year of a plan, amounts in the currencies of its account. part: the earmark of its share. brought: what earlier years
+    left to it; held, charged: of the runs that were submitted in it; runs: their codes, the oldest first; remainder: what becomes
+    of what is left of it; present: the calendar year of today."""
+
+    part: Earmark
+    year: int
+    share: Amount
+    brought: Amount
+    held: Amount
+    charged: Amount
+    runs: tuple[str, ...]
+    remainder: str
+    present: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is past: nothing of it can be spent or changed."""
+        return self.year < self.present
+
+    @property
+    def is_present(self) -> bool:
+        """Whether runs draw on it now."""
+        return self.year == self.present
+
+    @property
+    def whole(self) -> Amount:
+        """What its runs may hold altogether."""
+        return self.share + self.brought
+
+    @property
+    def taken(self) -> Amount:
+        """What its runs hold or were charged."""
+        return self.held + self.charged
+
+    @property
+    def left(self) -> Amount:
+        """What they left, or leave so far."""
+        return self.whole - self.taken
+
+    @property
+    def reserved(self) -> Amount:
+        """What other runs of the account cannot hold on its behalf. A year that is over reserves what lapsed alone."""
+        if self.is_over and self.remainder != Remainder.LAPSED:
+            return Amount()
+        return self.left
+
+
+def years_of(plan: PublicationPlan) -> list[PlanYear]:
+    """The years of a plan, in their order. What a run gave back does not count."""
+    return _years(plan, shares=list(plan.shares.all()), present=present_year())
+
+
+def of_account(account: BudgetAccount) -> list[tuple[PublicationPlan, list[PlanYear]]]:
+    """Every plan of an account with its years, the oldest first."""
+    plans = account.publication_plans.prefetch_related("shares")
+    present = present_year()
+    return [
+        (plan, _years(plan, shares=list(plan.shares.all()), present=present)) for plan in plans
+    ]
+
+
+def _years(plan: PublicationPlan, *, shares: list[Earmark], present: int) -> list[PlanYear]:
+    # Rows are in the order in which they were written: the newest of a year applies.
+    newest = {share.year: share for share in sorted(shares, key=lambda share: share.pk)}
+    rows = EarmarkUse.objects.filter(earmark__plan=plan).select_related("earmark")
+    uses = list(rows.order_by("pk"))
+    ended = how_ended(use.run_code for use in uses)
+    of_year: defaultdict[int | None, list[EarmarkUse]] = defaultdict(list)
+    for use in uses:
+        if ended.get(use.run_code) != Kind.RELEASE:
+            of_year[use.earmark.year].append(use)
+    years: list[PlanYear] = []
+    brought = Amount()
+    for number in sorted(year for year in newest if year is not None):
+        line = _year(
+            newest[number],
+            uses=of_year[number],
+            ended=ended,
+            brought=brought,
+            facts=(number, plan.remainder, present),
+        )
+        goes_on = line.is_over and plan.remainder == Remainder.NEXT
+        brought = line.left if goes_on else Amount()
+        years.append(line)
+    return years
+
+
+def _year(
+    share: Earmark,
+    *,
+    uses: Iterable[EarmarkUse],
+    ended: Mapping[str, str],
+    brought: Amount,
+    facts: tuple[int, str, int],
+) -> PlanYear:
+    year, remainder, present = facts
+    uses = list(uses)
+    return PlanYear(
+        part=share,
+        year=year,
+        share=selectors.amount_of(share),
+        brought=brought,
+        held=sum_of(use for use in uses if use.run_code not in ended),
+        charged=sum_of(use for use in uses if use.run_code in ended),
+        runs=tuple(use.run_code for use in uses),
+        remainder=remainder,
+        present=present,
+    )
+
+
+def how_ended(run_codes: Iterable[str]) -> dict[str, str]:
+    """The kind of the last entry of each run that no longer holds its price."""
+    ends = LedgerEntry.objects.filter(
+        run_code__in=list(run_codes), kind__in=[Kind.RELEASE, Kind.CHARGE]
+    )
+    return dict(ends.values_list("run_code", "kind"))
+
+
+def sum_of(uses: Iterable[EarmarkUse]) -> Amount:
+    """What uses of earmarks hold or held altogether."""
+    return sum(map(selectors.amount_of, uses), start=Amount())

@@ -1,0 +1,233 @@
+"""Plans over years: approving one, and changing the shares of years that are not over.
+
+A plan sets its shares aside as earmarks, so it refuses other runs what it reserves and does nothing else: entries, sums and the
+privacy loss are as without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.http import Http404
+
+from synthweb.accounts.models import User
+from synthweb.accounts.selectors import Person
+from synthweb.audit import services as audit
+from synthweb.ledger import movements, plan_years, selectors, yearly_limits
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.errors import Earmarked, LedgerConflict
+from synthweb.ledger.models import (
+    BudgetAccount,
+    Earmark,
+    EarmarkEnd,
+    EarmarkUse,
+    LedgerEntry,
+    PublicationPlan,
+)
+from synthweb.ledger.plan_years import PlanYear
+from synthweb.lib import codes, names
+from synthweb.lib.errors import Refused
+
+MOST_YEARS = 30
+LAST_YEAR = 9000
+Shares = Mapping[int, Amount]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanTerms:
+    """What a custodian approves: the name of the publication, each year's share, what becomes of the rest of a year, and why."""
+
+    name: str
+    shares: Shares
+    remainder: str
+    reason: str
+
+
+def plan_for(user: Person, account_code: str, code: str) -> PublicationPlan:
+    """One plan of an account that `user` may read; Http404 if there is none."""
+    account = selectors.account_for(user, account_code)
+    plan = account.publication_plans.filter(code=codes.of_text(code)).first()
+    if plan is None:
+        raise Http404("No such plan")
+    plan.account = account
+    return plan
+
+
+@transaction.atomic
+def approve(*, custodian: User, account: BudgetAccount, terms: PlanTerms) -> PublicationPlan:
+    """Make a plan, and set its shares aside. Errors: Earmarked if less is free; LedgerConflict for years or amounts that cannot be."""
+    locked = movements.lock(account.pk)
+    years = sorted(terms.shares)
+    if not years or years != list(range(years[0], years[-1] + 1)):
+        raise LedgerConflict(
+            "A plan has one year after another", repair="give each year a share, which may be 0"
+        )
+    _require_years(years, first=years[0])
+    _require_amounts(terms.shares, rule=locked.rule)
+    if not any(share.main(locked.rule) for share in terms.shares.values()):
+        raise LedgerConflict(
+            "No year of the plan has a share", repair="give at least one year more than 0"
+        )
+    if not terms.reason.strip():
+        raise Refused("a plan needs a reason", repair="say why", field="reason")
+    _require_free(locked, sum(terms.shares.values(), start=Amount()))
+    plan = PublicationPlan.objects.create(
+        account=locked,
+        name=names.one_line(terms.name),
+        remainder=PublicationPlan.Remainder(terms.remainder),
+        reason=terms.reason,
+        actor=custodian.get_username(),
+    )
+    for year in years:
+        _set_aside(plan, year, terms.shares[year], actor=custodian.get_username())
+    audit.record(
+        actor=custodian,
+        action="budget.plan_approved",
+        target=("account", locked.code),
+        organisation=locked.organisation,
+        detail={
+            "plan": plan.code,
+            "name": plan.name,
+            "shares": _text_of(terms.shares, rule=locked.rule),
+            "remainder": plan.remainder,
+            "reason": terms.reason,
+        },
+    )
+    return plan
+
+
+@transaction.atomic
+def change(*, custodian: User, plan: PublicationPlan, shares: Shares, reason: str) -> None:
+    """Set the shares of years that are not over; the year after the last one lengthens the plan. Years that are not named stay as
+    they are. Errors: Earmarked if less is free; LedgerConflict for a year that is over, or less than its runs took already."""
+    locked = movements.lock(plan.account_id)
+    years = {year.year: year for year in plan_years.years_of(plan)}
+    if not reason.strip():
+        raise Refused("a change of a plan needs a reason", repair="say why", field="reason")
+    changed = {
+        number: share
+        for number, share in shares.items()
+        if number not in years or share != years[number].share
+    }
+    if not changed:
+        return
+    added = sorted(changed.keys() - years.keys())
+    if added != list(range(max(years) + 1, max(years) + 1 + len(added))):
+        raise LedgerConflict(
+            "A plan has one year after another", repair="add the year after its last one"
+        )
+    _require_years(sorted(changed), first=min(years))
+    _require_amounts(changed, rule=locked.rule)
+    before = {number: years[number].share for number in changed if number in years}
+    for number in before:
+        _require_not_taken(years[number], share=changed[number], rule=locked.rule)
+    more = sum(changed.values(), start=Amount()) - sum(before.values(), start=Amount())
+    _require_free(locked, more)
+    for number, share in sorted(changed.items()):
+        if number in years:
+            EarmarkEnd.objects.create(
+                earmark=years[number].part, actor=custodian.get_username()
+            )
+        _set_aside(plan, number, share, actor=custodian.get_username())
+    audit.record(
+        actor=custodian,
+        action="budget.plan_changed",
+        target=("account", locked.code),
+        organisation=locked.organisation,
+        detail={
+            "plan": plan.code,
+            "before": _text_of(before, rule=locked.rule),
+            "shares": _text_of(changed, rule=locked.rule),
+            "reason": reason,
+        },
+    )
+
+
+def faults(account: BudgetAccount) -> list[str]:
+    """What does not fit together in the plans of an account: a year whose runs took more than it had, a use that is not what its
+    run holds. Nothing, unless somebody wrote to the database without the application."""
+    lines = [
+        f"plan {plan.code}: {line.year} took more than its share"
+        for plan, lines in plan_years.of_account(account)
+        for line in lines
+        if line.left.is_negative_somewhere
+    ]
+    uses = EarmarkUse.objects.filter(earmark__account=account, earmark__plan__isnull=False)
+    holds = {
+        entry.run_code: selectors.amount_of(entry)
+        for entry in LedgerEntry.objects.filter(
+            account=account,
+            kind=LedgerEntry.Kind.HOLD,
+            run_code__in=uses.values("run_code"),
+        )
+    }
+    return lines + [
+        f"plan {use.earmark.plan.code}: run {use.run_code} holds another amount"
+        for use in uses.select_related("earmark__plan").order_by("pk")
+        if use.earmark.plan and holds.get(use.run_code) != selectors.amount_of(use)
+    ]
+
+
+def _require_years(years: list[int], *, first: int) -> None:
+    if years[0] < plan_years.present_year():
+        raise LedgerConflict(
+            f"The year {years[0]} is over", repair="plan this year and later ones"
+        )
+    if years[-1] > LAST_YEAR or years[-1] - first >= MOST_YEARS:
+        raise LedgerConflict(
+            f"A plan has at most {MOST_YEARS} years", repair="end it earlier, or make another"
+        )
+
+
+def _require_amounts(shares: Shares, *, rule: str) -> None:
+    if any(not share.fits(rule) or share.is_negative_somewhere for share in shares.values()):
+        raise LedgerConflict(
+            "A share is in what the account counts, and not below 0",
+            repair="give such a privacy loss",
+        )
+
+
+def _require_free(account: BudgetAccount, amount: Amount) -> None:
+    free = selectors.balance(account).free - yearly_limits.earmarked(account)
+    # Where less is free than is set aside, because a grant expired, shares can still be lowered.
+    wanted = _not_negative(amount)
+    lacks = [
+        name
+        for name in selectors.counted(account.rule)
+        if 0 < getattr(wanted, name) > getattr(free, name)
+    ]
+    if lacks:
+        raise Earmarked(
+            f"The account has {_not_negative(free).text(account.rule)} free, and the shares need {wanted.text(account.rule)}",
+            repair="plan less, or grant more first",
+        )
+
+
+def _not_negative(amount: Amount) -> Amount:
+    return Amount(**{name: max(0, value) for name, value in amount.as_dict.items()})
+
+
+def _require_not_taken(year: PlanYear, *, share: Amount, rule: str) -> None:
+    if not yearly_limits.covers(share + year.brought, year.taken, rule=rule):
+        raise LedgerConflict(
+            f"Runs took {year.taken.text(rule)} in {year.year} already",
+            repair="give the year at least that",
+        )
+
+
+def _set_aside(plan: PublicationPlan, year: int, share: Amount, *, actor: str) -> None:
+    Earmark.objects.create(
+        account_id=plan.account_id,
+        plan=plan,
+        year=year,
+        purpose=f"{plan.name[:190]}, {year}",
+        use=Earmark.Use.PLAN,
+        actor=actor,
+        **share.as_dict,
+    )
+
+
+def _text_of(shares: Shares, *, rule: str) -> dict[str, str]:
+    return {str(year): share.text(rule) for year, share in sorted(shares.items())}
