@@ -221,7 +221,10 @@ class RunsMachine(RuleBasedStateMachine):
                 now += 10.0
                 reconcile.reconcile(watch)
             assert not self.run_of(name).lease_held
-            run.state = DEATHS[place]
+            # A run that was charged goes by this place again when another worker takes it, and stays charged.
+            run.state = (
+                SAFE if place == failpoints.BEFORE_CHARGE and run.charged else DEATHS[place]
+            )
             run.charged = run.state != State.HELD
             run.answers = run.state == State.MEASURED
         else:
