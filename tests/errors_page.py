@@ -31,7 +31,14 @@ TITLES = {
     "VerificationError": "A receipt does not prove its claim",
 }
 
-STATUSES = {"Busy": "429", "Conflict": "409", "Forbidden": "403", "Refused": "422"}
+STATUSES = {
+    "Busy": "429",
+    "Conflict": "409",
+    "Forbidden": "403",
+    "Gone": "410",
+    "InUse": "423",
+    "Refused": "422",
+}
 """Class → HTTP status of the errors below it."""
 
 FOLDED = """## {title}

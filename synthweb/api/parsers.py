@@ -259,6 +259,12 @@ class BasketParser(CsvParser):
     media_type = "text/x-baskets"
 
 
+class OffsetParser(CsvParser):
+    """Bytes that continue an upload (tus)."""
+
+    media_type = "application/offset+octet-stream"
+
+
 def kind_of(content_type: str) -> Kind:
     """What the vault calls a body of this type; only types with a parser here get this far."""
     return MEDIA_TYPES[content_type.split(";")[0].strip().lower()]

@@ -181,6 +181,10 @@ def _status(error: errors.Refused) -> int:
             return HTTPStatus.FORBIDDEN
         case errors.Conflict():
             return HTTPStatus.CONFLICT
+        case errors.Gone():
+            return HTTPStatus.GONE
+        case errors.InUse():
+            return HTTPStatus.LOCKED
         case errors.Busy():
             return HTTPStatus.TOO_MANY_REQUESTS
     return HTTPStatus.UNPROCESSABLE_ENTITY

@@ -37,6 +37,10 @@ WRITTEN = {
 SENT = {413: "The body is too large.", 415: "This address takes no body of this kind."}
 REFUSALS = {
     **WRITTEN,
+    **SENT,
+    410: "This has ended or expired: begin another one.",
+    412: "`Tus-Resumable` is not a version that is spoken here; `Tus-Version` says which are.",
+    423: "Another request is at work on it: ask again in a moment.",
     507: "The installation has no room to store this now; nothing was stored.",
 }
 FAULT = {

@@ -38,6 +38,7 @@ from synthweb.api.views import (
     runs,
     scenarios,
     templates,
+    uploads,
     validations,
     webhooks,
 )
@@ -100,6 +101,11 @@ OF_DATASET = [
         "domain/draft/template/", templates.ApplyTemplateView.as_view(), name="apply-template"
     ),
     path("domain/draft/reference/", references.UseView.as_view(), name="use-reference"),
+]
+OF_UPLOAD = [
+    path("", uploads.UploadView.as_view(), name="upload-detail"),
+    path("dataset/", uploads.FinishUploadView.as_view(), name="upload-dataset"),
+    path("replace/", uploads.ReplaceByUploadView.as_view(), name="upload-replace"),
 ]
 OF_REFERENCE = [
     path("", references.ReferenceView.as_view(), name="reference-detail"),
@@ -317,6 +323,8 @@ urlpatterns = [
         references.ReferencesViewSet.as_view({**LIST, "post": "create"}),
         name="reference-list",
     ),
+    path("uploads/", uploads.UploadsView.as_view(), name="uploads"),
+    path("uploads/<slug:code>/", include(OF_UPLOAD)),
     path("references/<slug:code>/", include(OF_REFERENCE)),
     path(
         "description-templates/",

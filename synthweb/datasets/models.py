@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts.models import Organisation
@@ -82,6 +83,45 @@ class DraftFacts(models.Model):
 
     def __str__(self) -> str:
         return f"{self.dataset}, beside its columns"
+
+
+class PartialUpload(models.Model):
+    """A table that comes in several requests. How far it has come is not here: the pieces in the vault say it (`partial_tables`). Of
+    the name of its file only the ending is used, and only the kind is kept."""
+
+    class State(models.TextChoices):
+        OPEN = "open", _("Unfinished")
+        STORED = "stored", _("Stored")  # it has become a table of `dataset`
+        ENDED = "ended", _("Ended")  # given up, refused or expired
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="partial_uploads"
+    )
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="partial_uploads"
+    )
+    file_kind = models.CharField(max_length=16)
+    length = models.BigIntegerField()  # in bytes, as it was announced
+    state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    dataset = models.ForeignKey(
+        Dataset, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    # An open one ends then; of one that is over the row is removed.
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["person", "state"])]
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"upload {self.code}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may go on."""
+        return self.state == self.State.OPEN and self.expires_at > timezone.now()
 
 
 class TableVersion(models.Model):

@@ -32,10 +32,12 @@ from synthweb.datasets.models import (
     DomainBasis,
     DomainVersion,
     DraftFacts,
+    PartialUpload,
     Preview,
     RunTable,
     TableVersion,
 )
+from synthweb.lib.errors import Gone
 
 logger = logging.getLogger(__name__)
 SITTING = datetime.timedelta(minutes=30)
@@ -64,6 +66,41 @@ def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Datas
             raise Http404("this dataset was deleted")
         raise PermissionDenied
     return dataset
+
+
+def upload_for(user: people.Person, code: str) -> PartialUpload:
+    """An unfinished upload of this person, or one that has become a table.
+
+    Errors: 404 to everybody else, in the same organisation as well; PermissionDenied to who may not upload any more; Gone for one
+    that has ended.
+    """
+    people.require(user, Need.UPLOAD)
+    upload = (
+        PartialUpload.objects.select_related("dataset")
+        .filter(code=code, person__pk=user.pk or 0, organisation=people.organisation_of(user))
+        .first()
+    )
+    if upload is None:
+        raise Http404("no such upload")
+    if not upload.is_open and upload.state != PartialUpload.State.STORED:
+        raise gone()
+    return upload
+
+
+def gone() -> Gone:
+    """The one text for an upload that is over."""
+    return Gone("this upload has ended or expired", repair="begin another one")
+
+
+def uploads_of(user: people.Person) -> list[PartialUpload]:
+    """The uploads of this person that may go on, newest first."""
+    people.require(user, Need.UPLOAD)
+    uploads = PartialUpload.objects.filter(
+        person__pk=user.pk or 0,
+        organisation=people.organisation_of(user),
+        state=PartialUpload.State.OPEN,
+    )
+    return list(uploads.filter(expires_at__gt=timezone.now()))
 
 
 def datasets_of(

@@ -93,8 +93,10 @@ def _sentence(error: TableError) -> str:
 
 
 class TableFileForm(forms.Form):
-    """A table. Its bytes have gone into the vault while the request came in."""
+    """A table. Its bytes have gone into the vault while the request came in, or in requests before it: `upload` is the code of
+    these."""
 
+    upload = forms.CharField(required=False, max_length=16, widget=forms.HiddenInput)
     table = forms.FileField(
         label=_("Table"),
         # The intake refuses an empty file with a repair; the check of Django would come first.
@@ -105,8 +107,20 @@ class TableFileForm(forms.Form):
         ),
     )
 
-    def clean_table(self) -> ReceivedTable:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound and self.data.get("upload"):
+            self.fields[FIELD].required = False
+
+    def forget_upload(self) -> None:
+        """The upload is over: when the form is shown again, it asks for the file."""
+        self.data = {name: self.data[name] for name in self.data if name != "upload"}
+        self.fields[FIELD].required = True
+
+    def clean_table(self) -> ReceivedTable | None:
         received = self.cleaned_data[FIELD]
+        if received is None and not self.fields[FIELD].required:
+            return None
         if not isinstance(received, ReceivedTable):
             raise forms.ValidationError(_("No table came in; choose a file."))
         if received.refusal is not None:
@@ -115,7 +129,7 @@ class TableFileForm(forms.Form):
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
-        if self.errors and FIELD not in self.errors:
+        if self.errors and FIELD not in self.errors and not self.data.get("upload"):
             self.add_error(FIELD, CHOOSE_AGAIN)
         return cleaned
 

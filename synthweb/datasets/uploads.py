@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from django.core.files.uploadedfile import UploadedFile
@@ -22,8 +23,10 @@ from django.http.multipartparser import MultiPartParser
 
 from synth_engine.errors import TableError
 from synth_engine.formats import kind_of
-from synthweb.datasets import files
-from synthweb.datasets.services import Intake, intake_of
+from synthweb.accounts.models import User
+from synthweb.datasets import files, selectors
+from synthweb.datasets.models import Dataset, PartialUpload
+from synthweb.datasets.services import Intake, intake_of, resuming
 from synthweb.datasets.services.intake import too_large
 from synthweb.datasets.services.storing import cut_short
 
@@ -173,4 +176,45 @@ def receiving(request: HttpRequest) -> Iterator[None]:
         handler.discard()
 
 
-__all__ = ["FIELD", "EncryptingHandler", "ReceivedTable", "receiving", "too_large"]
+@dataclass(frozen=True, kw_only=True)
+class ArrivedTable:
+    """A table that a form brings: in it, or in the requests of `upload` before it."""
+
+    intake: Intake
+    upload: PartialUpload | None = None
+
+    def mark_stored(self, dataset: Dataset) -> None:
+        """It is a table of this dataset. In the transaction that stores it."""
+        if self.upload is not None:
+            resuming.mark_stored(upload=self.upload, dataset=dataset)
+
+
+@contextlib.contextmanager
+def arrived(person: User, cleaned: Mapping[str, Any]) -> Iterator[ArrivedTable]:
+    """The table of a valid form. Errors: those of `resuming.assembled`, and 404 for an upload of somebody else."""
+    # A file that is chosen now counts more than one that came in before.
+    if cleaned[FIELD] is not None:
+        yield ArrivedTable(intake=cleaned[FIELD].intake)
+        return
+    upload = selectors.upload_for(person, cleaned["upload"])
+    with resuming.assembled(upload) as intake:
+        yield ArrivedTable(intake=intake, upload=upload)
+
+
+def stored_before(person: User, cleaned: Mapping[str, Any]) -> Dataset | None:
+    """The dataset that this form made when it was sent before; its upload is a table of it."""
+    if cleaned[FIELD] is not None:
+        return None
+    return selectors.upload_for(person, cleaned["upload"]).dataset
+
+
+__all__ = [
+    "FIELD",
+    "ArrivedTable",
+    "EncryptingHandler",
+    "ReceivedTable",
+    "arrived",
+    "receiving",
+    "stored_before",
+    "too_large",
+]

@@ -4,6 +4,8 @@ SynthwebError
 ├── Refused              a person asked for something that the rules do not allow; shown to them, 4xx in REST
 │   ├── Forbidden        this person may not do that (403)
 │   ├── Conflict         the state of things does not allow it (409); apps derive their own
+│   ├── Gone             there was such a thing, and there is not any more (410)
+│   ├── InUse            another request is at work on it; the same may be asked again (423)
 │   └── Busy             too much at once; the same may be asked again later (429)
 └── AppendOnlyViolation  code tried to change or delete a row that is written once
 """
@@ -35,6 +37,18 @@ class Conflict(Refused):
     """The state of things does not allow it."""
 
     code = "conflict"
+
+
+class Gone(Refused):
+    """It has ended or expired."""
+
+    code = "gone"
+
+
+class InUse(Refused):
+    """Another request is at work on it."""
+
+    code = "in-use"
 
 
 class Busy(Refused):

@@ -29,7 +29,7 @@ from synthweb.datasets.hints import FORM_FACTS
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.table_forms import DeleteForm, DialectForm, NameForm, TableFileForm
 from synthweb.lib.bodies import takes_table
-from synthweb.lib.errors import Conflict
+from synthweb.lib.errors import Conflict, Gone, InUse
 from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 
@@ -143,14 +143,27 @@ def _replace(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
 
 def _replaced(request: SignedInRequest, dataset: Dataset, form: TableFileForm) -> bool:
     """Whether the file was taken; if not, the form says why."""
-    upload = form.cleaned_data[uploads.FIELD].intake
     try:
-        with transaction.atomic():
-            changed = datasets.replace_file(actor=request.user, dataset=dataset, upload=upload)
+        if uploads.stored_before(request.user, form.cleaned_data) is not None:
+            return True
+        with (
+            uploads.arrived(request.user, form.cleaned_data) as table,
+            transaction.atomic(),
+        ):
+            changed = datasets.replace_file(
+                actor=request.user, dataset=dataset, upload=table.intake
+            )
             runs.request_ingest(dataset=changed, actor=request.user)
+            table.mark_stored(changed)
     except TableError as error:
+        form.forget_upload()
         form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
-    except Conflict as conflict:
+    except Gone as error:
+        form.forget_upload()
+        form.add_error(
+            uploads.FIELD, f"{error.rule[0].upper()}{error.rule[1:]}; {error.repair}."
+        )
+    except (Conflict, InUse) as conflict:
         form.add_error(
             None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
         )

@@ -26,7 +26,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.datasets.table_forms import UploadForm
 from synthweb.lib.bodies import takes_table
-from synthweb.lib.errors import Conflict
+from synthweb.lib.errors import Conflict, Gone, InUse
 from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 from synthweb.runs.models import TableErrand
@@ -100,22 +100,34 @@ def _store(
 ) -> Dataset | None:
     """The dataset, about to be read; None if the table was not taken, and the form says why."""
     try:
+        if before := uploads.stored_before(request.user, form.cleaned_data):
+            return before
         # Together: a dataset without its job would wait for a worker for ever.
-        with transaction.atomic():
+        with (
+            uploads.arrived(request.user, form.cleaned_data) as table,
+            transaction.atomic(),
+        ):
             dataset = datasets.store_upload(
                 steward=request.user,
                 organisation=organisation_of(request.user),
                 name=form.cleaned_data["name"],
                 description=form.cleaned_data["description"],
-                upload=form.cleaned_data["table"].intake,
+                upload=table.intake,
             )
             runs.request_ingest(dataset=dataset, actor=request.user)
             if root is not None:
                 datasets.databases.add_table(actor=request.user, root=root, dataset=dataset)
+            table.mark_stored(dataset)
             return dataset
     except TableError as error:
+        form.forget_upload()
         form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
-    except Conflict as error:
+    except Gone as error:
+        form.forget_upload()
+        form.add_error(
+            uploads.FIELD, f"{error.rule[0].upper()}{error.rule[1:]}; {error.repair}."
+        )
+    except (Conflict, InUse) as error:
         form.add_error(None, str(error))
     return None
 

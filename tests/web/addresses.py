@@ -20,6 +20,8 @@ from synthweb.accounts.models import ApiToken, Passkey
 from synthweb.accounts.services import create_token
 from synthweb.api.urls import urlpatterns
 from synthweb.datasets.domain_cache import domain_of
+from synthweb.datasets.models import PartialUpload
+from synthweb.datasets.services import resuming
 from synthweb.ledger.models import Earmark, PublicationPlan
 from synthweb.notifications.models import Webhook
 from synthweb.releases import plausible, public_links, services
@@ -122,6 +124,7 @@ def _codes(scene: Scene, cast: Cast) -> dict[str, object]:
         "links/": link_of(scene).code,
         "filled-counts/": filled_counts_of(scene).code,
         "cities/": city_of(scene).code,
+        "uploads/": upload_of(scene).code,
     }
 
 
@@ -150,6 +153,18 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "validation": _validation(scene),
         "name": "agreement",
     }
+
+
+def upload_of(scene: Scene) -> PartialUpload:
+    """An upload that the steward has begun."""
+    steward = scene.dataset.steward
+    begun = PartialUpload.objects.filter(person=steward, state=PartialUpload.State.OPEN)
+    return begun.first() or resuming.begin(
+        person=steward,
+        organisation=scene.dataset.organisation,
+        file_name="people.csv",
+        length=100,
+    )
 
 
 def _public_link(scene: Scene) -> PublicLink:

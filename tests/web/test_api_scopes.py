@@ -84,6 +84,14 @@ GET    runs/<slug:code>/                             read
 POST   runs/<slug:code>/cancel/                      spend
 GET    runs/<slug:code>/log/                         read
 POST   runs/<slug:code>/resume/                      spend
+GET    uploads/                                      read
+POST   uploads/                                      spend
+GET    uploads/<slug:code>/                          read
+PATCH  uploads/<slug:code>/                          spend
+POST   uploads/<slug:code>/                          spend
+DELETE uploads/<slug:code>/                          spend
+POST   uploads/<slug:code>/dataset/                  spend
+POST   uploads/<slug:code>/replace/                  spend
 GET    cities/                                       read
 POST   cities/                                       read
 GET    cities/<slug:code>/                           read
@@ -207,6 +215,10 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "links/accept/"): 404,
     ("POST", "links/<slug:code>/start/"): 409,
     ("GET", "links/<slug:code>/tables.zip"): 409,
+    # Of the upload of the scene nothing came, and a POST to it names no other method.
+    ("POST", "uploads/<slug:code>/"): 405,
+    ("POST", "uploads/<slug:code>/dataset/"): 409,
+    ("POST", "uploads/<slug:code>/replace/"): 409,
     ("GET", "releases/<slug:code>/tables/"): 404,
     ("GET", "releases/<slug:code>/tables.zip"): 404,
     ("GET", "releases/<slug:code>/marginals/"): 422,

@@ -438,6 +438,16 @@ POST   api/v1/runs/<slug:code>/cancel/                               401    404 
 GET    api/v1/runs/<slug:code>/resume/                               401    405    405    405    405    405    405    405
 POST   api/v1/runs/<slug:code>/resume/                               401    404    404    404    409    403    403    403
 GET    api/v1/runs/<slug:code>/log/                                  401    404    404    404    200    200    200    200
+GET    api/v1/uploads/                                               401    200    403    403    200    403    403    403
+POST   api/v1/uploads/                                               401    201    403    403    201    403    403    403
+GET    api/v1/uploads/<slug:code>/                                   401    404    403    403    200    403    403    403
+PATCH  api/v1/uploads/<slug:code>/                                   401    404    403    403    204    403    403    403
+DELETE api/v1/uploads/<slug:code>/                                   401    404    403    403    204    403    403    403
+POST   api/v1/uploads/<slug:code>/                                   401    404    403    403    405    403    403    403
+GET    api/v1/uploads/<slug:code>/dataset/                           401    405    405    405    405    405    405    405
+POST   api/v1/uploads/<slug:code>/dataset/                           401    404    403    403    409    403    403    403
+GET    api/v1/uploads/<slug:code>/replace/                           401    405    405    405    405    405    405    405
+POST   api/v1/uploads/<slug:code>/replace/                           401    404    403    403    409    403    403    403
 GET    api/v1/cities/                                                401    200    200    200    200    200    200    200
 POST   api/v1/cities/                                                401    422    422    422    422    422    422    422
 GET    api/v1/cities/<slug:code>/                                    401    404    404    404    200    404    404    404
@@ -634,6 +644,10 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "epsilon": "0.1",
         "until": f"{timezone.now().date() + timedelta(days=7):%Y-%m-%d}",
     },
+    "POST api/v1/uploads/<slug:code>/dataset/": lambda *_: {"name": "People"},
+    "POST api/v1/uploads/<slug:code>/replace/": lambda played, _: {
+        "dataset": played.fresh.code
+    },
     "POST api/v1/cities/": lambda *_: {"specification": "nothing", "areas": "area"},
     "POST api/v1/filled-counts/": lambda played, _: {
         "dataset": played.dataset.code,
@@ -695,6 +709,21 @@ BODIES |= {
     },
 }
 CHECK = {"figures": [{"kind": "distance", "columns": ["age"]}], "epsilon": "0.1"}
+TUS = {"Tus-Resumable": "1.0.0", "Upload-Offset": "0"}
+HEADERS = {
+    "POST api/v1/uploads/": {
+        **TUS,
+        "Upload-Length": "100",
+        "Upload-Metadata": "filename cGVvcGxlLmNzdg==",
+    },
+    "POST api/v1/uploads/<slug:code>/": TUS,
+    "PATCH api/v1/uploads/<slug:code>/": TUS,
+    "DELETE api/v1/uploads/<slug:code>/": TUS,
+}
+KINDS = {
+    "POST api/v1/datasets/": "text/csv",
+    "PATCH api/v1/uploads/<slug:code>/": "application/offset+octet-stream",
+}
 QUERIES = {
     "PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook.",
     "PUT api/v1/datasets/<slug:code>/tables/document/": "?because=The+codebook.",
@@ -758,11 +787,11 @@ def ask(client: Client, method: str, route: str, *, played: Scene, cast: Cast) -
         f"{method} {route}", ""
     )
     body = BODIES.get(f"{method} {route}", lambda *_: {})(played, cast)
-    options: dict[str, Any] = {"headers": {"Accept": "*/*"}}
+    options: dict[str, Any] = {
+        "headers": {"Accept": "*/*"} | HEADERS.get(f"{method} {route}", {})
+    }
     if method != "GET" and route.startswith("api/"):
-        kind = (
-            "text/csv" if f"{method} {route}" == "POST api/v1/datasets/" else "application/json"
-        )
+        kind = KINDS.get(f"{method} {route}", "application/json")
         options |= {"data": json.dumps(body), "content_type": kind}
     response = getattr(client, method.lower())(address, **options)
     if response.streaming:

@@ -103,6 +103,7 @@ def test_every_view_that_receives_a_table_says_so() -> None:
         "synthweb.api.views.datasets.FileViewSet",
         "synthweb.api.views.references.ReferencesViewSet",
         "synthweb.api.views.references.VersionsView",
+        "synthweb.api.views.uploads.UploadView",
     }
 
 

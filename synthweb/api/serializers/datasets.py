@@ -27,7 +27,8 @@ from synth_engine.formats.dialect import (
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.datasets import selectors
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
-from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.datasets.models import Dataset, DomainVersion, PartialUpload
+from synthweb.datasets.services import resuming
 
 
 class RefusalSerializer(serializers.Serializer[Any]):
@@ -214,6 +215,36 @@ class UploadSerializer(StrictSerializer):
 
     name = Text(max_length=200)
     description = Text(required=False, allow_blank=True, default="", max_length=4000)
+
+
+class PartialUploadSerializer(serializers.Serializer[Any]):
+    """A table that comes in several requests."""
+
+    code = serializers.CharField()
+    url = serializers.HyperlinkedIdentityField(
+        view_name="api:upload-detail", lookup_field="code"
+    )
+    state = serializers.ChoiceField(
+        choices=["open", "stored"], help_text="`stored`: it has become a table of `dataset`."
+    )
+    file_kind = serializers.CharField()
+    offset = serializers.SerializerMethodField(help_text="How many bytes are here.")
+    length = serializers.IntegerField(help_text="Of the whole file, in bytes.")
+    expires_at = serializers.DateTimeField(
+        help_text="An open one ends then, unless bytes come before."
+    )
+    dataset = serializers.CharField(
+        source="dataset.code", default=None, allow_null=True, help_text="Its code."
+    )
+
+    def get_offset(self, upload: PartialUpload) -> int:
+        return resuming.offset_of(upload)
+
+
+class StoredUploadSerializer(StrictSerializer):
+    """Of which dataset a complete upload becomes the next file."""
+
+    dataset = Text(max_length=16)
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})

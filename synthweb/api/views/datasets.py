@@ -97,7 +97,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
             upload=intake,
             **facts,
         )
-        return _to_be_read(self, request, dataset)
+        return to_be_read(request, dataset)
 
 
 def _answered(dataset: Dataset, facts: Mapping[str, Any], *, sent: set[str]) -> Dialect:
@@ -176,8 +176,7 @@ class DatasetViewSet(GenericViewSet[Dataset]):
         serializer = FormSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         dialect = _answered(dataset, serializer.validated_data, sent=set(request.data))
-        return _to_be_read(
-            self,
+        return to_be_read(
             request,
             services.set_dialect(actor=caller(request), dataset=dataset, dialect=dialect),
         )
@@ -194,9 +193,7 @@ class DatasetViewSet(GenericViewSet[Dataset]):
     @extend_schema(request=None, responses={202: ACCEPTED})
     def read_again(self, request: Request, code: str) -> Response:
         """Have a worker read the table once more, because its preview has expired."""
-        return _to_be_read(
-            self, request, selectors.dataset_for(caller(request), code, Need.DESCRIBE)
-        )
+        return to_be_read(request, selectors.dataset_for(caller(request), code, Need.DESCRIBE))
 
 
 @takes_table
@@ -224,13 +221,13 @@ class FileViewSet(GenericViewSet[Dataset]):
     @transaction.atomic
     def _replace(self, request: Request, dataset: Dataset, intake: services.Intake) -> Response:
         changed = services.replace_file(actor=caller(request), dataset=dataset, upload=intake)
-        return _to_be_read(self, request, changed)
+        return to_be_read(request, changed)
 
 
-def _to_be_read(view: GenericViewSet[Dataset], request: Request, dataset: Dataset) -> Response:
+def to_be_read(request: Request, dataset: Dataset) -> Response:
     """202: a worker is asked to read it; where to follow that."""
     runs.request_ingest(dataset=dataset, actor=caller(request))
-    body = view.get_serializer(dataset).data
+    body = DatasetSerializer(dataset, context={"request": request}).data
     return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
 
 

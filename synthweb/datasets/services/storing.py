@@ -16,7 +16,7 @@ from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
 from synthweb.datasets import files, preview_store, table_keys, vault
 from synthweb.datasets.models import Dataset
-from synthweb.datasets.services import tables
+from synthweb.datasets.services import resuming, tables
 from synthweb.datasets.services.intake import Intake, intake_of
 from synthweb.datasets.signals import arriving
 from synthweb.lib import names
@@ -167,9 +167,14 @@ def mark_refused(
 
 
 def sweep() -> int:
-    """Remove what has expired or was left behind: previews past their time, parts of interrupted uploads, and files
-    without a row. Run by the reconciler and by `manage.py purge_previews`. Returns how many objects went."""
-    return preview_store.purge() + vault.sweep_parts() + _sweep_orphans()
+    """Remove what has expired or was left behind: previews past their time, parts of interrupted uploads,
+    uploads that nobody continues, and files without a row. Run by the reconciler and by `manage.py purge_previews`. Returns how many objects went."""
+    return (
+        preview_store.purge()
+        + vault.sweep_parts()
+        + resuming.sweep_uploads()
+        + _sweep_orphans()
+    )
 
 
 def _sweep_orphans() -> int:
