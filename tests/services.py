@@ -19,6 +19,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import unittest.mock
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -338,6 +339,49 @@ def find_spark() -> None:
     if importlib.util.find_spec("pyspark") is None:
         raise Missing("Spark: install it (pip install pyspark)")
     find_java()
+
+
+@contextlib.contextmanager
+def start_spark(folder: Path) -> Iterator[str]:
+    """The address of a Spark cluster of two executors on this machine, in a process of Java of its own. folder: for what executors
+    write. Raises Missing."""
+    find_spark()
+    from synth_engine.confidential import cluster
+
+    changed = {
+        # Executors run in folders of their own.
+        "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+        "spark.local.dir": str(folder),
+    }
+    _end_spark()
+    with (
+        unittest.mock.patch.dict(os.environ, {"SPARK_WORKER_DIR": str(folder)}),
+        unittest.mock.patch.dict(cluster._SPARK, changed),
+    ):
+        try:
+            yield "local-cluster[2,1,1024]"
+        finally:
+            _end_spark()
+
+
+def end_spark_session() -> None:
+    """The next question begins another one, which takes the settings of then."""
+    from pyspark.sql import SparkSession
+
+    if (session := SparkSession.getActiveSession()) is not None:
+        session.stop()
+
+
+def _end_spark() -> None:
+    """End the session of this process, and Java with it, which keeps the environment that it was started with."""
+    from pyspark import SparkContext
+
+    end_spark_session()
+    if (gateway := SparkContext._gateway) is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # at the end of its input it ends
+        gateway.proc.wait(PATIENCE)
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def find_java() -> str:

@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster that stop in the middle of a question, so that a test kills them there and nowhere else."""
+"""Workers of a Dask or Spark cluster that stop in the middle of a question, so that a test kills them there and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 PATIENCE = 240.0  # seconds until a worker counts as one that never came so far
 INSIDE = "inside-"
@@ -26,9 +29,31 @@ def killed_inside(address: str, folder: Path, *, number: int) -> Iterator[list[i
     with distributed.Client(address, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=PATIENCE)
         client.run(_stop_inside, str(folder))
+    with _killing(folder, number, victim=lambda process: process) as killed:
+        yield killed
+
+
+@contextlib.contextmanager
+def killed_inside_spark(folder: Path, *, number: int, executors: bool) -> Iterator[list[int]]:
+    """The same of a Spark cluster on this machine. executors: the process of Java that Spark started dies, and with it its
+    process of Python; else that of Python alone."""
+    from synth_engine.confidential import cluster
+
+    in_arrow = cluster._in_arrow
+    cluster._in_arrow = _stopping(str(folder))
+    try:
+        victim = _executor_of if executors else lambda process: process
+        with _killing(folder, number, victim=victim) as killed:
+            yield killed
+    finally:
+        cluster._in_arrow = in_arrow
+
+
+@contextlib.contextmanager
+def _killing(folder: Path, number: int, *, victim: Callable[[int], int]) -> Iterator[list[int]]:
     killed: list[int] = []
     over = threading.Event()
-    killer = threading.Thread(target=_kill, args=(folder, number, killed, over))
+    killer = threading.Thread(target=_kill, args=(folder, number, killed, over, victim))
     killer.start()
     try:
         yield killed
@@ -36,6 +61,43 @@ def killed_inside(address: str, folder: Path, *, number: int) -> Iterator[list[i
         over.set()
         killer.join()
     assert len(killed) == number, "no question came so far"
+
+
+def _executor_of(process: int) -> int:
+    """The executor of Spark to which a process of Python belongs."""
+    above = psutil.Process(process).parents()
+    return next(each.pid for each in above if each.name() == "java")
+
+
+def _stopping(folder: str) -> Callable[[str], Callable[[Iterator[Any]], Iterator[Any]]]:
+    """In place of `cluster._in_arrow`: workers count as ever, but each part waits until the test lets it go on."""
+
+    def in_arrow(key_file: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+        # Spark takes this function along as it is, with what it imports itself.
+        def answers(batches: Iterator[Any]) -> Iterator[Any]:
+            import os
+            import time
+            from pathlib import Path
+
+            from synth_engine.confidential import cluster, parts
+
+            count_part = parts.count_part
+
+            def waiting(*arguments: Any) -> Any:
+                Path(folder, f"inside-{os.getpid()}").touch()
+                while not Path(folder, "go-on").exists():
+                    time.sleep(0.01)
+                return count_part(*arguments)
+
+            parts.count_part = waiting
+            try:
+                yield from cluster._in_arrow(key_file)(batches)
+            finally:
+                parts.count_part = count_part
+
+        return answers
+
+    return in_arrow
 
 
 @contextlib.contextmanager
@@ -56,14 +118,20 @@ def giving_up(address: str, *, after: int) -> Iterator[None]:
             client.run_on_scheduler(allow, before)
 
 
-def _kill(folder: Path, number: int, killed: list[int], over: threading.Event) -> None:
+def _kill(
+    folder: Path,
+    number: int,
+    killed: list[int],
+    over: threading.Event,
+    victim: Callable[[int], int],
+) -> None:
     """Kill so many processes that say that they are inside, then let the others go on."""
     end = time.monotonic() + PATIENCE
     while len(killed) < number and not over.is_set() and time.monotonic() < end:
         for path in folder.glob(f"{INSIDE}*"):
             process = int(path.name.removeprefix(INSIDE))
             if process not in killed and len(killed) < number:
-                os.kill(process, signal.SIGKILL)
+                os.kill(victim(process), signal.SIGKILL)
                 killed.append(process)
         time.sleep(0.01)
     (folder / GO_ON).touch()

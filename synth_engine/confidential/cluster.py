@@ -8,6 +8,7 @@ quote a code. Noise and accounting stay in the process of the run.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pickle
@@ -296,6 +297,9 @@ def _with_spark(address: str, messages: Sequence[bytes], key_file: str) -> Itera
         builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     try:
         spark = builder.getOrCreate()
+    except Exception:  # noqa: BLE001 - it may quote an address
+        raise ClusterError(_UNREACHED) from None
+    try:
         frame = spark.createDataFrame(
             [(bytearray(message),) for message in messages], "message binary"
         )
@@ -305,6 +309,9 @@ def _with_spark(address: str, messages: Sequence[bytes], key_file: str) -> Itera
     except SynthError:
         raise
     except Exception:  # noqa: BLE001 - it may quote an address, a path or a task
+        # A master that gave the application up never takes it again: the next question begins another one.
+        with contextlib.suppress(Exception):
+            spark.stop()
         raise ClusterError(_LOST) from None
 
 
