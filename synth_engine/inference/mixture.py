@@ -29,9 +29,9 @@ COMPONENT_LEVEL = 2
 _ONEWAY_WEIGHT = 50.0
 """Weight of the one-way tables in the loss, whose cells of pairs have a median least weight of one."""
 _RATE, _MIN_RATE = 0.1, 1e-3
-_INDEPENDENCE = 2.0
+_INDEPENDENCE = 3.0
 """The standard deviation, in multiples of a pair's distance, by which a cell is taken to differ from independence."""
-_SPREAD = 0.5
+_SPREAD = 0.25
 """Standard deviation of the random initial logits, by which components begin to differ."""
 
 

@@ -17,7 +17,7 @@ from synth_engine.jit import compiled
 Singles = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
 
-COMPONENTS = 24
+COMPONENTS = 16
 LANES = 8
 """Rows of `turned` are as long as a multiple of so many bins."""
 ROWS = 4

@@ -109,9 +109,9 @@ def _draw_part(
 
 # A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
 @compiled
-def _fill(
+def _fill(  # noqa: C901
     codes: Any, flat: Any, offsets: Any, axes_of: Any, widths: Any, fixed: Any, sizes: Any
-) -> Any:  # noqa: C901 # pragma: no cover
+) -> Any:  # pragma: no cover
     """Table by table for each record; attributes that are known already come first in every table. The largest cell of the
     first table is kept at the root of a tree of maxima."""
     first = offsets[1] - offsets[0]

@@ -30,7 +30,7 @@ _LISTED = 8e-5  # for each code of a long list, with its point and the parts tha
 _COUNTED = 1.2e-8  # for each record and group of attributes
 _LOOK = 7e-8  # for each cell of these groups, each time
 _ASKED = 1.1e-3  # for each table of a pair, however small
-_MIXED = 6e-7  # for each cell of a pair, as a mixture describes it
+_MIXED = 4e-7  # for each cell of a pair, as a mixture describes it
 _READ_AGAIN, _READ_A_TABLE = (
     1.8e-5,
     2.5e-3,

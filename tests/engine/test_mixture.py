@@ -50,13 +50,13 @@ def test_slopes_are_those_of_the_loss(rng: np.random.Generator) -> None:
     back, slopes = np.zeros_like(seen), np.zeros_like(shares)
     kernels.add_slopes(wanted, seen, shares, back, slopes)
     step = 1e-2
-    for row, k in ((0, 0), (2, 23), (3, 8), (11, 5), (12, 1), (13, 16)):
+    for row, k in ((0, 0), (2, 15), (3, 8), (11, 5), (12, 1), (13, 9)):
         up, down = seen.astype(np.float64), seen.astype(np.float64)
         up[row, k] += step
         down[row, k] -= step
         slope = (loss(wanted, up, shares) - loss(wanted, down, shares)) / (2 * step)
         assert back[row, k] == pytest.approx(slope, rel=1e-3)
-    for k in (0, 7, 23):
+    for k in (0, 7, 15):
         up, down = shares.astype(np.float64), shares.astype(np.float64)
         up[k] += step
         down[k] -= step

@@ -42,9 +42,9 @@ BASE_MB = 150
 _BYTES = 64
 """Memory of one cell of a target, in all its copies."""
 _SEED = "auto/1"
-_MIXTURES = 4
+_MIXTURES = 6
 """Number of fits of the mixture, each from its own random start, whose tables are averaged."""
-MIXTURES_OF_SEARCH = 2
+MIXTURES_OF_SEARCH = 3
 """The same where triples are looked for, which are compared with what pairs say: their noise counts for more there."""
 _USUAL = 1
 """The resolution at which tables of wide attributes are assumed to be measured in estimates of resources."""
