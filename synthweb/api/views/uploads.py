@@ -216,7 +216,7 @@ class UploadView(TusView):
     )
     @refuses(410, 412, 423)
     def delete(self, request: Request, code: str) -> Response:
-        """Give it up."""
+        """Give the upload up: nothing of it stays."""
         resuming.end(selectors.upload_for(caller(request), code))
         return Response(status=HTTPStatus.NO_CONTENT)
 
