@@ -214,6 +214,8 @@ def test_a_collector_that_is_away_disturbs_no_run(
         (tracing.ROUTE, "datasets/?q=x y"),
         (tracing.STATUS, 5),
     ],
+    # A random value has no place in a name that two processes compare.
+    ids=["no-key", "code", "stage", "error", "mechanism", "route", "status"],
 )
 def test_what_is_on_no_list_or_has_no_form_is_left_out(
     collector: Collector, name: str, value: object
