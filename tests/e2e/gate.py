@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 from types import TracebackType
 from urllib.parse import SplitResult
@@ -34,7 +35,11 @@ class Gate:
             self._is_cut = True
             for end in self._ends:
                 with contextlib.suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
+                    # A reset: a browser that is still sending does not notice the end of what it receives.
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    end.shutdown(socket.SHUT_RD)
+                end.close()
+            self._ends = set()
             self._changed.notify_all()
 
     def open(self) -> None:

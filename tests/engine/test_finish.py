@@ -200,7 +200,7 @@ def test_nothing_to_do() -> None:
 @pytest.mark.slow
 def test_where_nothing_can_be_kept_on_disk_functions_are_compiled_anew(tmp_path: Path) -> None:
     """Neither beside the source, where a file stands in the way, nor in a folder of the user's, who has none."""
-    shutil.copy(ROOT / "synth_engine" / "inference" / "jit.py", tmp_path / "jit.py")
+    shutil.copy(ROOT / "synth_engine" / "jit.py", tmp_path / "jit.py")
     (tmp_path / "__pycache__").write_text("")
     (tmp_path / "doubled.py").write_text(
         "from jit import compiled\n@compiled\ndef doubled(x: int) -> int:\n    return 2 * x\n"
@@ -218,7 +218,7 @@ def test_where_nothing_can_be_kept_on_disk_functions_are_compiled_anew(tmp_path:
     done = subprocess.run(
         command,
         cwd=tmp_path,
-        env=os.environ | nowhere,
+        env=os.environ | nowhere | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
