@@ -69,8 +69,7 @@ def load_loops(sender: WorkController | None = None, **_about: object) -> None:
     ended, and no run waits for a compiler."""
     if sender is None or not COMPUTING & sender.app.amqp.queues.consume_from.keys():
         return
-    from synth_engine import (
-        jit,
-    )  # loads a compiler, which beat and the notifications do without
+    # It loads a compiler, which beat and the notifications do without.
+    from synth_engine import jit
 
     jit.warm_up()

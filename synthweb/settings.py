@@ -304,9 +304,8 @@ WEBHOOK_NETWORKS = env.list("SYNTHWEB_WEBHOOK_NETWORKS", default=[])
 PASSWORD_WORDS = env.list("SYNTHWEB_PASSWORD_WORDS", default=[])
 ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72)
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
-UPLOAD_HOURS = env.int(
-    "SYNTHWEB_UPLOAD_HOURS", default=24
-)  # how long an unfinished upload waits for its next piece
+# How long an unfinished upload waits for its next piece.
+UPLOAD_HOURS = env.int("SYNTHWEB_UPLOAD_HOURS", default=24)
 UPLOADS_UNFINISHED = env.int("SYNTHWEB_UPLOADS_UNFINISHED", default=5)  # of one person
 RHO = env.float(
     "SYNTHWEB_RHO", default=0

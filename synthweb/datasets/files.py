@@ -46,6 +46,17 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
+def shred(path: Path) -> None:
+    """Overwrite a small file and remove it, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        with path.open("r+b") as file:
+            file.write(os.urandom(os.fstat(file.fileno()).st_size))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+        sync_directory(path.parent)
+
+
 def replace(path: Path, content: bytes) -> None:
     """Give a file another content, of which nobody ever sees a part, readable by its owner alone."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

@@ -19,6 +19,7 @@ from synthweb.datasets.hints import clean
 from synthweb.datasets.kinds.form import DAY_CELLS, NUMBER_CELLS, Fields
 from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.services.terms import USUAL_TABLE
+from synthweb.lib.errors import sentence
 
 MAX_INPUT_LENGTH = 2_000_000  # characters; ten thousand categories fit
 
@@ -36,7 +37,7 @@ class DocumentForm(forms.Form):
         try:
             document = parse(self.cleaned_data["document"].read(MAX_BYTES + 1))
         except DomainError as error:
-            raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
+            raise forms.ValidationError(sentence(error)) from None
         if not isinstance(document, dict):
             raise forms.ValidationError(
                 _("A description is a JSON object; see docs/domain.md.")

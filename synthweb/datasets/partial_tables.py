@@ -85,7 +85,8 @@ class Pieces:
 
     def erase(self) -> None:
         """Remove everything, the key first."""
-        _erase(self._folder)
+        files.shred(self._folder / _KEY)
+        shutil.rmtree(self._folder, ignore_errors=True)
         self._places = []
 
     def _key(self) -> pyrage.x25519.Identity:
@@ -157,16 +158,6 @@ def _key_in(folder: Path) -> pyrage.x25519.Identity:
         raise DamagedError(
             "the key of an upload is damaged, or was wrapped by another key"
         ) from None
-
-
-def _erase(folder: Path) -> None:
-    key = folder / _KEY
-    with contextlib.suppress(FileNotFoundError), key.open("r+b") as file:
-        file.write(os.urandom(os.fstat(file.fileno()).st_size))
-        file.flush()
-        os.fsync(file.fileno())
-    key.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _head(offset: int) -> bytes:

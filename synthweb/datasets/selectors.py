@@ -95,12 +95,16 @@ def gone() -> Gone:
 def uploads_of(user: people.Person) -> list[PartialUpload]:
     """The uploads of this person that may go on, newest first."""
     people.require(user, Need.UPLOAD)
-    uploads = PartialUpload.objects.filter(
+    return list(unfinished_uploads(user).filter(organisation=people.organisation_of(user)))
+
+
+def unfinished_uploads(user: people.Person) -> QuerySet[PartialUpload]:
+    """The uploads of a person that may go on, in whichever organisation they were begun."""
+    return PartialUpload.objects.filter(
         person__pk=user.pk or 0,
-        organisation=people.organisation_of(user),
         state=PartialUpload.State.OPEN,
+        expires_at__gt=timezone.now(),
     )
-    return list(uploads.filter(expires_at__gt=timezone.now()))
 
 
 def datasets_of(

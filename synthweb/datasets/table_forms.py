@@ -26,6 +26,7 @@ from synth_engine.formats import (
 from synth_engine.formats.dialect import MOST_HEADER_LINES, MOST_LEFT_OUT
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
+from synthweb.lib.errors import sentence
 from synthweb.lib.names import validate_one_line
 
 # By name: a tab is no value of an input.
@@ -84,12 +85,8 @@ def file_attributes() -> dict[str, str]:
         "accept": ",".join(offered),
         "data-endings": " ".join(taken),
         "data-packed": " ".join(ending for ending in taken if ending in endings(PACKED)),
-        "data-unknown": _sentence(unknown_ending(KINDS)),
+        "data-unknown": sentence(unknown_ending(KINDS)),
     }
-
-
-def _sentence(error: TableError) -> str:
-    return f"{error.text[0].upper()}{error.text[1:]}."
 
 
 class TableFileForm(forms.Form):
@@ -124,7 +121,7 @@ class TableFileForm(forms.Form):
         if not isinstance(received, ReceivedTable):
             raise forms.ValidationError(_("No table came in; choose a file."))
         if received.refusal is not None:
-            raise forms.ValidationError(_sentence(received.refusal))
+            raise forms.ValidationError(sentence(received.refusal))
         return received
 
     def clean(self) -> dict[str, Any] | None:
@@ -308,7 +305,7 @@ class DialectForm(forms.Form):
             _ = self.dialect if not self.errors else None
         except TableError as error:
             field = "units" if "unit" in error.rule else "thousands"
-            self.add_error(field, _sentence(error))
+            self.add_error(field, sentence(error))
         return cleaned
 
     @property

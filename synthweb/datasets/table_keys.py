@@ -70,13 +70,8 @@ def destroy(name: str) -> None:
     path = _path(name)
     if not path.exists():
         return
-    with _locked(fcntl.LOCK_SH), contextlib.suppress(FileNotFoundError):
-        with path.open("r+b") as file:
-            file.write(os.urandom(os.fstat(file.fileno()).st_size))
-            file.flush()
-            os.fsync(file.fileno())
-        path.unlink()
-        files.sync_directory(path.parent)
+    with _locked(fcntl.LOCK_SH):
+        files.shred(path)
 
 
 def modification_times() -> dict[str, float]:

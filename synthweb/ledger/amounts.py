@@ -53,6 +53,11 @@ class Amount:
     def is_negative_somewhere(self) -> bool:
         return any(value < 0 for value in self.as_dict.values())
 
+    @property
+    def not_negative(self) -> Amount:
+        """The same with 0 for what is below it."""
+        return Amount(**{name: max(0, value) for name, value in self.as_dict.items()})
+
     def main(self, rule: str) -> int:
         """What the rule is about: epsilon under basic, rho under zCDP. Nothing is free of it."""
         return int(getattr(self, COUNTED[Rule(rule)][0]))

@@ -162,10 +162,8 @@ class PlanForm(_SharesForm):
         self, *arguments: Any, account: BudgetAccount, years: list[int], **options: Any
     ) -> None:
         super().__init__(*arguments, account=account, **options)
-        free = selectors.balance(account).free - yearly_limits.earmarked(account)
-        equal = Amount(
-            **{name: max(0, value) // len(years) for name, value in free.as_dict.items()}
-        )
+        free = yearly_limits.free(account).not_negative
+        equal = Amount(**{name: value // len(years) for name, value in free.as_dict.items()})
         for year in years:
             self._offer(year, equal)
 

@@ -190,9 +190,9 @@ def _require_amounts(shares: Shares, *, rule: str) -> None:
 
 
 def _require_free(account: BudgetAccount, amount: Amount) -> None:
-    free = selectors.balance(account).free - yearly_limits.earmarked(account)
+    free = yearly_limits.free(account)
     # Where less is free than is set aside, because a grant expired, shares can still be lowered.
-    wanted = _not_negative(amount)
+    wanted = amount.not_negative
     lacks = [
         name
         for name in selectors.counted(account.rule)
@@ -200,13 +200,9 @@ def _require_free(account: BudgetAccount, amount: Amount) -> None:
     ]
     if lacks:
         raise Earmarked(
-            f"The account has {_not_negative(free).text(account.rule)} free, and the shares need {wanted.text(account.rule)}",
+            f"The account has {free.not_negative.text(account.rule)} free, and the shares need {wanted.text(account.rule)}",
             repair="plan less, or grant more first",
         )
-
-
-def _not_negative(amount: Amount) -> Amount:
-    return Amount(**{name: max(0, value) for name, value in amount.as_dict.items()})
 
 
 def _require_not_taken(year: PlanYear, *, share: Amount, rule: str) -> None:

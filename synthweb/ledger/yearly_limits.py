@@ -203,6 +203,11 @@ def earmarked(account: BudgetAccount) -> Amount:
     return sum((each.left for each in open_earmarks(account)), start=Amount())
 
 
+def free(account: BudgetAccount) -> Amount:
+    """What is free and not set aside; below 0 where a grant expired that shares count on."""
+    return selectors.balance(account).free - earmarked(account)
+
+
 def usable_earmark(account: BudgetAccount, code: str) -> EarmarkBalance | None:
     """The one of this code, if a run may name it: of an earmark, or of a plan, whose share of this year it is."""
     usable = {each.code: each for each in usable_earmarks(account)}
@@ -210,9 +215,9 @@ def usable_earmark(account: BudgetAccount, code: str) -> EarmarkBalance | None:
 
 
 def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earmark | None:
-    """Raise YearlyLimitReached, Earmarked or ShareReached if a run of this price may not be held. The account is locked, so that of two runs the
-    second one counts the first. earmark: the code of the one, or of the plan, that it is paid from; the earmark is returned. Empty:
-    from what is free."""
+    """Raise YearlyLimitReached, Earmarked or ShareReached if a run of this price may not be held. The account is locked, so
+    that of two runs the second one counts the first. earmark: the code of the one, or of the plan, that it is paid from; the
+    earmark is returned. Empty: from what is free."""
     main = selectors.counted(account.rule)[0]
     most = yearly_limit(account)
     if most is not None:
@@ -227,10 +232,10 @@ def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earm
     if earmark:
         return _require_of(account, price, code=earmark)
     set_aside = earmarked(account)
-    free = selectors.balance(account).free
+    whole = selectors.balance(account).free
     # Without what is set aside it would be refused all the same: the ledger says how much is missing.
-    if covers(free, price, rule=account.rule) and not covers(
-        free - set_aside, price, rule=account.rule
+    if covers(whole, price, rule=account.rule) and not covers(
+        whole - set_aside, price, rule=account.rule
     ):
         raise Earmarked(
             f"Of what is left {set_aside.text(account.rule)} is set aside",
@@ -346,8 +351,7 @@ def earmark(
         raise LedgerConflict(
             "The last day is not in the future", repair="give a later day", field="ends_on"
         )
-    free = selectors.balance(locked).free - earmarked(locked)
-    if not covers(free, amount, rule=locked.rule):
+    if not covers(free(locked), amount, rule=locked.rule):
         raise Earmarked(
             "The account has less free than this", repair="set aside less, or grant more first"
         )

@@ -30,7 +30,8 @@ def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.enviro
 
 
 def secret(name: str, *, file: Path | None = None, default: str = "") -> str:
-    """A secret from the environment, else from the file that NAME_FILE names, else from `file`; `default` where there is no file to read."""
+    """A secret from the environment, else from the file that NAME_FILE names, else from `file`; `default` where no file is
+    named."""
     if value := os.environ.get(name, ""):
         return value
     named = os.environ.get(f"{name}_FILE") or file
@@ -54,8 +55,8 @@ def log_format(value: str) -> str:
 
 
 def otlp_endpoint(value: str) -> str:
-    """The address of a collector of OpenTelemetry, with the path that takes traces. Refused without the packages that send to it: an operator
-    who asked for traces would wait for them."""
+    """The address of a collector of OpenTelemetry, with the path that takes traces. Refused without the packages that send
+    to it: an operator who asked for traces would wait for them."""
     parts = urlsplit(value)
     if not value:
         return value

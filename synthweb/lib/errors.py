@@ -63,3 +63,9 @@ class Busy(Refused):
 
 class AppendOnlyViolation(SynthwebError):
     """Code tried to change or delete a row that is written once."""
+
+
+def sentence(error: Exception) -> str:
+    """The message of an error of ours as a sentence of a page."""
+    text = str(error)
+    return f"{text[0].upper()}{text[1:]}."

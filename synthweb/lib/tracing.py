@@ -66,7 +66,7 @@ class TracedWork:
     stage: Span | None = None
 
 
-_current: ContextVar[TracedWork | None] = ContextVar("step", default=None)
+_current: ContextVar[TracedWork | None] = ContextVar("work", default=None)
 
 
 def _quiet(
@@ -121,15 +121,15 @@ def _parent(carried: str) -> Context:
 @_quiet
 def rename(name: str) -> None:
     """A request is called by its route, which is known when it is answered."""
-    if step := _current.get():
-        step.span.update_name(name)
+    if work := _current.get():
+        work.span.update_name(name)
 
 
 @_quiet
 def say(facts: Mapping[str, object]) -> None:
     """State facts of the request or task that this thread is at. What has no form in `FORMS`, or another one, is left out."""
-    if step := _current.get():
-        _say(step.span, facts)
+    if work := _current.get():
+        _say(work.span, facts)
 
 
 def _say(span: Span, facts: Mapping[str, object]) -> None:
@@ -145,19 +145,19 @@ def reach(stage: str) -> None:
     from opentelemetry.context import Context
     from opentelemetry.trace import set_span_in_context
 
-    step = _current.get()
-    if step is None or not FORMS[STAGE].fullmatch(stage):
+    work = _current.get()
+    if work is None or not FORMS[STAGE].fullmatch(stage):
         return
-    _end_stage(step)
-    parent = set_span_in_context(step.span, Context())
-    step.stage = _sender().tracer.start_span(stage, context=parent, start_time=_now())
-    _say(step.stage, {STAGE: stage})
+    _end_stage(work)
+    parent = set_span_in_context(work.span, Context())
+    work.stage = _sender().tracer.start_span(stage, context=parent, start_time=_now())
+    _say(work.stage, {STAGE: stage})
 
 
-def _end_stage(step: TracedWork) -> None:
-    if step.stage is not None:
-        step.stage.end(_now())
-        step.stage = None
+def _end_stage(work: TracedWork) -> None:
+    if work.stage is not None:
+        work.stage.end(_now())
+        work.stage = None
 
 
 @_quiet
@@ -165,8 +165,8 @@ def fail(kind: str) -> None:
     """It failed. kind: a word of ours, never one of an error."""
     from opentelemetry.trace import Status, StatusCode
 
-    if step := _current.get():
-        for span in filter(None, (step.stage, step.span)):
+    if work := _current.get():
+        for span in filter(None, (work.stage, work.span)):
             span.set_status(Status(StatusCode.ERROR))
             _say(span, {ERROR: kind})
 
@@ -174,11 +174,11 @@ def fail(kind: str) -> None:
 @_quiet
 def end() -> None:
     """The request or task of this thread is over."""
-    step = _current.get()
+    work = _current.get()
     _current.set(None)
-    if step is not None:
-        _end_stage(step)
-        step.span.end(_now())
+    if work is not None:
+        _end_stage(work)
+        work.span.end(_now())
 
 
 @contextlib.contextmanager
@@ -198,10 +198,10 @@ def carried() -> str:
 
 @_quiet
 def _carried() -> str:
-    step = _current.get()
-    if step is None:
+    work = _current.get()
+    if work is None:
         return ""
-    of = step.span.get_span_context()
+    of = work.span.get_span_context()
     return f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"
 
 

@@ -29,7 +29,7 @@ from synthweb.datasets.hints import FORM_FACTS
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.table_forms import DeleteForm, DialectForm, NameForm, TableFileForm
 from synthweb.lib.bodies import takes_table
-from synthweb.lib.errors import Conflict, Gone, InUse
+from synthweb.lib.errors import Conflict, Gone, InUse, sentence
 from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 
@@ -155,18 +155,11 @@ def _replaced(request: SignedInRequest, dataset: Dataset, form: TableFileForm) -
             )
             runs.request_ingest(dataset=changed, actor=request.user)
             table.mark_stored(changed)
-    except TableError as error:
+    except (TableError, Gone) as error:
         form.forget_upload()
-        form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
-    except Gone as error:
-        form.forget_upload()
-        form.add_error(
-            uploads.FIELD, f"{error.rule[0].upper()}{error.rule[1:]}; {error.repair}."
-        )
+        form.add_error(uploads.FIELD, sentence(error))
     except (Conflict, InUse) as conflict:
-        form.add_error(
-            None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
-        )
+        form.add_error(None, sentence(conflict))
     return not form.errors
 
 
@@ -185,7 +178,7 @@ def back(request: SignedInRequest, code: str) -> HttpResponse:
     except Conflict as conflict:
         messages.error(
             request,
-            f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.",
+            sentence(conflict),
         )
     return redirect("pages:settings", dataset.code)
 
@@ -200,9 +193,7 @@ def delete(request: SignedInRequest, code: str) -> HttpResponse:
         try:
             datasets.delete(actor=request.user, dataset=dataset)
         except Conflict as conflict:
-            form.add_error(
-                None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
-            )
+            form.add_error(None, sentence(conflict))
         else:
             messages.success(
                 request,

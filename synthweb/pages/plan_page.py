@@ -99,6 +99,4 @@ def _follows(user: User, releases: list[Release]) -> Release | None:
 
 def free(account: BudgetAccount) -> Amounts:
     """What is free of an account and not set aside."""
-    left = selectors.balance(account).free - yearly_limits.earmarked(account)
-    positive = Amount(**{name: max(0, value) for name, value in left.as_dict.items()})
-    return amounts(positive, rule=account.rule)
+    return amounts(yearly_limits.free(account).not_negative, rule=account.rule)

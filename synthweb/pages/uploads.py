@@ -26,7 +26,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.datasets.table_forms import UploadForm
 from synthweb.lib.bodies import takes_table
-from synthweb.lib.errors import Conflict, Gone, InUse
+from synthweb.lib.errors import Conflict, Gone, InUse, sentence
 from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 from synthweb.runs.models import TableErrand
@@ -119,14 +119,9 @@ def _store(
                 datasets.databases.add_table(actor=request.user, root=root, dataset=dataset)
             table.mark_stored(dataset)
             return dataset
-    except TableError as error:
+    except (TableError, Gone) as error:
         form.forget_upload()
-        form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
-    except Gone as error:
-        form.forget_upload()
-        form.add_error(
-            uploads.FIELD, f"{error.rule[0].upper()}{error.rule[1:]}; {error.repair}."
-        )
+        form.add_error(uploads.FIELD, sentence(error))
     except (Conflict, InUse) as error:
         form.add_error(None, str(error))
     return None

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from synth_engine.errors import TableError
 from synth_engine.references import Roles
+from synthweb.lib.errors import sentence
 from synthweb.lib.names import validate_one_line
 from synthweb.references.models import RECORDS
 from synthweb.references.services import MOST_BYTES, WORD, Brought
@@ -158,7 +159,7 @@ class FileForm(forms.Form):
             adds = bool(cleaned.get("adds"))
             cleaned["roles"] = Roles(code=cleaned["code"], adds=adds, **parents, **texts)
         except TableError as error:
-            self.add_error("code", f"{error.text[0].upper()}{error.text[1:]}.")
+            self.add_error("code", sentence(error))
         return cleaned
 
     @property

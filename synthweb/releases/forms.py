@@ -15,6 +15,7 @@ from synth_engine.errors import InputError
 from synth_engine.models import description
 from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import User
+from synthweb.lib.errors import sentence
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import grouped
 from synthweb.releases import selectors
@@ -226,7 +227,7 @@ class EditionForm(forms.Form):
             # One byte more than allowed is enough to refuse it.
             document = description.parse(self.cleaned_data["document"].read(MAX_BYTES + 1))
         except InputError as error:
-            raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
+            raise forms.ValidationError(sentence(error)) from None
         if not isinstance(document, dict):
             raise forms.ValidationError(
                 _("A description is a JSON object; see docs/description.md.")

@@ -227,6 +227,11 @@ class FileViewSet(GenericViewSet[Dataset]):
 def to_be_read(request: Request, dataset: Dataset) -> Response:
     """202: a worker is asked to read it; where to follow that."""
     runs.request_ingest(dataset=dataset, actor=caller(request))
+    return accepted(request, dataset)
+
+
+def accepted(request: Request, dataset: Dataset) -> Response:
+    """202: a worker reads it; where to follow that."""
     body = DatasetSerializer(dataset, context={"request": request}).data
     return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
 

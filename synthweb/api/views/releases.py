@@ -50,7 +50,7 @@ from synthweb.api.serializers.releases import (
     VerificationSerializer,
 )
 from synthweb.api.views.errands import come_back, derived_later
-from synthweb.lib.errors import Conflict
+from synthweb.lib.errors import Conflict, sentence
 from synthweb.releases import (
     chain,
     expected,
@@ -410,9 +410,7 @@ class TableViewSet(GenericViewSet[Sample]):
         try:
             download = spool.Download(sample, format="xlsx", request=request._request)
         except InputError as error:
-            raise ValidationError(
-                {"rows": f"{error.text[0].upper()}{error.text[1:]}."}
-            ) from None
+            raise ValidationError({"rows": sentence(error)}) from None
         response = StreamingHttpResponse(download, content_type=WorkbookRenderer.media_type)
         name = f"{sample.release.code}-{sample.code}.xlsx"
         response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -26,12 +26,11 @@ from synthweb.api.authentication import caller
 from synthweb.api.faults import Unusable, fault
 from synthweb.api.schema import refuses
 from synthweb.api.serializers.datasets import (
-    DatasetSerializer,
     PartialUploadSerializer,
     StoredUploadSerializer,
     UploadSerializer,
 )
-from synthweb.api.views.datasets import ACCEPTED, to_be_read
+from synthweb.api.views.datasets import ACCEPTED, accepted, to_be_read
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset, PartialUpload
 from synthweb.datasets.services import resuming
@@ -298,9 +297,7 @@ def _pass_over(stream: IO[bytes] | None) -> None:
 
 def _again(request: Request, dataset: Dataset) -> Response:
     """The answer to who did not get the first one."""
-    stored = selectors.dataset_for(caller(request), dataset.code)
-    body = DatasetSerializer(stored, context={"request": request}).data
-    return Response(body, status=HTTPStatus.ACCEPTED, headers={"Location": str(body["url"])})
+    return accepted(request, selectors.dataset_for(caller(request), dataset.code))
 
 
 def _shown(request: Request, uploads: Any, *, many: bool = False) -> Any:

@@ -23,7 +23,7 @@ from synthweb.datasets.services.intake import Intake
 from synthweb.datasets.signals import arriving
 from synthweb.datasets.tombstones import Tombstone
 from synthweb.lib import names
-from synthweb.lib.errors import Conflict, Refused
+from synthweb.lib.errors import Conflict, Refused, sentence
 
 Status = Dataset.Status
 
@@ -225,7 +225,7 @@ def blocked(dataset: Dataset, *, deleting: bool = False) -> str:
     try:
         _refuse_open_runs(dataset) if deleting else _check_free(dataset)
     except Conflict as conflict:
-        return f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
+        return sentence(conflict)
     return ""
 
 

@@ -50,7 +50,7 @@ def begin(
     with transaction.atomic():
         # Two requests at once must not both be the last one that is allowed.
         User.objects.select_for_update().get(pk=person.pk)
-        waiting = unfinished(person)
+        waiting = list(selectors.unfinished_uploads(person))
         if len(waiting) >= settings.UPLOADS_UNFINISHED:
             first = min(each.expires_at for each in waiting)
             raise Busy(
@@ -65,15 +65,6 @@ def begin(
             length=length,
             expires_at=_later(),
         )
-
-
-def unfinished(person: User) -> list[PartialUpload]:
-    """Uploads of a person that may go on."""
-    return list(
-        PartialUpload.objects.filter(
-            person=person, state=PartialUpload.State.OPEN, expires_at__gt=timezone.now()
-        )
-    )
 
 
 def offset_of(upload: PartialUpload) -> int:

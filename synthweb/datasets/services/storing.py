@@ -167,8 +167,9 @@ def mark_refused(
 
 
 def sweep() -> int:
-    """Remove what has expired or was left behind: previews past their time, parts of interrupted uploads,
-    uploads that nobody continues, and files without a row. Run by the reconciler and by `manage.py purge_previews`. Returns how many objects went."""
+    """Remove what has expired or was left behind: previews past their time, parts of interrupted uploads, uploads that
+    nobody continues, and files without a row. Run by the reconciler and by `manage.py purge_previews`. Returns how many
+    objects went."""
     return (
         preview_store.purge()
         + vault.sweep_parts()
