@@ -79,6 +79,7 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.press("Open the release")
     keyboard.press("Compare")
     keyboard.press("Compare with real data")
+    keyboard.reads("A worker is reading the real table")
     read_tables()
     keyboard.reads("not differentially private")
     keyboard.press("Receipt")

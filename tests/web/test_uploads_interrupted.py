@@ -155,12 +155,15 @@ def nothing_is_in_the_clear() -> bool:
 
 def web_processes() -> list[psutil.Process]:
     """Those that answer requests: the children of gunicorn's first process."""
-    ours = psutil.Process().children(recursive=True)
-    return [
-        each
-        for each in ours
-        if "gunicorn" in " ".join(each.cmdline()) and each.ppid() != os.getpid()
-    ]
+    return [each for each in psutil.Process().children(recursive=True) if _answers(each)]
+
+
+def _answers(process: psutil.Process) -> bool:
+    try:
+        command, parent = " ".join(process.cmdline()), process.ppid()
+    except psutil.NoSuchProcess:  # ended, or a zombie that nobody has waited for yet
+        return False
+    return "gunicorn" in command and parent != os.getpid()
 
 
 def test_a_cut_connection_keeps_what_came_and_the_rest_follows(served: Served) -> None:
