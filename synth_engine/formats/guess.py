@@ -33,6 +33,7 @@ def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = Tr
     lines = [line for line in every if line.strip()][:GUESSED_LINES] or [""]
     quote = _quote(lines)
     declared = declared_delimiter(lines[0])
+    stated = lines[0]
     if declared:
         lines = lines[1:] or [""]
     above = 0 if declared else _above(lines, quote)
@@ -52,7 +53,11 @@ def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = Tr
     start = every.index(lines[0]) if lines[0] else 0
     # The last line of a sample may be cut short.
     rows = _rows(every[start:] if complete else every[start:-1], dialect)
-    return _headed(dialect, rows, title=title, asked=asked)
+    guessed = _headed(dialect, rows, title=title, asked=asked)
+    if declared and (not guessed.header or "header" in guessed.asked):
+        # Without a header a line like `sep=;` might be a record: the form says that it is none.
+        return replace(guessed, skip=every.index(stated) + 1)
+    return guessed
 
 
 def _headed(

@@ -37,6 +37,7 @@ SHOWN_LINES, SHOWN_CELLS, SHOWN_LETTERS = (
     60,
 )  # of a file whose form is open, to its steward
 MOST_ENCODINGS = 10
+MOST_BLANKS = 10_000  # lines of blanks above a table without a header
 AHEAD = 3  # pieces that are parsed while one is used
 
 
@@ -190,34 +191,42 @@ class _Table:
         # module has to let it pass. Its limit is one for the whole process, hence set for every
         # table.
         csv.field_size_limit(LONGEST_CELL if self._total else limits.cell_characters)
-        first = self._first(dialect.skip)
+        above: list[str] = []
+        first = self._first(dialect.skip) if dialect.header else self._start(dialect, above)
         declared = declared_delimiter(first)
         if declared:
-            shape.notes.append("The first line says which delimiter is used; it was left out.")
-            first = feed.line()
+            above.append(first)
+            first = (
+                feed.line() if dialect.header else self._start(replace(dialect, skip=0), above)
+            )
         line = feed.lines
         delimiter = dialect.delimiter or declared or delimiter_of(first, quote=dialect.quote)
         shape.dialect = self._dialect = replace(dialect, delimiter=delimiter)
         self._rules = rules.Rules(self._dialect, total=self._total)
-        self._names, read = self._record(first)
+        self._names, read = self._record(first) if first or dialect.header else ([], "")
         self._header = ""
-        above = [self._names] + [
+        headers = [self._names] + [
             self._next_header() for _ in range(dialect.header_lines - 1) if dialect.header
         ]
-        self._names = above[-1]
+        self._names = headers[-1]
         nameless_end = len(self._names) > 1 and not self._names[-1].strip()
         self._empty_end = (
             dialect.header and nameless_end and len(dialect.names) != len(self._names)
         )
         if dialect.header:
-            shape.columns = self._named(formats.joined_names(above), line=line)
+            shape.columns = self._named(formats.joined_names(headers), line=line)
             may_repeat = self._total or len(shape.columns) == 1  # such a line is a record
             self._header = "" if may_repeat else self._names[0].strip()
         else:
             shape.columns = self._counted(dialect.columns)
             # Without a header the first record was read only for its width; it is still to
-            # come.
-            feed.give_back(read.encode(), lines=feed.lines - line + 1)
+            # come, and so are lines above it that are records of that width.
+            records = [text for text in above if self._is_record(text)]
+            text = "".join([*records, read])
+            feed.give_back(text.encode(), lines=feed.lines - line + bool(first) + len(records))
+            declared = "" if any(map(declared_delimiter, records)) else declared
+        if declared:
+            shape.notes.append("The first line says which delimiter is used; it was left out.")
         shape.dialect = replace(
             self._dialect, columns=None if dialect.header else len(shape.columns)
         )
@@ -236,6 +245,33 @@ class _Table:
             if line.strip():
                 return line
         raise TableError("the file is empty", repair="upload a table with a header and rows")
+
+    def _start(self, dialect: Dialect, above: list[str]) -> str:
+        """Return the first line of a table without a header, nothing if a run may have a table without one. Lines of blanks
+        above it are put into `above`: they are records if the table has one column, which may not be known yet."""
+        for _ in range(dialect.skip):
+            self._feed.line()
+        # Whether a line of empty cells is a record must not depend on whether another one stands above it.
+        delimiter = dialect.delimiter or "\t"
+        for line in self._feed:
+            if line.strip() or (delimiter in line and delimiter != " "):
+                return line
+            if line.strip("\r\n"):
+                above.append(line)
+            if len(above) == MOST_BLANKS:
+                return above.pop()
+        if above:
+            return above.pop()
+        if self._total and dialect.columns is not None:
+            return ""
+        raise TableError("the file is empty", repair="upload a table with a header and rows")
+
+    def _is_record(self, text: str) -> bool:
+        """Whether a line of blanks, or one that states the delimiter, has as many cells as the table has columns."""
+        if self._dialect.delimiter == " " and not text.strip():
+            return False
+        row = self._next(self._dialect.reader([text]), line=self._feed.lines)
+        return row is not None and len(row) == len(self._shape.columns)
 
     def _record(self, first: str) -> tuple[list[str], str]:
         """The first record, and its text."""

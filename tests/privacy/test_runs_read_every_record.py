@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,62 @@ def test_which_rows_are_left_out_is_the_same_in_both_parsers(rows: list[Record])
     together = declared.not_records(columns)
     found = [False] * len(rows) if together is None else together.to_pylist()
     assert found == [not declared.takes(row, line=1) for row in rows]
+
+
+# --- without a header the first records are records -------------------------------------------------------------------
+TOPS: dict[str, tuple[str, int, list[bytes]]] = {
+    "empty cells between tabs": ("\t", 3, [b"\t\t\n", b"\t \t\n", b"\t\t\r\n"]),
+    "blanks": (",", 1, [b" \n", b"\xc2\xa0\n", b"\x1c\n", b"\t\n"]),
+    "a line that seems to state the delimiter": (",", 1, [b"sep=;\n", b"sep=;\n"]),
+    "such a line of two cells": (";", 2, [b"sep=;\n", b"sep=;\n"]),
+    "blank lines": (",", 2, [b"\n", b"\r\n", b",\n"]),
+}
+
+
+@pytest.mark.parametrize("name", TOPS)
+@pytest.mark.parametrize("declared", [True, False], ids=["columns declared", "not declared"])
+def test_without_a_header_a_record_above_makes_no_other_a_record(
+    tmp_path: Path, name: str, declared: bool
+) -> None:
+    """Records without anything in them are counted at the top as anywhere else: otherwise one more record above them would
+    change the counts by any number."""
+    delimiter, width, lines = TOPS[name]
+    dialect = Dialect(header=False, delimiter=delimiter, columns=width if declared else None)
+    path = tmp_path / "table.csv"
+    one = delimiter.join("x" * width).encode() + b"\n"
+
+    def records(chosen: Sequence[bytes]) -> list[Record]:
+        path.write_bytes(b"".join(chosen))
+        return read(path, "csv", dialect=dialect)
+
+    above, *behind = records([one, *lines, one])
+    assert records([*lines, one]) == behind
+    assert len(behind) == 1 + sum(line.strip(b"\r\n") != b"" for line in lines)
+    assert above == behind[-1]
+
+
+def test_without_a_header_a_file_may_have_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    for content in (b"", b"\n\r\n"):
+        path.write_bytes(content)
+        assert read(path, "csv", dialect=Dialect(header=False, delimiter=",", columns=2)) == []
+
+
+def test_a_line_that_states_the_delimiter_above_records_is_said_to_be_none(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"sep=;\n" + b"1;2\n3;4\n" * 4)
+    guessed = readers.detect(path)
+    assert guessed is not None
+    dialect = replace(guessed, asked=())
+    assert (dialect.header, dialect.skip, dialect.delimiter) == (False, 1, ";")
+    assert read(path, "csv", dialect=dialect) == [("1", "2"), ("3", "4")] * 4
+    # A form that was stored without that is read as it was, because such a line has another number of cells.
+    path.write_bytes(b"sep=,\n1;2\n")
+    assert read(path, "csv", dialect=Dialect(header=False, delimiter=";", columns=2)) == [
+        ("1", "2")
+    ]
 
 
 STILL_REFUSED = {
