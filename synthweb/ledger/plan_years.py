@@ -35,8 +35,9 @@ def present_year() -> int:
 @dataclass(frozen=True, kw_only=True)
 class PlanYear:
     """One year of a plan, amounts in the currencies of its account. part: the earmark of its share. brought: what earlier years
-    left to it; held, charged: of the runs that were submitted in it; runs: their codes, the oldest first; remainder: what becomes
-    of what is left of it; present: the calendar year of today."""
+    left to it; held, charged: of the runs that were submitted in it; ahead: what runs of later years took of what this one would leave,
+    which is nothing unless a clock went back; runs: their codes, the oldest first; remainder: what becomes of what is left of it;
+    present: the calendar year of today."""
 
     part: Earmark
     year: int
@@ -44,6 +45,7 @@ class PlanYear:
     brought: Amount
     held: Amount
     charged: Amount
+    ahead: Amount
     runs: tuple[str, ...]
     remainder: str
     present: int
@@ -71,7 +73,7 @@ class PlanYear:
     @property
     def left(self) -> Amount:
         """What they left, or leave so far."""
-        return self.whole - self.taken
+        return self.whole - self.taken - self.ahead
 
     @property
     def reserved(self) -> Amount:
@@ -105,20 +107,41 @@ def _years(plan: PublicationPlan, *, shares: list[Earmark], present: int) -> lis
     for use in uses:
         if ended.get(use.run_code) != Kind.RELEASE:
             of_year[use.earmark.year].append(use)
+    numbers = sorted(year for year in newest if year is not None)
+    ahead: dict[int, Amount] = {}
+    if plan.remainder == Remainder.NEXT:
+        ahead = _ahead(
+            {number: selectors.amount_of(newest[number]) for number in numbers},
+            taken={number: sum_of(of_year[number]) for number in numbers},
+            present=present,
+        )
     years: list[PlanYear] = []
     brought = Amount()
-    for number in sorted(year for year in newest if year is not None):
+    for number in numbers:
         line = _year(
             newest[number],
             uses=of_year[number],
             ended=ended,
-            brought=brought,
+            moved=(brought, ahead.get(number, Amount())),
             facts=(number, plan.remainder, present),
         )
         goes_on = line.is_over and plan.remainder == Remainder.NEXT
-        brought = line.left if goes_on else Amount()
+        brought = line.left if goes_on else line.ahead
         years.append(line)
     return years
+
+
+def _ahead(
+    shares: Mapping[int, Amount], *, taken: Mapping[int, Amount], present: int
+) -> dict[int, Amount]:
+    """Of each year that is not over, what runs of later years took beyond their shares. Clocks of two machines differ, and one may
+    be set back: what a year left to the next one, and a run there holds, must not be held once more in the year before."""
+    found: dict[int, Amount] = {}
+    beyond = Amount()
+    for year in sorted(shares, reverse=True):
+        found[year] = beyond if year >= present else Amount()
+        beyond = (taken[year] + found[year] - shares[year]).not_negative
+    return found
 
 
 def _year(
@@ -126,9 +149,10 @@ def _year(
     *,
     uses: Iterable[EarmarkUse],
     ended: Mapping[str, str],
-    brought: Amount,
+    moved: tuple[Amount, Amount],
     facts: tuple[int, str, int],
 ) -> PlanYear:
+    brought, ahead = moved
     year, remainder, present = facts
     uses = list(uses)
     return PlanYear(
@@ -138,6 +162,7 @@ def _year(
         brought=brought,
         held=sum_of(use for use in uses if use.run_code not in ended),
         charged=sum_of(use for use in uses if use.run_code in ended),
+        ahead=ahead,
         runs=tuple(use.run_code for use in uses),
         remainder=remainder,
         present=present,

@@ -124,6 +124,10 @@ def change(*, custodian: User, plan: PublicationPlan, shares: Shares, reason: st
     for number in before:
         _require_not_taken(years[number], share=changed[number], rule=locked.rule)
     more = sum(changed.values(), start=Amount()) - sum(before.values(), start=Amount())
+    last = years[max(years)]
+    if added and last.is_over and last.remainder == PublicationPlan.Remainder.NEXT:
+        # What the last year of a plan leaves is free; it is set aside again for the year that is added.
+        more += last.left
     _require_free(locked, more)
     for number, share in sorted(changed.items()):
         if number in years:
@@ -206,9 +210,10 @@ def _require_free(account: BudgetAccount, amount: Amount) -> None:
 
 
 def _require_not_taken(year: PlanYear, *, share: Amount, rule: str) -> None:
-    if not yearly_limits.covers(share + year.brought, year.taken, rule=rule):
+    taken = year.taken + year.ahead
+    if not yearly_limits.covers(share + year.brought, taken, rule=rule):
         raise LedgerConflict(
-            f"Runs took {year.taken.text(rule)} in {year.year} already",
+            f"Runs took {taken.text(rule)} in {year.year} already",
             repair="give the year at least that",
         )
 

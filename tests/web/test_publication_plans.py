@@ -277,6 +277,47 @@ def test_several_years_without_a_run_add_up(clock, who, account) -> None:
     assert publication_plans.faults(account) == []
 
 
+def test_a_clock_that_goes_back_pays_nothing_twice(clock, who, account) -> None:
+    """What a year left, and a run of the next one holds, is not held again when the year before is the present one again."""
+    plan = planned(who, account, Remainder.NEXT, 3, 1, 2)
+    other = planned(who, account, Remainder.FREE, 2, 2)
+    new_year(clock, 2032)
+    hold(account, "a", 3, plan)
+    clock[0] = datetime(2031, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert left(plan) == [1, 0, 2]
+    assert free_of_all(account) == 0
+    with pytest.raises(errors.ShareReached):
+        hold(account, "b", 2, plan)
+    with pytest.raises(errors.LedgerConflict):
+        changed(who, plan, y2031=1)
+    hold(account, "c", 1, plan)
+    assert publication_plans.faults(account) == []
+    new_year(clock, 2033)
+    assert left(plan) == [2, 0, 2]
+    new_year(clock, 2032)
+    hold(account, "d", 2, other)
+    assert publication_plans.faults(account) == []
+
+
+def test_what_a_last_year_left_is_set_aside_again_only_if_it_is_free(
+    clock, who, account
+) -> None:
+    """A plan that is lengthened brings what its last year left, which others may have held meanwhile."""
+    plan = planned(who, account, Remainder.NEXT, 4)
+    other = planned(who, account, Remainder.FREE, 1, 3)
+    new_year(clock, 2032)
+    hold(account, "a", 6)
+    assert free_of_all(account) == 1
+    with pytest.raises(errors.Earmarked):
+        changed(who, plan, y2032=1)
+    ledger.release(run_code="a", reason="Cancelled.")
+    hold(account, "b", 2)
+    changed(who, plan, y2032=1)
+    assert (left(plan), free_of_all(account)) == ([4, 5], 0)
+    hold(account, "c", 5, plan)
+    hold(account, "d", 3, other)
+
+
 def test_the_worked_example_of_the_documentation(clock, who) -> None:
     account = setup.granted(who, setup.dataset(who), amount=Amount(epsilon=NANO))
     tenth = NANO // 10
