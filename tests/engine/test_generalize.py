@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 from typing import Any
@@ -15,14 +16,17 @@ from synth_engine import mechanisms, verifier
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
-from synth_engine.errors import InputError
+from synth_engine.errors import InputError, SpecError
 from synth_engine.inference.suppression import suppress_small_groups
 from synth_engine.measurement import Answers, Measurement, Selection
+from synth_engine.mechanisms.generalize.generalize import GeneralizePlan
 from synth_engine.models import description
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import GaussianDP, Pure
+from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
 from tests.answers import replaced
+from tests.plans import plan_of
 
 SIZES = {"rare": 2, "skewed": 5, "even": 8, "wide": 500}
 TABLE = Domain(
@@ -205,3 +209,23 @@ def test_answers_of_another_plan_are_refused() -> None:
         with pytest.raises(InputError):
             plan.fit(wrong)
     assert plan.needs().seconds > 0
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+@pytest.mark.parametrize("power", range(7))
+def test_noise_that_cannot_be_drawn_is_refused_before_columns_are_chosen(
+    power: int, delta: str
+) -> None:
+    """Which tables are asked about follows from noisy answers, which are paid for."""
+    table = Domain(attributes=TABLE.attributes, unit=PrivacyUnit(max_records=10**power))
+    try:
+        plan = plan_of("generalize", table, epsilon="0.0001", delta=delta)
+    except SpecError:
+        assert power > 2
+        return
+    assert isinstance(plan, GeneralizePlan)
+    for records in (0, 10**3, 10**15):
+        plan.choices(records)
+    for number in range(len(SIZES) + 1):
+        for chosen in itertools.combinations(SIZES, number):
+            plan.noises(chosen)

@@ -35,6 +35,8 @@ CHOICE_SHARE = Fraction(1, 10)
 MAX_GROUP_CELLS = 100_000
 """Cells of the table of groups."""
 _DIGITS = 10**9
+_MOST_RECORDS = 2**62
+"""So many that all columns can be chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +119,7 @@ class Generalize(Mechanism):
         if self.divided == "apart":
             return self._box_plan(domain, spec, cap)
         plan = GeneralizePlan(config=self, domain=domain, spec=spec, cap=cap)
-        plan.total_noise()
-        plan.choices(0)
-        plan.noises(())
+        plan.require_noise()
         return plan
 
     def _box_plan(self, domain: Domain, spec: Spec, cap: Budget) -> Plan:
@@ -145,6 +145,18 @@ class GeneralizePlan(Plan):
     """`generalize` with its budget cut up."""
 
     config: Generalize
+
+    def require_noise(self) -> None:
+        """Check that all noise can be drawn, whatever is chosen, before anything is paid. Errors: SpecError."""
+        self.total_noise()
+        self.choices(0)
+        self.choices(_MOST_RECORDS)
+        self.noises(())
+        # The cheapest table beside the largest one that groups can have, and all other columns.
+        sizes = list(self.domain.sizes.values())
+        roots = math.sqrt(min(math.prod(sizes), MAX_GROUP_CELLS)) + sum(map(math.sqrt, sizes))
+        least = Fraction(math.sqrt(min(sizes)) / roots)
+        budget_allocation.noise(self.loss.of(self._for_tables.amount * least), self.sensitivity)
 
     def total_noise(self) -> Noise | None:
         if self.domain.rows is not None:
@@ -176,17 +188,21 @@ class GeneralizePlan(Plan):
     def _max_cells(self, records: int) -> float:
         return min(records / self.config.k, MAX_GROUP_CELLS)
 
+    @property
+    def _for_tables(self) -> Budget:
+        """What is left of the budget for the tables that are measured."""
+        total = 0 if self.domain.rows is not None else TOTAL_SHARE
+        return self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
+
     def noises(self, chosen: Sequence[str]) -> dict[tuple[str, ...], Noise]:
         """Of each table that is measured: what is left of the budget in proportion to the roots of their sizes, which
         makes the sum of all errors least under Laplace noise."""
         cliques = [tuple(chosen)] if chosen else []
         if self.config.rest == "histogram" or not chosen:
             cliques += [(name,) for name in self.domain.sizes if name not in chosen]
-        total = 0 if self.domain.rows is not None else TOTAL_SHARE
-        remaining = self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
         roots = [math.isqrt(self.domain.cells(clique) * _DIGITS**2) for clique in cliques]
         noises = budget_allocation.noises(
-            remaining, [Fraction(root, _DIGITS) for root in roots], domain=self.domain
+            self._for_tables, [Fraction(root, _DIGITS) for root in roots], domain=self.domain
         )
         return dict(zip(cliques, noises, strict=True))
 
