@@ -305,11 +305,14 @@ def find_dask() -> None:
 
 
 @contextlib.contextmanager
-def start_dask() -> Iterator[Dask]:
-    """A Dask LocalCluster of two processes on loopback, which takes a port that is free."""
+def start_dask(*, is_repaired: bool = True) -> Iterator[Dask]:
+    """A Dask LocalCluster of two processes on loopback, which takes a port that is free. is_repaired: whether it starts another
+    process for one that was killed."""
     find_dask()
     import dask
     import distributed
+
+    from synth_engine.confidential import cluster
 
     settings = {
         "distributed.worker.daemon": False,
@@ -327,11 +330,18 @@ def start_dask() -> Iterator[Dask]:
             dashboard_address=None,
             silence_logs=40,
         ) as started,
+        unittest.mock.patch.object(cluster, "FIRST_ANSWER", PATIENCE),
     ):
+        if not is_repaired:
+            for nanny in started.workers.values():
+                nanny.instantiate = _nothing  # which starts the next process
         yield Dask(
             started.scheduler_address,
             lambda: [nanny.pid for nanny in started.workers.values() if nanny.pid],
         )
+
+
+async def _nothing() -> None: ...
 
 
 def find_spark() -> None:
@@ -341,9 +351,17 @@ def find_spark() -> None:
     find_java()
 
 
+@dataclass(frozen=True)
+class Spark:
+    """A Spark cluster of this machine. worker: the process that starts executors, where there is one."""
+
+    address: str
+    worker: subprocess.Popen[bytes] | None
+
+
 @contextlib.contextmanager
-def start_spark(folder: Path) -> Iterator[str]:
-    """The address of a Spark cluster of two executors on this machine, in a process of Java of its own. folder: for what executors
+def start_spark(folder: Path, *, executors: int = 2) -> Iterator[Spark]:
+    """A master of Spark and a worker with so many executors, or no worker, in processes of their own. folder: for what they
     write. Raises Missing."""
     find_spark()
     from synth_engine.confidential import cluster
@@ -351,37 +369,75 @@ def start_spark(folder: Path) -> Iterator[str]:
     changed = {
         # Executors run in folders of their own.
         "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+        "spark.executor.cores": "1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(folder),
     }
-    _end_spark()
-    with (
-        unittest.mock.patch.dict(os.environ, {"SPARK_WORKER_DIR": str(folder)}),
-        unittest.mock.patch.dict(cluster._SPARK, changed),
-    ):
-        try:
-            yield "local-cluster[2,1,1024]"
-        finally:
-            _end_spark()
+    where = {"SPARK_LOCAL_DIRS": str(folder), "SPARK_DAEMON_MEMORY": "256m"}
+    port, log = free_port(), folder / "log"
+    end_spark()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(unittest.mock.patch.dict(os.environ, where))
+        stack.enter_context(unittest.mock.patch.dict(cluster._SPARK, changed))
+        # However long it takes to start here.
+        stack.enter_context(unittest.mock.patch.object(cluster, "FIRST_ANSWER", PATIENCE))
+        master = stack.enter_context(_running(_spark("Master", "--port", str(port)), log=log))
+        _wait_for_connection(port, master, log=log)
+        address, worker = f"spark://127.0.0.1:{port}", None
+        if executors:
+            room = ["--cores", str(executors), "--memory", f"{executors}G"]
+            command = _spark("Worker", *room, "--work-dir", str(folder / "work"), address)
+            worker = stack.enter_context(_running(command, log=log))
+        stack.callback(end_spark)
+        yield Spark(address, worker)
+
+
+def _spark(what: str, *arguments: str) -> list[str]:
+    """The command line of a process of Spark's."""
+    import pyspark
+
+    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    address = ["--host", "127.0.0.1", "--webui-port", str(free_port())]
+    return [
+        str(program),
+        f"org.apache.spark.deploy.{what.lower()}.{what}",
+        *address,
+        *arguments,
+    ]
 
 
 def end_spark_session() -> None:
     """The next question begins another one, which takes the settings of then."""
-    from pyspark.sql import SparkSession
-
-    if (session := SparkSession.getActiveSession()) is not None:
-        session.stop()
-
-
-def _end_spark() -> None:
-    """End the session of this process, and Java with it, which keeps the environment that it was started with."""
     from pyspark import SparkContext
 
-    end_spark_session()
-    if (gateway := SparkContext._gateway) is not None:
-        gateway.shutdown()
-        gateway.proc.stdin.close()  # at the end of its input it ends
-        gateway.proc.wait(PATIENCE)
-    SparkContext._gateway = SparkContext._jvm = None
+    if (context := SparkContext._active_spark_context) is not None:
+        context.stop()
+
+
+def start_java() -> None:
+    """The process of Java that the sessions of this process have begins; no session does."""
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()
+
+
+def end_spark() -> None:
+    """End the session of this process, or one that is about to begin, and Java with it, which keeps the environment that it
+    was started with."""
+    from pyspark import SparkContext
+
+    from synth_engine.confidential import cluster
+
+    if (gateway := SparkContext._gateway) is not None and cluster._BEGINNING.locked():
+        gateway.proc.kill()  # it would look for its master for long
+    with cluster._BEGINNING:
+        end_spark_session()
+        if (gateway := SparkContext._gateway) is not None:
+            gateway.shutdown()
+            gateway.proc.stdin.close()  # at the end of its input it ends
+            gateway.proc.wait(PATIENCE)
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 def find_java() -> str:

@@ -37,14 +37,46 @@ def killed_inside(address: str, folder: Path, *, number: int) -> Iterator[list[i
 def killed_inside_spark(folder: Path, *, number: int, executors: bool) -> Iterator[list[int]]:
     """The same of a Spark cluster on this machine. executors: the process of Java that Spark started dies, and with it its
     process of Python; else that of Python alone."""
+    victim = _executor_of if executors else lambda process: process
+    with _stopped_in_spark(folder), _killing(folder, number, victim=victim) as killed:
+        yield killed
+
+
+@contextlib.contextmanager
+def lost_inside_spark(
+    folder: Path, worker: int, *, then: Callable[[], object]
+) -> Iterator[None]:
+    """While the block asks a Spark cluster on this machine, the process that starts its executors dies of SIGKILL as soon as one
+    of them counts a part. Nothing starts them again, and no part is answered. then: called once it is dead."""
+    over = threading.Event()
+
+    def kill() -> None:
+        while not any(folder.glob(f"{INSIDE}*")):
+            if over.wait(0.01):
+                return
+        os.kill(worker, signal.SIGKILL)
+        then()
+
+    killer = threading.Thread(target=kill)
+    with _stopped_in_spark(folder):
+        killer.start()
+        try:
+            yield
+        finally:
+            over.set()
+            killer.join()
+            (folder / GO_ON).touch()
+
+
+@contextlib.contextmanager
+def _stopped_in_spark(folder: Path) -> Iterator[None]:
+    """Parts that are asked of Spark wait until the test lets them go on."""
     from synth_engine.confidential import cluster
 
     in_arrow = cluster._in_arrow
     cluster._in_arrow = _stopping(str(folder))
     try:
-        victim = _executor_of if executors else lambda process: process
-        with _killing(folder, number, victim=victim) as killed:
-            yield killed
+        yield
     finally:
         cluster._in_arrow = in_arrow
 

@@ -14,12 +14,15 @@ import os
 import pickle
 import secrets
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import TimeoutError as NoAnswer
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from queue import SimpleQueue
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
@@ -39,10 +42,16 @@ from synth_engine.errors import SpecError, SynthError
 
 MOST_TASKS = 256
 """Tasks of one question; each counts several parts of a larger table."""
+Answer = TypeVar("Answer")
+
 PATIENCE = 300.0
-"""Seconds that a cluster may take for the next answer to a question."""
-FIRST_ANSWER = 30.0
-"""… and until a scheduler and a worker are there."""
+"""Seconds for which no task of a question may end. How long all of them take does not matter."""
+FIRST_ANSWER = 60.0
+"""Seconds until a cluster answers, and until it has a worker for the question."""
+_LOOKED_AT_EVERY = 0.5
+"""Seconds after which Spark is asked again how far a question is."""
+_BEGINNING = threading.Lock()
+"""Held while a session of Spark begins: there is one in a process."""
 _NONCE = 12
 _KEY_BYTES = 32
 
@@ -264,27 +273,49 @@ def _with_dask(address: str, messages: Sequence[bytes], key_file: str) -> Iterat
         import distributed
     except ImportError:
         raise _missing("distributed", "dask") from None
+    reached = False
     try:
         with distributed.Client(  # type: ignore[no-untyped-call]
             address, timeout=FIRST_ANSWER, set_as_default=False
         ) as client:
             client.wait_for_workers(1, timeout=FIRST_ANSWER)
+            reached = True
+            ended: SimpleQueue[Any] = SimpleQueue()
+            # Dask drops tasks whose futures nobody holds.
             futures = client.map(answer, messages, key_file=key_file, pure=False, retries=2)
-            for _, reply in distributed.as_completed(  # type: ignore[no-untyped-call]
-                futures, loop=client.loop, with_results=True, timeout=PATIENCE
-            ):
-                yield reply
-    except SynthError:
-        raise
-    except (OSError, TimeoutError, NoAnswer):
-        raise ClusterError(_UNREACHED) from None
+            for future in futures:
+                future.add_done_callback(ended.put)
+            for _ in futures:
+                yield ended.get(timeout=PATIENCE).result(timeout=PATIENCE)
     except Exception:  # noqa: BLE001 - it may quote an address, a path or a task
-        raise ClusterError(_LOST) from None
+        raise ClusterError(_LOST if reached else _UNREACHED) from None
 
 
 def _with_spark(address: str, messages: Sequence[bytes], key_file: str) -> Iterator[bytes]:
     """Replies of the workers of a Spark master."""
+    spark = _session(address)
     try:
+        frame = spark.createDataFrame(
+            [(bytearray(message),) for message in messages], "message binary"
+        )
+        asked = frame.repartition(len(messages)).mapInArrow(_in_arrow(key_file), "reply binary")
+        replies = _collected(spark.sparkContext, asked)
+    except Exception as error:
+        # A master that gave the application up never takes it again, and one that waits for workers would take them from the
+        # next question. That one begins another application.
+        with contextlib.suppress(Exception):
+            spark.stop()
+        if isinstance(error, ClusterError):
+            raise
+        raise ClusterError(_LOST) from None
+    yield from replies
+
+
+def _session(address: str) -> Any:
+    """The session of Spark in this process; it begins without workers. address: of the master. Errors: SpecError,
+    ClusterError."""
+    try:
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError:
         raise _missing("pyspark", "spark") from None
@@ -295,24 +326,85 @@ def _with_spark(address: str, messages: Sequence[bytes], key_file: str) -> Itera
     if address.startswith("local"):
         builder = builder.config("spark.driver.host", "127.0.0.1")
         builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+
+    def begin() -> Any:
+        with _BEGINNING:
+            try:
+                return builder.getOrCreate()
+            except Exception:
+                # Spark would offer the application that no master took to the next question.
+                if (context := SparkContext._active_spark_context) is not None:
+                    context.stop()
+                raise
+
+    begun = _in_background(begin)
     try:
-        spark = builder.getOrCreate()
+        return begun.result(FIRST_ANSWER)
     except Exception:  # noqa: BLE001 - it may quote an address
+        # Where it begins after all, it would hold workers for nobody.
+        begun.add_done_callback(_stop)
         raise ClusterError(_UNREACHED) from None
-    try:
-        frame = spark.createDataFrame(
-            [(bytearray(message),) for message in messages], "message binary"
-        )
-        asked = frame.repartition(len(messages)).mapInArrow(_in_arrow(key_file), "reply binary")
-        for row in asked.collect():
-            yield bytes(row[0])
-    except SynthError:
-        raise
-    except Exception:  # noqa: BLE001 - it may quote an address, a path or a task
-        # A master that gave the application up never takes it again: the next question begins another one.
-        with contextlib.suppress(Exception):
-            spark.stop()
-        raise ClusterError(_LOST) from None
+
+
+def _collected(context: Any, asked: Any) -> list[bytes]:
+    """The replies that a frame of Spark holds. Spark alone waits for workers without end. context: the application.
+    Errors: ClusterError where no task begins, or none ends for too long; whatever Spark raises."""
+    question = secrets.token_hex(8)
+
+    def collect() -> list[Any]:
+        context.setJobGroup(question, "counts")  # of this thread alone
+        rows: list[Any] = asked.collect()
+        return rows
+
+    rows = _in_background(collect)
+    before, since = _Progress(begun=False, ended=0), time.monotonic()
+    while not wait([rows], timeout=_LOOKED_AT_EVERY).done:
+        now = _Progress.of(context, question)
+        if now != before:
+            before, since = now, time.monotonic()
+        elif time.monotonic() - since > (PATIENCE if now.begun else FIRST_ANSWER):
+            raise ClusterError(_LOST if now.begun else _UNREACHED)
+    return [bytes(row[0]) for row in rows.result()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Progress:
+    """How far Spark is with a question. begun: whether a worker took any task. ended: tasks that are done; one that failed
+    is tried again and is none of them."""
+
+    begun: bool
+    ended: int
+
+    @classmethod
+    def of(cls, context: Any, question: str) -> _Progress:
+        """context: the application. question: the group of its jobs."""
+        tracker = context.statusTracker()
+        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(question))
+        numbers = {stage for job in jobs if job is not None for stage in job.stageIds}
+        stages = [stage for stage in map(tracker.getStageInfo, numbers) if stage is not None]
+        ended = sum(stage.numCompletedTasks for stage in stages)
+        others = sum(stage.numActiveTasks + stage.numFailedTasks for stage in stages)
+        return cls(begun=ended + others > 0, ended=ended)
+
+
+def _in_background(work: Callable[[], Answer]) -> Future[Answer]:
+    """What a function returns or raises, from a thread that does not keep the process when it ends."""
+    answer: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work())
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+            answer.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return answer
+
+
+def _stop(begun: Future[Any]) -> None:
+    """End a session of Spark that began."""
+    with contextlib.suppress(Exception):
+        begun.result().stop()
 
 
 def _in_arrow(key_file: str) -> Callable[[Iterator[Any]], Iterator[Any]]:

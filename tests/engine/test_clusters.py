@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import queue
 import signal
+import time
+import unittest.mock
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,11 +56,10 @@ def dask() -> Iterator[services.Dask]:
 @pytest.fixture(scope="module")
 def spark() -> Iterator[str]:
     services.require(services.find_spark)
-    yield "local[2]"
-    from pyspark.sql import SparkSession
-
-    if (session := SparkSession.getActiveSession()) is not None:
-        session.stop()
+    # However long Java takes to start here.
+    with unittest.mock.patch.object(cluster, "FIRST_ANSWER", services.PATIENCE):
+        yield "local[2]"
+    services.end_spark_session()
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +160,47 @@ def test_a_question_that_costs_the_cluster_its_workers_fails_without_a_word_of_t
     # The next question finds the cluster again.
     again = counts.contingency(encoded, tuple(adult.names[:2]))
     assert np.array_equal(again, counts.contingency(open_table(ADULT, adult), adult.names[:2]))
+
+
+def test_a_cluster_that_loses_all_workers_for_good_fails_clearly(
+    shared: Path, adult: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with services.require_started(lambda: services.start_dask(is_repaired=False)) as started:
+        where = counting("dask", started.address, shared)
+        encoded = open_counted(ADULT, adult, counting=where)
+        with (
+            stopped_workers.killed_inside(started.address, tmp_path, number=2) as killed,
+            pytest.raises(ClusterError, match="failed in the middle of counting"),
+        ):
+
+            class Impatient(queue.SimpleQueue[object]):
+                def get(self, block: bool = True, timeout: float | None = None) -> object:
+                    end = time.monotonic() + services.PATIENCE
+                    while len(killed) < 2 and time.monotonic() < end:
+                        time.sleep(0.01)
+                    return super().get(block, 1.0)
+
+            monkeypatch.setattr(cluster, "SimpleQueue", Impatient)
+            counts.contingency(encoded, tuple(adult.names[:2]))
+
+
+def test_dask_is_waited_for_from_one_task_to_the_next(
+    dask: services.Dask, shared: Path, adult: Domain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a question takes, and however many tasks it has."""
+    monkeypatch.setattr(part_writer.parts, "rows_of_part", lambda _sizes: 5000)
+    waits: list[float | None] = []
+
+    class Watched(queue.SimpleQueue[object]):
+        def get(self, block: bool = True, timeout: float | None = None) -> object:
+            waits.append(timeout)
+            return super().get(block, timeout)
+
+    monkeypatch.setattr(cluster, "SimpleQueue", Watched)
+    encoded = open_counted(ADULT, adult, counting=counting("dask", dask.address, shared))
+    counts.contingency(encoded, tuple(adult.names[:2]))
+    assert len(waits) > 2
+    assert set(waits) == {cluster.PATIENCE}
 
 
 def sealed_task(shared: Path, **changed: object) -> tuple[bytes, PartFolder]:

@@ -31,8 +31,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     services.require(services.find_spark)
-    with services.start_spark(tmp_path_factory.mktemp("spark")) as address:
-        yield address
+    with services.start_spark(tmp_path_factory.mktemp("spark")) as started:
+        yield started.address
 
 
 @pytest.fixture
