@@ -47,7 +47,9 @@ def blocks(
     if mode == "total":
         _require_width(dialect)
     with _opened(path, kind=kind, limits=limits) as book:
-        sheet = _sheet(book, dialect.sheet)
+        # Without a header a sheet without records has no cell, and a run must not fail because of it.
+        bare = mode == "total" and not dialect.header
+        sheet = _sheet(book, dialect.sheet, may_be_empty=bare)
         rows = _rows(book, sheet, dialect, shape)
         names = _names(
             rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape
@@ -125,8 +127,9 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
         yield spreadsheet.opened(parts)
 
 
-def _sheet(book: Book, name: str) -> Sheet:
-    """Return the sheet of this name; without a name the only one with cells, hidden or not."""
+def _sheet(book: Book, name: str, *, may_be_empty: bool = False) -> Sheet:
+    """Return the sheet of this name; without a name the only one with cells, hidden or not. may_be_empty: whether the first one is
+    meant where none has cells."""
     if name:
         candidates = [sheet for sheet in book.sheets if sheet.name == name]
         if not candidates:
@@ -136,6 +139,8 @@ def _sheet(book: Book, name: str) -> Sheet:
             )
         return candidates[0]
     candidates = [sheet for sheet in book.sheets if book.has_cells(sheet)]
+    if not candidates and may_be_empty:
+        candidates = book.sheets[:1]
     if not candidates:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
     if len(candidates) > 1:

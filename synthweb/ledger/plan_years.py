@@ -136,12 +136,12 @@ def _ahead(
 ) -> dict[int, Amount]:
     """Of each year that is not over, what runs of later years took beyond their shares. Clocks of two machines differ, and one may
     be set back: what a year left to the next one, and a run there holds, must not be held once more in the year before."""
-    found: dict[int, Amount] = {}
+    ahead: dict[int, Amount] = {}
     beyond = Amount()
     for year in sorted(shares, reverse=True):
-        found[year] = beyond if year >= present else Amount()
-        beyond = (taken[year] + found[year] - shares[year]).not_negative
-    return found
+        ahead[year] = beyond if year >= present else Amount()
+        beyond = (taken[year] + ahead[year] - shares[year]).not_negative
+    return ahead
 
 
 def _year(
