@@ -190,6 +190,46 @@ def test_relations_with_a_rare_class_weigh_as_much_as_with_even_classes(
     assert weights[0, 1] == weights[1, 2] == pytest.approx(4 * factor, rel=0.01)
 
 
+def columns_of(plan: Any, *held: Any) -> Columns:
+    noise = Noise(law="rounded-gaussian", scale=Fraction(1))
+    found: Columns = plan._columns(
+        [
+            Measurement(clique=(name,), noise=noise, values=np.array(counts))
+            for name, counts in zip(plan.domain.names, held, strict=True)
+        ]
+    )
+    return found
+
+
+def test_without_a_workload_pairs_with_a_column_of_two_codes_matter_more() -> None:
+    domain = domain_of(2, 3, 4)
+    held = (500, 500), (300, 300, 400), (250, 250, 250, 250)
+
+    def weights(**parameters: Any) -> list[float]:
+        plan = planned(domain, **parameters)
+        columns = columns_of(plan, *held)
+        found: list[float] = plan._weights(columns, plan._pairs(columns))
+        return found
+
+    assert weights() == [2.3, 2.3, 1.0]
+    # What is said of the workload is followed to the letter.
+    assert weights(weights={"c2": 2.0}) == [1.0, 2.0, 2.0]
+    assert weights(marginals=[["c0", "c1"], ["c1", "c2"]]) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("codes", "alone"), [(2, True), (3, False)])
+def test_rare_codes_are_counted_one_by_one_beside_a_column_of_two_codes(
+    codes: int, alone: bool
+) -> None:
+    """Nearly all records have the first code, so all other codes are one bin at most resolutions."""
+    plan = planned(domain_of(41, codes), epsilon="1")
+    columns = columns_of(plan, [36_000, *[100] * 40], [40_000 // codes] * codes)
+    (choice,) = columns.choices(
+        [(0, 1)], np.array([0.14]), [1.0], deviation=lambda shape: 8.0, power=0.5
+    )
+    assert (columns.shape((0, 1), choice.levels) == (41, codes)) == alone
+
+
 def test_columns_get_less_of_the_budget_beside_a_column_to_predict() -> None:
     domain = domain_of(5, 4, 6, 2)
     alone, beside = planned(domain), planned(domain, target="c3")

@@ -37,7 +37,7 @@ from synth_engine.plans import budget_allocation, two_stage, workload
 from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Plan
 from synth_engine.plans.resources import ResourceEstimate
-from synth_engine.plans.workload import Weighted
+from synth_engine.plans.workload import Weighted, Workload
 from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import (
@@ -73,6 +73,9 @@ noise of a cheaper table would count for more than what the tree says."""
 _COLUMNS_BESIDE_TARGET = 0.6
 """Factor on the share of columns where a column is named that will be predicted: models learn from relations with it, and an
 error in the counts of single columns changes them little."""
+_TWO_CODES_MATTER = 2.3
+"""Weight of a pair with a column of two codes, where nothing is said of what matters: models are often trained to predict such a
+column, and its distances are small only because it has so few codes."""
 _CHANCE_FOLLOWED = 0.5
 """Part of the error of all triples that measuring them must be predicted to remove, for distances that chance makes to count."""
 _LAPLACE_TO_RHO = 240.0
@@ -625,7 +628,7 @@ class AutoPlan(Plan):
             # The smaller the budget, the larger the part of it that columns need.
             share = min(max(0.11 * self.strength**-0.2, 0.1), 0.65)
         else:  # interactions say nothing of columns, so that these need more
-            share = min(max(0.21 * self.strength**-0.15, 0.1), 0.68)
+            share = min(max(0.21 * self.strength**-0.15, 0.1), 0.72)
         if self.config.target:
             share *= _COLUMNS_BESIDE_TARGET
         return Fraction(round(1000 * share), 1000)
@@ -645,10 +648,15 @@ class AutoPlan(Plan):
         return [pair for pair in columns.pairs if wanted.get(columns.clique(pair), 0.0) > 0]
 
     def _weights(self, columns: Columns, pairs: Sequence[Pair]) -> list[float]:
-        """Return how much each pair matters. Distances of pairs with the target count as shares of the largest one that its
-        classes allow, which is small where one class is rare."""
+        """Return how much each pair matters. Without a workload, pairs with a column of two codes matter more. With a target, distances
+        of its pairs count as shares of the largest one that its classes allow, which is small where one class is rare."""
         wanted = self.config.workload.pair_weights(self.domain)
         weights = [wanted[columns.clique(pair)] for pair in pairs]
+        if self.config.workload == Workload():
+            return [
+                weight * _TWO_CODES_MATTER if columns.has_two_codes(pair) else weight
+                for pair, weight in zip(pairs, weights, strict=True)
+            ]
         if self._target is None:
             return weights
         rare = 1 / columns.largest_distance(self._target)

@@ -42,6 +42,7 @@ _BLUR, _BLUR_POWER = 8.0, 0.35
 budget, detail matters more."""
 _MIN_DIFFERING = 0.1
 """Smallest chance that two records differ in a column to predict, so that a class of few records does not take the whole budget."""
+_TWO_CODES = 2
 _UNASKED = 1.5
 """Factor on the distance of a pair that is not measured: nearly all pairs are measured, at least coarsely."""
 _TYPICAL = 0.2
@@ -195,6 +196,19 @@ class Columns:
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:
+        """Every attribute at all resolutions, as one side of a table."""
+        return self._sides(rare=self.rare)
+
+    @cached_property
+    def sides_of_two_codes(self) -> tuple[Side, ...]:
+        """The same beside an attribute of two codes. Whatever such a pair says of the common codes of the other attribute, its rare
+        ones say as much in the opposite direction, and bins that merge them may hide it."""
+        return self._sides(rare=True)
+
+    def has_two_codes(self, pair: Pair) -> bool:
+        return any(self.histograms[axis].size == _TWO_CODES for axis in pair)
+
+    def _sides(self, *, rare: bool) -> tuple[Side, ...]:
         blur = _BLUR * self.strength**_BLUR_POWER
         return tuple(
             Side(
@@ -204,7 +218,7 @@ class Columns:
                 ),
                 lost=tuple(
                     (blur if ordered else 1.0)
-                    * binning.merging_loss(h, bins, ordered=ordered, rare=self.rare)
+                    * binning.merging_loss(h, bins, ordered=ordered, rare=rare)
                     for bins in levels
                 ),
             )
@@ -231,12 +245,16 @@ class Columns:
         distances: see `distances`; deviation: the standard deviation of a cell's noise, by the shape of a table, if the whole
         budget were spent on it; power: see `AutoPlan`."""
         resolutions = [self._resolutions(pair) for pair in pairs]
+        sides = [
+            self.sides_of_two_codes if self.has_two_codes(pair) else self.sides
+            for pair in pairs
+        ]
         wishes = [
             TableOption(
                 number=number,
                 distance=float(distances[number]),
                 weight=weights[number],
-                sides=tuple(self.sides[axis] for axis in pair),
+                sides=tuple(sides[number][axis] for axis in pair),
                 levels=resolutions[number],
                 deviations=tuple(
                     deviation(self.shape(pair, levels)) for levels in resolutions[number]
