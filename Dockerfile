@@ -18,9 +18,11 @@ RUN groupadd --gid "$GID" synthweb \
     && useradd --uid "$UID" --gid "$GID" --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin synthweb \
     && install -d -o synthweb -g synthweb -m 0700 /data /data/vault /data/previews /data/artefacts /data/run /data/spool
 COPY --from=packages /opt/venv /opt/venv
-# Compiled loops are stored in the temporary file system of each container, where no other service can write them.
+# Workers copy the compiled loops of the image to the temporary file system of their container, and add there what their processor
+# needs otherwise: no other service can write either of them.
 ENV PATH=/opt/venv/bin:$PATH \
     NUMBA_CACHE_DIR=/tmp/numba \
+    SYNTHWEB_COMPILED=/opt/compiled \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=synthweb.settings \
@@ -36,6 +38,7 @@ COPY static static
 COPY templates templates
 COPY synth_engine synth_engine
 COPY synthweb synthweb
+RUN NUMBA_CACHE_DIR=/opt/compiled python -c "from synth_engine import jit; jit.warm_up()"
 RUN SYNTHWEB_SECRET_KEY=only-for-this-step python manage.py collectstatic --no-input -v 0
 USER synthweb
 EXPOSE 8000

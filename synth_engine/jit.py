@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 from collections.abc import Callable, Iterable
 from importlib import resources
+from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 import numba
@@ -29,6 +31,7 @@ RECORD = "compiled_types.json"
 _Array: Any = types.Array
 _Tuple: Any = types.BaseTuple
 _NamedTuple: Any = types.BaseNamedTuple
+_CONFIG: Any = numba.config
 _REGISTRY: dict[str, Any] = {}
 
 
@@ -58,14 +61,28 @@ def _compiled(function: Function, *, nogil: bool) -> Function:
     return cast(Function, machine_code)
 
 
-def warm_up() -> None:
+def warm_up(stored: Path | None = None) -> None:
     """Compile each function for each recorded list of types, or load it where an earlier process left it on disk. What this
-    process has is not compiled again. Raises what numba raises on a machine on which one does not compile."""
+    process has is not compiled again. stored: what a warm-up of this installation left in `NUMBA_CACHE_DIR`, which this process
+    need not be able to write; it is loaded as it is, so that nobody but its owner may write it. Code of another processor or of another
+    version is compiled anew. Raises what numba raises on a machine on which a function does not compile."""
+    if stored is not None and (place := _CONFIG.CACHE_DIR):
+        _restore(stored, Path(place))
     for name, lists in recorded().items():
         function = _function(name)
         for listed in lists:
             if listed not in function.overloads:
                 function.compile(listed)
+
+
+def _restore(stored: Path, place: Path) -> None:
+    """Copy compiled code to where it can be added to: numba uses no folder that it cannot write."""
+    # An index comes after the code that it lists, which another process may look for meanwhile.
+    for path in sorted(stored.rglob("*.nb[ci]"), key=lambda each: (each.suffix, each)):
+        target = place / path.relative_to(stored)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
 
 
 def functions() -> dict[str, Dispatcher]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery, Task, signals
+from django.conf import settings
 
 from synthweb.datasets import opened_tables
 from synthweb.lib import dumps, log_context, tracing
@@ -72,4 +74,4 @@ def load_loops(sender: WorkController | None = None, **_about: object) -> None:
     # It loads a compiler, which beat and the notifications do without.
     from synth_engine import jit
 
-    jit.warm_up()
+    jit.warm_up(Path(settings.COMPILED) if settings.COMPILED else None)

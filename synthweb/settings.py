@@ -279,6 +279,8 @@ COUNTING = {
     "folder": env.str("SYNTHWEB_CLUSTER_FOLDER", default=""),
     "key_file": env.str("SYNTHWEB_CLUSTER_KEY_FILE", default=""),
 }
+# What `jit.warm_up` left of this installation, as its owner (docs/deployment.md).
+COMPILED = env.str("SYNTHWEB_COMPILED", default="")
 # Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).
 DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
 

@@ -228,3 +228,20 @@ def test_each_container_compiles_for_itself() -> None:
         assert any(place.startswith("/tmp:") for place in SERVICES[name]["tmpfs"])
         assert not any(":/tmp" in volume for volume in SERVICES[name].get("volumes", []))
     assert folder[1].startswith("/tmp/")
+
+
+def test_the_image_has_compiled_loops_that_no_container_can_write() -> None:
+    folder = re.search(r"SYNTHWEB_COMPILED=(\S+)", DOCKERFILE)
+    assert folder is not None
+    made = f'RUN NUMBA_CACHE_DIR={folder[1]} python -c "from synth_engine import jit; jit.warm_up()"'
+    # As root, of the source where it lies at run time, which its index names.
+    assert (
+        DOCKERFILE.index("COPY synth_engine")
+        < DOCKERFILE.index(made)
+        < DOCKERFILE.index("USER synthweb")
+    )
+    for name in OURS:
+        assert SERVICES[name]["read_only"] is True
+        places = [*SERVICES[name]["tmpfs"], *SERVICES[name].get("volumes", [])]
+        assert not any(folder[1] in place for place in places)
+        assert "SYNTHWEB_COMPILED" not in SERVICES[name]["environment"]

@@ -145,6 +145,20 @@ def test_the_children_of_a_worker_are_not_asked_to_stop() -> None:
         assert service(name)["TimeoutStopSec"] == [seconds]
 
 
+def test_workers_that_compute_start_with_loops_that_root_compiled() -> None:
+    page = " ".join((ROOT / "docs" / "deployment.md").read_text().split())
+    for name in ("worker-confidential", "worker-default"):
+        [folder] = re.findall(
+            r"SYNTHWEB_COMPILED=(\S+)", "\n".join(service(name)["Environment"])
+        )
+        assert folder.startswith(f"{PLACE}/")  # which no service writes: `ProtectSystem`
+        assert (
+            f'NUMBA_CACHE_DIR={folder} .venv/bin/python -c "from synth_engine import jit'
+            in page
+        )
+        assert "/tmp/numba" in "\n".join(service(name)["Environment"])
+
+
 def test_a_line_that_is_no_directive_is_found() -> None:
     with pytest.raises(ValueError, match="no directive"):
         lines_of("[Unit]\nprivate tmp\n")

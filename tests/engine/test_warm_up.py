@@ -59,6 +59,59 @@ def test_every_method_compiles_nothing_after_the_warm_up() -> None:
     require_nothing_more("-m", "tests.compiled_types", "run")
 
 
+ONE_FUNCTION = """
+import sys
+from pathlib import Path
+from synth_engine import jit
+
+name, lists = min(jit.recorded().items())
+jit.recorded = lambda: {name: lists[:1]}
+jit.warm_up(Path(sys.argv[1]))
+print(sum(jit.functions()[name].stats.cache_hits.values()))
+"""
+
+
+def test_what_an_installation_compiled_is_loaded_by_who_cannot_write_it(tmp_path: Path) -> None:
+    stored = tmp_path / "stored"
+
+    def loaded(place: Path) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(place)}
+        return subprocess.run(
+            [sys.executable, "-c", ONE_FUNCTION, str(stored)],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    assert loaded(stored) == "0"
+    before = {path: path.read_bytes() for path in stored.rglob("*.nb?")}
+    assert len(before) >= 2
+    for path in [stored, *stored.rglob("*")]:
+        path.chmod(0o555)
+    assert loaded(tmp_path / "own") == "1"
+    assert {path: path.read_bytes() for path in stored.rglob("*.nb?")} == before
+    for path in [stored, *stored.rglob("*")]:
+        path.chmod(0o755)
+
+
+def test_compiled_code_that_a_process_has_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, content in (("stored", b"of the image"), ("own", b"of this processor")):
+        (tmp_path / folder / "of").mkdir(parents=True)
+        (tmp_path / folder / "of" / "loop.nbi").write_bytes(content)
+    (tmp_path / "stored" / "of" / "loop.1.nbc").write_bytes(b"code")
+    (tmp_path / "stored" / "other.py").write_bytes(b"no code of numba")
+    monkeypatch.setattr(jit.numba.config, "CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr(jit, "recorded", dict)
+    jit.warm_up(tmp_path / "stored")
+    jit.warm_up(tmp_path / "nowhere")
+    own = {path.name: path.read_bytes() for path in (tmp_path / "own").rglob("*.*")}
+    assert own == {"loop.nbi": b"of this processor", "loop.1.nbc": b"code"}
+
+
 def is_compiled(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef) and any(
         ast.unparse(each).startswith("compiled") for each in node.decorator_list

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +16,13 @@ from synthweb import celery
     ("queues", "times"), [(["confidential"], 1), (["default"], 1), (["notifications"], 0)]
 )
 def test_workers_that_compute_load_the_compiled_loops(
-    queues: list[str], times: int, monkeypatch: pytest.MonkeyPatch
+    queues: list[str], times: int, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    loaded: list[None] = []
-    monkeypatch.setattr(jit, "warm_up", lambda: loaded.append(None))
+    loaded: list[Path | None] = []
+    monkeypatch.setattr(jit, "warm_up", loaded.append)
     amqp = SimpleNamespace(queues=SimpleNamespace(consume_from=dict.fromkeys(queues)))
     worker: Any = SimpleNamespace(app=SimpleNamespace(amqp=amqp))
     celery.load_loops(sender=worker)
-    assert len(loaded) == times
+    settings.COMPILED = "/opt/compiled"
+    celery.load_loops(sender=worker)
+    assert loaded == [None, Path("/opt/compiled")][: 2 * times]
