@@ -70,8 +70,10 @@ lock: ## write requirements.lock anew: the pinned packages with the hashes of th
 	@$(call tools) && build/tools/bin/pip-compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe --output-file requirements.lock requirements.txt
 
-sbom: ## write build/sbom.json: the packages of requirements.lock as a bill of materials (CycloneDX)
-	@$(call tools) && build/tools/bin/cyclonedx-py requirements requirements.lock --of JSON -o build/sbom.json
+sbom: ## write build/sbom.json: the packages as a bill of materials (CycloneDX), those of deploy/traces.txt as optional
+	@$(call tools) && cat requirements.lock deploy/traces.txt | \
+	  build/tools/bin/cyclonedx-py requirements - --of JSON -o build/sbom.json && \
+	  $(BIN)/python -m tests.bill_of_materials build/sbom.json
 
 audit: ## compare the packages of the lock with known vulnerabilities: needs a way to PyPI or OSV
 	@$(call tools) && build/tools/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1 && \

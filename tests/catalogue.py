@@ -16,7 +16,17 @@ import polib
 ROOT = Path(__file__).resolve().parents[1]
 CATALOGUE = ROOT / "locale" / "de" / "LC_MESSAGES" / "django.po"
 COMPILED = CATALOGUE.with_suffix(".mo")
-OTHERS = ("bench", "client", "docs", "examples", "static", "tests", "synth_engine", ".venv")
+OTHERS = (
+    "bench",
+    "build",
+    "client",
+    "docs",
+    "examples",
+    "static",
+    "tests",
+    "synth_engine",
+    ".venv",
+)
 ENGINE = "engine"
 """The comment of a message that comes from the engine, which has no gettext."""
 

@@ -30,7 +30,7 @@
     const file = input.files[0];
     if (!file) return "";
     if (!ending(input, "endings")) return input.dataset.unknown;
-    if (!ending(input, "packed") && file.size > Number(form.dataset.maxBytes)) return "This table is too large. Leave out columns that are not needed.";
+    if (!ending(input, "packed") && file.size > Number(form.dataset.maxBytes)) return form.dataset.tooLarge;
     return "";
   };
   // By what the same file is known again after the page was loaded anew. A digest: the browser keeps it, and no name of a file.

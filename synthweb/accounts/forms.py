@@ -67,7 +67,7 @@ class CodeForm(forms.Form):
 
     code = forms.CharField(
         max_length=60,
-        label=_("Code"),
+        label=_("Sign-in code"),
         widget=forms.TextInput(
             attrs={"autofocus": True, "autocomplete": "one-time-code", "spellcheck": "false"}
         ),

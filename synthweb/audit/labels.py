@@ -93,7 +93,7 @@ SENTENCES = {
     "budget.earmarked": _("set aside a part of an account for a purpose"),
     "budget.earmark_ended": _("freed a part of an account that was set aside"),
     "budget.plan_approved": _("approved a plan over years"),
-    "budget.plan_changed": _("changed the shares of a plan over years"),
+    "budget.plan_changed": _("changed a plan over years"),
     "budget.granted": _("granted privacy budget"),
     "budget.refused": _("refused privacy budget"),
     # runs and releases

@@ -62,11 +62,13 @@ class NameForm(forms.Form):
     """What a dataset is called."""
 
     name = forms.CharField(
+        label=_("Name"),
         max_length=200,
         help_text=_("What your colleagues call this table."),
         validators=[validate_one_line],
     )
     description = forms.CharField(
+        label=_("Description"),
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),

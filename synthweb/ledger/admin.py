@@ -17,6 +17,7 @@ from synthweb.ledger.models import (
     EarmarkUse,
     GrantPolicy,
     LedgerEntry,
+    PlanRule,
     PublicationPlan,
     YearlyLimit,
 )
@@ -131,6 +132,13 @@ class PublicationPlanAdmin(ReadOnlyAdmin):
     organisation_path = "account__organisation"
     list_display = ["account", "name", "code", "remainder", "reason", "actor", "at"]
     list_select_related = ["account"]
+
+
+@admin.register(PlanRule)
+class PlanRuleAdmin(ReadOnlyAdmin):
+    organisation_path = "plan__account__organisation"
+    list_display = ["plan", "first_year", "remainder", "actor", "at"]
+    list_select_related = ["plan__account"]
 
 
 @admin.register(Earmark)

@@ -138,6 +138,8 @@ def _words(value: Any) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
+        case dict():
+            return "; ".join(f"{key}: {_words(item)}" for key, item in value.items())
         case list():
             return ", ".join(_words(item) for item in value)
         case str() if len(value) == 64 and set(value) <= set("0123456789abcdef"):

@@ -102,7 +102,7 @@ def _table(entries: list[BalanceStep], currency: str) -> CardTable:
 
 
 def _what(entry: LedgerEntry, currency: str) -> str:
-    meaning = MEANING[entry.kind]
+    meaning = str(MEANING[entry.kind])
     if entry.kind == LedgerEntry.Kind.OUTSIDE:
         return meaning
     return f"{meaning} {short_text(currency, getattr(entry, currency))}"

@@ -11,28 +11,29 @@ from urllib.parse import urlencode
 from django import forms
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 
 Row = TypeVar("Row", bound=Model)
 _TEXT = {"class": "form-control", "autocomplete": "off", "spellcheck": "false"}
 MEANING = {
-    "GRANT": "granted",
-    "HOLD": "held",
-    "CHARGE": "charged",
-    "RELEASE": "given back",
-    "LAPSE": "lapsed",
-    "OUTSIDE": "outside the guarantee",
+    "GRANT": gettext_lazy("granted"),
+    "HOLD": gettext_lazy("held"),
+    "CHARGE": gettext_lazy("charged"),
+    "RELEASE": gettext_lazy("given back"),
+    "LAPSE": gettext_lazy("lapsed"),
+    "OUTSIDE": gettext_lazy("outside the guarantee"),
 }
 
 
-def _choice(label: str = "") -> forms.ChoiceField:
+def _choice(label: Any) -> forms.ChoiceField:
     return forms.ChoiceField(
         required=False, label=label, widget=forms.Select(attrs={"class": "form-select"})
     )
 
 
-def _text(label: str, length: int) -> forms.CharField:
+def _text(label: Any, length: int) -> forms.CharField:
     return forms.CharField(
         required=False,
         label=label,
@@ -42,7 +43,7 @@ def _text(label: str, length: int) -> forms.CharField:
     )
 
 
-def _day(label: str) -> forms.DateField:
+def _day(label: Any) -> forms.DateField:
     widget = forms.DateInput(attrs={"class": "form-control", "type": "date"}, format="%Y-%m-%d")
     return forms.DateField(
         required=False, label=label, widget=widget, input_formats=["%Y-%m-%d"]
@@ -105,12 +106,12 @@ class EntryFilter(Filter):
 
     fields_of = {"kind": "kind", "actor": "actor", "dataset": "dataset_code", "run": "run_code"}
 
-    kind = _choice("What")
-    actor = _choice("Who")
-    dataset = _choice("Dataset")
-    run = _text("Run", 16)
-    since = _day("From")
-    until = _day("To")
+    kind = _choice(gettext_lazy("What"))
+    actor = _choice(gettext_lazy("Who"))
+    dataset = _choice(gettext_lazy("Dataset"))
+    run = _text(gettext_lazy("Run"), 16)
+    since = _day(gettext_lazy("From"))
+    until = _day(gettext_lazy("To"))
 
     def __init__(self, data: Any, *, account: BudgetAccount) -> None:
         self.account = account
@@ -126,7 +127,7 @@ class EntryFilter(Filter):
         datasets = self.account.coverages.values_list(
             "dataset__code", "dataset__name"
         ).order_by("dataset__name")
-        offered = {
+        offered: dict[str, list[tuple[str, Any]]] = {
             "kind": [(kind, MEANING[kind]) for kind in LedgerEntry.Kind.values],
             "actor": [(actor, actor) for actor in actors.distinct()],
             "dataset": list(datasets),
@@ -140,12 +141,12 @@ class AuditFilter(Filter):
 
     fields_of = {"action": "action", "actor": "actor", "object": "object_code"}
 
-    action = _choice("What")
-    actor = _text("Who", 150)
-    object = _text("Object code", 32)
-    since = _day("From")
-    until = _day("To")
-    order = _choice("Order")
+    action = _choice(gettext_lazy("What"))
+    actor = _text(gettext_lazy("Who"), 150)
+    object = _text(gettext_lazy("Object code"), 32)
+    since = _day(gettext_lazy("From"))
+    until = _day(gettext_lazy("To"))
+    order = _choice(gettext_lazy("Order"))
 
     def __init__(
         self, data: Any, *, actions: list[tuple[str, str]], without: tuple[str, ...] = ()

@@ -241,7 +241,7 @@ class YearlyLimit(AppendOnly):
 
 class PublicationPlan(AppendOnly):
     """A publication of a table that grows, over years: each calendar year, in UTC, has a share of the account, which is an Earmark
-    of that year. A year that is over never changes."""
+    of that year. A year that is over never changes. remainder: the rule for what a year leaves, unless a PlanRule is newer."""
 
     class Remainder(models.TextChoices):
         FREE = "free", _("It is free for other runs")
@@ -263,6 +263,23 @@ class PublicationPlan(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.account})"
+
+
+class PlanRule(AppendOnly):
+    """Another rule for what the years of a plan leave, from a year on that was not over when it was set. Of several that a year has,
+    the newest applies."""
+
+    plan = models.ForeignKey(PublicationPlan, on_delete=models.PROTECT, related_name="rules")
+    first_year = models.PositiveSmallIntegerField()  # in UTC
+    remainder = models.CharField(max_length=6, choices=PublicationPlan.Remainder)
+    actor = models.CharField(max_length=150)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"From {self.first_year} on {self.remainder}, of {self.plan}"
 
 
 class Earmark(AppendOnly):

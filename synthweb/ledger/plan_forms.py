@@ -16,7 +16,12 @@ from synthweb.ledger.amounts import LETTERS, Amount, short_text
 from synthweb.ledger.forms import AmountInput
 from synthweb.ledger.models import BudgetAccount, PublicationPlan
 from synthweb.ledger.plan_years import PlanYear
-from synthweb.ledger.publication_plans import LAST_YEAR, MOST_YEARS, PlanTerms
+from synthweb.ledger.publication_plans import (
+    LAST_YEAR,
+    MOST_YEARS,
+    PlanChange,
+    PlanTerms,
+)
 from synthweb.lib.language import typed_number
 from synthweb.lib.names import validate_one_line
 
@@ -141,6 +146,16 @@ def _reason() -> forms.CharField:
     )
 
 
+def _remainder(*, help_text: Any = "") -> forms.ChoiceField:
+    return forms.ChoiceField(
+        help_text=help_text,
+        label=_("What a year leaves"),
+        choices=PublicationPlan.Remainder.choices,
+        initial=PublicationPlan.Remainder.NEXT,
+        widget=forms.RadioSelect,
+    )
+
+
 class PlanForm(_SharesForm):
     """A custodian approves a plan over years. Shares begin as equal parts of what is free."""
 
@@ -150,12 +165,7 @@ class PlanForm(_SharesForm):
         validators=[validate_one_line],
         help_text=_("For example “Commutes, every year”."),
     )
-    remainder = forms.ChoiceField(
-        label=_("What a year leaves"),
-        choices=PublicationPlan.Remainder.choices,
-        initial=PublicationPlan.Remainder.NEXT,
-        widget=forms.RadioSelect,
-    )
+    remainder = _remainder()
     reason = _reason()
 
     def __init__(
@@ -180,8 +190,13 @@ class PlanForm(_SharesForm):
 
 
 class ChangePlanForm(_SharesForm):
-    """A custodian changes the shares of years that are not over, and may add the year after the last one."""
+    """A custodian changes shares of years that are not over and what they leave, and may add the year after the last one."""
 
+    remainder = _remainder(
+        help_text=_(
+            "Another rule applies to this year and later ones, and not to years that are over."
+        )
+    )
     reason = _reason()
 
     def __init__(
@@ -192,6 +207,7 @@ class ChangePlanForm(_SharesForm):
         **options: Any,
     ) -> None:
         super().__init__(*arguments, account=account, **options)
+        self.initial["remainder"] = years[-1].remainder
         for year in years:
             if not year.is_over:
                 self._offer(year.year, year.share)
@@ -200,10 +216,14 @@ class ChangePlanForm(_SharesForm):
             self._offer(self.added, None)
 
     @property
-    def shares(self) -> dict[int, Amount]:
-        """The shares as they are typed; the added year only if something is."""
-        return {
-            year: self._share(year)
-            for year in self.years
-            if year != self.added or self._is_typed(year)
-        }
+    def wanted(self) -> PlanChange:
+        """What is to be changed; the added year only if something is typed for it."""
+        return PlanChange(
+            shares={
+                year: self._share(year)
+                for year in self.years
+                if year != self.added or self._is_typed(year)
+            },
+            remainder=self.cleaned_data["remainder"],
+            reason=self.cleaned_data["reason"],
+        )

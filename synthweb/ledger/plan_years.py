@@ -1,13 +1,14 @@
 """Where a plan over years stands: each year's share, what runs hold or were charged of it, and what is left.
 
 A share is an earmark of its year, and a run that names the plan is a use of the share of the year in which it was submitted, in
-UTC. Everything here is computed from these rows and from how the runs ended; nothing is moved when a year ends.
+UTC. Everything here is computed from these rows, from the rules of the plan and from how the runs ended; nothing is moved when
+a year ends.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
@@ -20,6 +21,7 @@ from synthweb.ledger.models import (
     Earmark,
     EarmarkUse,
     LedgerEntry,
+    PlanRule,
     PublicationPlan,
 )
 
@@ -36,8 +38,8 @@ def present_year() -> int:
 class PlanYear:
     """One year of a plan, amounts in the currencies of its account. part: the earmark of its share. brought: what earlier years
     left to it; held, charged: of the runs that were submitted in it; ahead: what runs of later years took of what this one would leave,
-    which is nothing unless a clock went back; runs: their codes, the oldest first; remainder: what becomes of what is left of it;
-    present: the calendar year of today."""
+    which is nothing unless a clock went back; runs: their codes, the oldest first; remainder: the rule of this year, which says what
+    becomes of what is left of it; present: the calendar year of today."""
 
     part: Earmark
     year: int
@@ -83,49 +85,83 @@ class PlanYear:
         return self.left
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """What was written about one plan, each list the oldest first."""
+
+    shares: list[Earmark]
+    rules: list[PlanRule]
+    uses: list[EarmarkUse]
+
+
 def years_of(plan: PublicationPlan) -> list[PlanYear]:
     """The years of a plan, in their order. What a run gave back does not count."""
-    return _years(plan, shares=list(plan.shares.all()), present=present_year())
+    ((_plan, years),) = of_plans([plan])
+    return years
 
 
 def of_account(account: BudgetAccount) -> list[tuple[PublicationPlan, list[PlanYear]]]:
     """Every plan of an account with its years, the oldest first."""
-    plans = account.publication_plans.prefetch_related("shares")
+    return of_plans(account.publication_plans.order_by("pk"))
+
+
+def of_plans(
+    plans: Iterable[PublicationPlan],
+) -> list[tuple[PublicationPlan, list[PlanYear]]]:
+    """Each plan with its years. Many plans take as many queries as one."""
+    plans = list(plans)
+    rows = _rows_of(plans)
+    ended = how_ended(use.run_code for each in rows.values() for use in each.uses)
     present = present_year()
-    return [
-        (plan, _years(plan, shares=list(plan.shares.all()), present=present)) for plan in plans
-    ]
+    return [(plan, _years(plan, rows[plan.pk], ended=ended, present=present)) for plan in plans]
 
 
-def _years(plan: PublicationPlan, *, shares: list[Earmark], present: int) -> list[PlanYear]:
-    # Rows are in the order in which they were written: the newest of a year applies.
-    newest = {share.year: share for share in sorted(shares, key=lambda share: share.pk)}
-    rows = EarmarkUse.objects.filter(earmark__plan=plan).select_related("earmark")
-    uses = list(rows.order_by("pk"))
-    ended = how_ended(use.run_code for use in uses)
+def _rows_of(plans: Sequence[PublicationPlan]) -> dict[int | None, _Rows]:
+    """By the primary key of the plan."""
+    rows: dict[int | None, _Rows] = {
+        plan.pk: _Rows(shares=[], rules=[], uses=[]) for plan in plans
+    }
+    for share in Earmark.objects.filter(plan__in=plans).order_by("pk"):
+        rows[share.plan_id].shares.append(share)
+    for rule in PlanRule.objects.filter(plan__in=plans).order_by("pk"):
+        rows[rule.plan_id].rules.append(rule)
+    uses = EarmarkUse.objects.filter(earmark__plan__in=plans).select_related("earmark")
+    for use in uses.order_by("pk"):
+        rows[use.earmark.plan_id].uses.append(use)
+    return rows
+
+
+def _years(
+    plan: PublicationPlan, rows: _Rows, *, ended: Mapping[str, str], present: int
+) -> list[PlanYear]:
+    newest = {share.year: share for share in rows.shares}
     of_year: defaultdict[int | None, list[EarmarkUse]] = defaultdict(list)
-    for use in uses:
+    for use in rows.uses:
         if ended.get(use.run_code) != Kind.RELEASE:
             of_year[use.earmark.year].append(use)
     numbers = sorted(year for year in newest if year is not None)
-    ahead: dict[int, Amount] = {}
-    if plan.remainder == Remainder.NEXT:
-        ahead = _ahead(
-            {number: selectors.amount_of(newest[number]) for number in numbers},
-            taken={number: sum_of(of_year[number]) for number in numbers},
-            present=present,
-        )
+    ahead = _ahead(
+        {year: selectors.amount_of(newest[year]) for year in numbers},
+        taken={year: sum_of(of_year[year]) for year in numbers},
+        present=present,
+    )
     years: list[PlanYear] = []
     brought = Amount()
-    for number in numbers:
-        line = _year(
-            newest[number],
-            uses=of_year[number],
-            ended=ended,
-            moved=(brought, ahead.get(number, Amount())),
-            facts=(number, plan.remainder, present),
+    for year in numbers:
+        uses = of_year[year]
+        line = PlanYear(
+            part=newest[year],
+            year=year,
+            share=selectors.amount_of(newest[year]),
+            brought=brought,
+            held=sum_of(use for use in uses if use.run_code not in ended),
+            charged=sum_of(use for use in uses if use.run_code in ended),
+            ahead=ahead[year],
+            runs=tuple(use.run_code for use in uses),
+            remainder=_remainder(plan, rows.rules, year=year),
+            present=present,
         )
-        goes_on = line.is_over and plan.remainder == Remainder.NEXT
+        goes_on = line.is_over and line.remainder == Remainder.NEXT
         brought = line.left if goes_on else line.ahead
         years.append(line)
     return years
@@ -144,29 +180,10 @@ def _ahead(
     return ahead
 
 
-def _year(
-    share: Earmark,
-    *,
-    uses: Iterable[EarmarkUse],
-    ended: Mapping[str, str],
-    moved: tuple[Amount, Amount],
-    facts: tuple[int, str, int],
-) -> PlanYear:
-    brought, ahead = moved
-    year, remainder, present = facts
-    uses = list(uses)
-    return PlanYear(
-        part=share,
-        year=year,
-        share=selectors.amount_of(share),
-        brought=brought,
-        held=sum_of(use for use in uses if use.run_code not in ended),
-        charged=sum_of(use for use in uses if use.run_code in ended),
-        ahead=ahead,
-        runs=tuple(use.run_code for use in uses),
-        remainder=remainder,
-        present=present,
-    )
+def _remainder(plan: PublicationPlan, rules: Iterable[PlanRule], *, year: int) -> str:
+    """The rule that applies to a year: the newest one that was set for it or an earlier year, or the one that was approved."""
+    set_later = [rule.remainder for rule in rules if rule.first_year <= year]
+    return set_later[-1] if set_later else plan.remainder
 
 
 def how_ended(run_codes: Iterable[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Plans over years: approving one, and changing the shares of years that are not over.
+"""Plans over years: approving one, and changing shares and rule of years that are not over.
 
 A plan sets its shares aside as earmarks, so it refuses other runs what it reserves and does nothing else: entries, sums and the
 privacy loss are as without it.
@@ -24,6 +24,7 @@ from synthweb.ledger.models import (
     EarmarkEnd,
     EarmarkUse,
     LedgerEntry,
+    PlanRule,
     PublicationPlan,
 )
 from synthweb.ledger.plan_years import PlanYear
@@ -98,43 +99,40 @@ def approve(*, custodian: User, account: BudgetAccount, terms: PlanTerms) -> Pub
     return plan
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanChange:
+    """What a custodian changes of a plan, and why. shares: of this year or later ones; years that are not named stay as they are.
+    remainder: the rule for what this year and later ones leave; None: as it is."""
+
+    shares: Shares
+    remainder: str | None = None
+    reason: str
+
+
 @transaction.atomic
-def change(*, custodian: User, plan: PublicationPlan, shares: Shares, reason: str) -> None:
-    """Set the shares of years that are not over; the year after the last one lengthens the plan. Years that are not named stay as
-    they are. Errors: Earmarked if less is free; LedgerConflict for a year that is over, or less than its runs took already."""
+def change(*, custodian: User, plan: PublicationPlan, wanted: PlanChange) -> None:
+    """Set shares of years that are not over, and the rule for what they leave; the year after the last one lengthens the plan.
+    Errors: Earmarked if less is free; LedgerConflict for a year that is over, or less than its runs took already."""
     locked = movements.lock(plan.account_id)
-    years = {year.year: year for year in plan_years.years_of(plan)}
-    if not reason.strip():
+    lines = plan_years.years_of(plan)
+    if not wanted.reason.strip():
         raise Refused("a change of a plan needs a reason", repair="say why", field="reason")
-    changed = {
-        number: share
-        for number, share in shares.items()
-        if number not in years or share != years[number].share
+    before = {line.year: line.share for line in lines}
+    shares = {
+        year: share
+        for year, share in wanted.shares.items()
+        if year not in before or share != before[year]
     }
-    if not changed:
+    rule = lines[-1].remainder
+    remainder = rule if wanted.remainder is None else wanted.remainder
+    if not shares and remainder == rule:
         return
-    added = sorted(changed.keys() - years.keys())
-    if added != list(range(max(years) + 1, max(years) + 1 + len(added))):
-        raise LedgerConflict(
-            "A plan has one year after another", repair="add the year after its last one"
+    if shares:
+        _set_shares(lines, shares, account=locked, plan=plan, custodian=custodian)
+    if remainder != rule:
+        _set_rule(
+            lines, remainder, last=max([*before, *shares]), plan=plan, custodian=custodian
         )
-    _require_years(sorted(changed), first=min(years))
-    _require_amounts(changed, rule=locked.rule)
-    before = {number: years[number].share for number in changed if number in years}
-    for number in before:
-        _require_not_taken(years[number], share=changed[number], rule=locked.rule)
-    more = sum(changed.values(), start=Amount()) - sum(before.values(), start=Amount())
-    last = years[max(years)]
-    if added and last.is_over and last.remainder == PublicationPlan.Remainder.NEXT:
-        # What the last year of a plan leaves is free; it is set aside again for the year that is added.
-        more += last.left
-    _require_free(locked, more)
-    for number, share in sorted(changed.items()):
-        if number in years:
-            EarmarkEnd.objects.create(
-                earmark=years[number].part, actor=custodian.get_username()
-            )
-        _set_aside(plan, number, share, actor=custodian.get_username())
     audit.record(
         actor=custodian,
         action="budget.plan_changed",
@@ -142,10 +140,70 @@ def change(*, custodian: User, plan: PublicationPlan, shares: Shares, reason: st
         organisation=locked.organisation,
         detail={
             "plan": plan.code,
-            "before": _text_of(before, rule=locked.rule),
-            "shares": _text_of(changed, rule=locked.rule),
-            "reason": reason,
+            "before": _text_of(
+                {year: before[year] for year in shares if year in before}, rule=locked.rule
+            ),
+            "shares": _text_of(shares, rule=locked.rule),
+            "remainder_before": "" if remainder == rule else rule,
+            "remainder": "" if remainder == rule else remainder,
+            "reason": wanted.reason,
         },
+    )
+
+
+def _set_shares(
+    lines: list[PlanYear],
+    shares: Shares,
+    *,
+    account: BudgetAccount,
+    plan: PublicationPlan,
+    custodian: User,
+) -> None:
+    """lines: the years of the plan so far; shares: those that become others. The account is locked."""
+    years = {line.year: line for line in lines}
+    last = lines[-1]
+    added = sorted(shares.keys() - years.keys())
+    if added != list(range(last.year + 1, last.year + 1 + len(added))):
+        raise LedgerConflict(
+            "A plan has one year after another", repair="add the year after its last one"
+        )
+    _require_years(sorted(shares), first=lines[0].year)
+    _require_amounts(shares, rule=account.rule)
+    changed = [years[year] for year in shares if year in years]
+    for line in changed:
+        _require_not_taken(line, share=shares[line.year], rule=account.rule)
+    before = sum((line.share for line in changed), start=Amount())
+    more = sum(shares.values(), start=Amount()) - before
+    if added and last.is_over and last.remainder == PublicationPlan.Remainder.NEXT:
+        # What the last year of a plan leaves is free; it is set aside again for the year that is added.
+        more += last.left
+    _require_free(account, more)
+    for line in changed:
+        EarmarkEnd.objects.create(earmark=line.part, actor=custodian.get_username())
+    for year, share in sorted(shares.items()):
+        _set_aside(plan, year, share, actor=custodian.get_username())
+
+
+def _set_rule(
+    lines: list[PlanYear], remainder: str, *, last: int, plan: PublicationPlan, custodian: User
+) -> None:
+    """From this year on; last: the last year of the plan. Nothing is set aside or freed by it before this year is over."""
+    present = plan_years.present_year()
+    if last < present:
+        raise LedgerConflict(
+            f"The last year of the plan, {last}, is over", repair="make another plan"
+        )
+    # A clock went back: the rule of this year has already been followed.
+    if any(line.ahead != Amount() for line in lines):
+        raise LedgerConflict(
+            "Runs of a later year hold what this year leaves",
+            repair="correct the clock of the server, or wait for that year",
+        )
+    PlanRule.objects.create(
+        plan=plan,
+        first_year=present,
+        remainder=PublicationPlan.Remainder(remainder),
+        actor=custodian.get_username(),
     )
 
 

@@ -31,7 +31,14 @@ from synthweb.ledger import (
     yearly_limits,
 )
 from synthweb.ledger.amounts import Amount, short_text
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
+from synthweb.ledger.models import (
+    BudgetAccount,
+    BudgetRequest,
+    LedgerEntry,
+    PublicationPlan,
+    Rule,
+)
+from synthweb.ledger.plan_years import PlanYear
 from synthweb.ledger.protection import Protection
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
@@ -134,24 +141,23 @@ def limits_of(
     """What limits the runs of an account besides its cap; forms for who decides about it."""
     most = yearly_limits.yearly_limit(account)
     main = selectors.counted(account.rule)[0]
+    plans = plan_years.of_account(account)
+    parts = yearly_limits.open_earmarks(account, plans)
     shown: dict[str, object] = {
         "main": main,
         "yearly_limit": most,
         "taken_this_year": yearly_limits.taken_this_year(account),
-        "years": yearly_limits.years(account),
+        "years": yearly_limits.years(account, parts),
         "earmarks": [
             {
                 "earmark": part.earmark,
                 "amounts": amounts(selectors.amount_of(part.earmark), rule=account.rule),
                 "left": amounts(part.left, rule=account.rule),
             }
-            for part in yearly_limits.open_earmarks(account)
+            for part in parts
             if part.of_year is None
         ],
-        "plans": [
-            {"plan": plan, "first": years[0].year, "last": years[-1].year}
-            for plan, years in plan_years.of_account(account)
-        ],
+        "plans": [_plan_line(plan, years, rule=account.rule) for plan, years in plans],
     }
     if decides:
         initial = {} if most is None else {"most": short_text(main, most)}
@@ -160,11 +166,20 @@ def limits_of(
     return shown
 
 
+def _plan_line(plan: PublicationPlan, years: list[PlanYear], *, rule: str) -> dict[str, object]:
+    """A plan in the list of its account, with what runs of the present year may still hold; nothing of a plan without that year."""
+    line: dict[str, object] = {"plan": plan, "first": years[0].year, "last": years[-1].year}
+    present = next((year for year in years if year.is_present), None)
+    if present is not None:
+        line |= {"present": present.year, "left": amounts(present.left, rule=rule)}
+    return line
+
+
 def entry_line(entry: LedgerEntry, *, account: BudgetAccount) -> EntryLine:
     """One line of the table of entries."""
     return EntryLine(
         entry=entry,
-        meaning=filters.MEANING[entry.kind],
+        meaning=str(filters.MEANING[entry.kind]),
         amounts=[]
         if entry.kind == LedgerEntry.Kind.OUTSIDE
         else amounts(selectors.amount_of(entry), rule=account.rule),

@@ -77,15 +77,16 @@ class YearLine:
     runs: int
 
 
-def years(account: BudgetAccount) -> list[YearLine]:
-    """From the first year in which something was taken to the last one for which something is set aside; the present one always."""
+def years(account: BudgetAccount, parts: Iterable[EarmarkBalance]) -> list[YearLine]:
+    """From the first year in which something was taken to the last one for which something is set aside; the present one always.
+    parts: the open earmarks of the account."""
     main = selectors.counted(account.rule)[0]
     present = timezone.now().astimezone(UTC).year
     taken, runs, set_aside = Counter[int](), Counter[int](), Counter[int]()
     for at, amount in _holds(account).values_list("at", main):
         taken[at.astimezone(UTC).year] += amount
         runs[at.astimezone(UTC).year] += 1
-    for part in open_earmarks(account):
+    for part in parts:
         if (last := part.last_year) is not None:
             set_aside[last] += part.left.main(account.rule)
     known = {present, *taken, *set_aside}
@@ -144,8 +145,12 @@ class EarmarkBalance:
         return None if ends_on is None else (ends_on - timedelta(days=1)).year
 
 
-def open_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
-    """What is set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last."""
+def open_earmarks(
+    account: BudgetAccount,
+    plans: Iterable[tuple[PublicationPlan, list[PlanYear]]] | None = None,
+) -> list[EarmarkBalance]:
+    """What is set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last.
+    plans: those of the account with their years, if they were read already."""
     today = timezone.now().astimezone(UTC).date()
     earmarks = Earmark.objects.filter(account=account, plan=None, end=None).exclude(
         ends_on__lte=today
@@ -158,7 +163,7 @@ def open_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
     ]
     return parts + [
         _share(plan, year)
-        for plan, years in plan_years.of_account(account)
+        for plan, years in (plan_years.of_account(account) if plans is None else plans)
         for year in years
         if not year.is_over or any(year.reserved.as_dict.values())
     ]
@@ -200,7 +205,12 @@ def usable_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
 
 def earmarked(account: BudgetAccount) -> Amount:
     """All that is set aside and not used yet."""
-    return sum((each.left for each in open_earmarks(account)), start=Amount())
+    return left_of(open_earmarks(account))
+
+
+def left_of(parts: Iterable[EarmarkBalance]) -> Amount:
+    """What runs may still hold of earmarks altogether."""
+    return sum((part.left for part in parts), start=Amount())
 
 
 def free(account: BudgetAccount) -> Amount:
@@ -210,7 +220,12 @@ def free(account: BudgetAccount) -> Amount:
 
 def usable_earmark(account: BudgetAccount, code: str) -> EarmarkBalance | None:
     """The one of this code, if a run may name it: of an earmark, or of a plan, whose share of this year it is."""
-    usable = {each.code: each for each in usable_earmarks(account)}
+    return usable_of(open_earmarks(account), code)
+
+
+def usable_of(parts: Iterable[EarmarkBalance], code: str) -> EarmarkBalance | None:
+    """The one of this code among open earmarks, if a run may name it."""
+    usable = {part.code: part for part in parts if part.is_usable}
     return usable.get(codes.of_text(code))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
@@ -11,11 +12,13 @@ from synthweb.datasets import selectors as datasets
 from synthweb.ledger import selectors, yearly_limits
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, PublicationPlan
+from synthweb.ledger.plan_years import PlanYear
 from synthweb.ledger.screens import amounts
 from synthweb.releases import of_plans
 from synthweb.releases.models import Release
 
 Amounts = list[tuple[str, int]]
+Remainder = PublicationPlan.Remainder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,15 @@ class YearBar:
     charged: int
     left: int
     largest: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOfYears:
+    """What becomes of what some years leave."""
+
+    first: int
+    last: int
+    meaning: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +69,27 @@ def of_plan(user: User, plan: PublicationPlan) -> dict[str, object]:
         "first": sums[0].year,
         "last": sums[-1].year,
         "is_over": sums[-1].is_over,
-        "carries": plan.remainder == plan.Remainder.NEXT,
+        "carries": any(year.remainder == Remainder.NEXT for year in sums),
+        "rules": _rules(sums),
         "shares": amounts(_sum(year.share for year in sums), rule=rule),
         "taken": amounts(_sum(year.taken for year in sums), rule=rule),
         "reserved": amounts(_sum(year.reserved for year in sums), rule=rule),
         "follows": _follows(user, every),
         "main": selectors.counted(rule)[0],
     }
+
+
+def _rules(years: Iterable[PlanYear]) -> list[RuleOfYears]:
+    """One for the years one after another that have the same, the oldest first."""
+    rules: list[RuleOfYears] = []
+    for remainder, group in groupby(years, key=lambda year: year.remainder):
+        numbers = [year.year for year in group]
+        rules.append(
+            RuleOfYears(
+                first=numbers[0], last=numbers[-1], meaning=str(Remainder(remainder).label)
+            )
+        )
+    return rules
 
 
 def _sum(parts: Iterable[Amount]) -> Amount:
@@ -97,6 +123,10 @@ def _follows(user: User, releases: list[Release]) -> Release | None:
     return max(able, key=lambda release: release.created_at, default=None)
 
 
-def free(account: BudgetAccount) -> Amounts:
-    """What is free of an account and not set aside."""
-    return amounts(yearly_limits.free(account).not_negative, rule=account.rule)
+def free(account: BudgetAccount) -> dict[str, object]:
+    """What is free of an account and not set aside, and whether any of its ε or ρ is."""
+    left = yearly_limits.free(account).not_negative
+    return {
+        "free": amounts(left, rule=account.rule),
+        "is_something_free": bool(left.main(account.rule)),
+    }

@@ -75,7 +75,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
         "years": years,
         "form": form,
         "crumbs": _crumbs(account, gettext("New plan over years")),
-        "free": plan_page.free(account),
+        **plan_page.free(account),
     }
     return render(request, "pages/new_plan.html", context, status=_status(form))
 
@@ -84,20 +84,15 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @confirmed
 def change(request: SignedInRequest, code: str, plan: str) -> HttpResponse:
-    """Change the shares of years that are not over."""
+    """Change the shares of years that are not over, and what becomes of what they leave."""
     chosen = publication_plans.plan_for(request.user, code, plan)
     require(request.user, Need.GRANT)
     account = chosen.account
     form = ChangePlanForm(_sent(request), account=account, years=plan_years.years_of(chosen))
     if request.method == "POST" and form.is_valid():
         try:
-            publication_plans.change(
-                custodian=request.user,
-                plan=chosen,
-                shares=form.shares,
-                reason=form.cleaned_data["reason"],
-            )
-            messages.success(request, _("The shares apply from now on."))
+            publication_plans.change(custodian=request.user, plan=chosen, wanted=form.wanted)
+            messages.success(request, _("The change applies from now on."))
             return redirect("pages:plan", code, chosen.code)
         except Refused as refusal:
             add_refusal(form, refusal)
@@ -106,7 +101,7 @@ def change(request: SignedInRequest, code: str, plan: str) -> HttpResponse:
         "account": account,
         "form": form,
         "crumbs": _crumbs(account, gettext("Change the plan"), plan=chosen),
-        "free": plan_page.free(account),
+        **plan_page.free(account),
     }
     return render(request, "pages/change_plan.html", context, status=_status(form))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from synthweb.accounts.selectors import organisation_of, require
 from synthweb.datasets import grid, selectors, uploads
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
+from synthweb.datasets.services import resuming
 from synthweb.datasets.table_forms import UploadForm
 from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Conflict, Gone, InUse, sentence
@@ -81,7 +83,7 @@ def _receive(request: SignedInRequest) -> HttpResponse:
         return render(
             request,
             template,
-            _page(form, root),
+            _page(form, root) | {"unfinished": _unfinished(request.user)},
             status=HTTPStatus.OK if _in_place(request) else status,
         )
     if _in_place(request):
@@ -125,6 +127,29 @@ def _store(
     except (Conflict, InUse) as error:
         form.add_error(None, str(error))
     return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """An upload that may go on: how many bytes are here, of how many."""
+
+    begun_at: datetime
+    here: int
+    length: int
+    expires_at: datetime
+
+
+def _unfinished(user: User) -> list[Unfinished]:
+    """What this person may continue, the newest first."""
+    return [
+        Unfinished(
+            begun_at=upload.created_at,
+            here=resuming.offset_of(upload),
+            length=upload.length,
+            expires_at=upload.expires_at,
+        )
+        for upload in selectors.uploads_of(user)
+    ]
 
 
 def _page(form: UploadForm, root: Dataset | None) -> dict[str, object]:

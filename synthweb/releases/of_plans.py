@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
 
@@ -16,7 +16,7 @@ from synthweb.releases.models import Release
 from synthweb.releases.selectors import Person
 
 COLUMNS = (
-    *("plan", "year", "state"),
+    *("plan", "year", "state", "remainder"),
     *(
         f"{part}_{currency}"
         for part in ("share", "brought", "held", "charged", "left")
@@ -44,20 +44,32 @@ class PlanLine:
 
 def lines(user: Person, plan: PublicationPlan) -> list[PlanLine]:
     """The years of a plan that `user` may read, in their order."""
-    years = plan_years.years_of(plan)
-    codes = [code for year in years for code in year.runs]
+    ((_plan, years),) = lines_of([plan], user=user)
+    return years
+
+
+def lines_of(
+    plans: Iterable[PublicationPlan], *, user: Person
+) -> list[tuple[PublicationPlan, list[PlanLine]]]:
+    """Each plan that `user` may read with its years. Many plans take as many queries as one."""
+    with_years = plan_years.of_plans(plans)
+    codes = [code for _plan, years in with_years for year in years for code in year.runs]
     releases = {
         release.run_code: release
         for release in selectors.releases_for(user).filter(run_code__in=codes)
     }
     return [
-        PlanLine(
-            year=year,
-            releases=tuple(releases[code] for code in year.runs if code in releases),
-            runs=tuple(code for code in year.runs if code not in releases),
-        )
-        for year in years
+        (plan, [_line(year, releases=releases) for year in years]) for plan, years in with_years
     ]
+
+
+def _line(year: PlanYear, *, releases: Mapping[str, Release]) -> PlanLine:
+    """releases: those that the reader may see, by the codes of their runs."""
+    return PlanLine(
+        year=year,
+        releases=tuple(releases[code] for code in year.runs if code in releases),
+        runs=tuple(code for code in year.runs if code not in releases),
+    )
 
 
 def as_csv(plan: PublicationPlan, lines: list[PlanLine]) -> str:
@@ -73,7 +85,7 @@ def as_csv(plan: PublicationPlan, lines: list[PlanLine]) -> str:
 
 def _cells(plan: PublicationPlan, line: PlanLine) -> Iterator[str]:
     year = line.year
-    yield from (plan.code, str(year.year), line.state)
+    yield from (plan.code, str(year.year), line.state, year.remainder)
     for amount in (year.share, year.brought, year.held, year.charged, year.left):
         yield from (decimal_text(name, getattr(amount, name)) for name in CURRENCIES)
     yield " ".join(year.runs)

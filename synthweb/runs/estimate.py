@@ -183,6 +183,8 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
     rows, source = planning.rows_known(proposal)
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     needed, error = expected.resources, expected.errors
+    parts = yearly_limits.open_earmarks(proposal.account)
+    paying = yearly_limits.usable_of(parts, proposal.facts.earmark)
     return Estimate(
         sentence=proposal.plan.sentence,
         meaning=guarantee.meaning(
@@ -191,8 +193,8 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
             relation=proposal.plan.domain.relation,
             unit=proposal.plan.domain.unit,
         ),
-        bars=bars_of(proposal),
-        paid_from=_paid_from(proposal),
+        bars=_bars(proposal, parts),
+        paid_from="" if paying is None else paying.earmark.purpose,
         refusal=_refusal(proposal),
         lines=_lines(error.attributes),
         mean_distance=error.mean,
@@ -280,12 +282,20 @@ def takes_large_share(bars: Iterable[Bar]) -> bool:
 def bars_of(proposal: Proposal | DatabaseProposal | SketchProposal) -> tuple[Bar, ...]:
     """The currencies of what pays, before and after: the part of the account that the proposal names, else the account
     without all that is set aside."""
+    return _bars(proposal, yearly_limits.open_earmarks(proposal.account))
+
+
+def _bars(
+    proposal: Proposal | DatabaseProposal | SketchProposal,
+    parts: list[yearly_limits.EarmarkBalance],
+) -> tuple[Bar, ...]:
+    """parts: the open earmarks of the account."""
     account, price = proposal.account, proposal.price
-    chosen = yearly_limits.usable_earmark(account, proposal.facts.earmark)
+    chosen = yearly_limits.usable_of(parts, proposal.facts.earmark)
     if chosen is None:
         balance = ledger.balance(account)
         cap, held, charged = balance.cap, balance.held, balance.charged
-        set_aside = yearly_limits.earmarked(account)
+        set_aside = yearly_limits.left_of(parts)
     else:
         cap, held = chosen.whole, chosen.held
         charged = cap - held - chosen.left
@@ -302,11 +312,6 @@ def bars_of(proposal: Proposal | DatabaseProposal | SketchProposal) -> tuple[Bar
         for unit in ledger.counted(account.rule)
     ]
     return tuple(bar for bar in bars if bar.unit != "delta" or bar.planned or bar.cap)
-
-
-def _paid_from(proposal: Proposal) -> str:
-    chosen = yearly_limits.usable_earmark(proposal.account, proposal.facts.earmark)
-    return "" if chosen is None else chosen.earmark.purpose
 
 
 def _refusal(proposal: Proposal) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import errors_page
+from tests import bill_of_materials, errors_page
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text()
@@ -178,6 +178,37 @@ def test_the_lock_has_the_versions_of_the_requirements_with_hashes() -> None:
     assert len(
         re.findall(r"^[a-z0-9].*\\\n    --hash=sha256:[0-9a-f]{64}", text, re.MULTILINE)
     ) == len(locked)
+
+
+def test_the_bill_of_materials_has_the_extra_of_traces_as_optional() -> None:
+    always, extra = (
+        bill_of_materials.packages(ROOT / name)
+        for name in ("requirements.lock", "deploy/traces.txt")
+    )
+    assert "django" in dict(always)
+    assert "opentelemetry-sdk" in dict(extra)
+    assert not always & extra
+    # The tool writes names as the files do, or as packages call themselves.
+    components = [
+        {"type": "library", "name": name.replace("-", "_"), "version": version}
+        for name, version in sorted(always | extra)
+    ]
+    bill = bill_of_materials.with_scopes({"bomFormat": "CycloneDX", "components": components})
+    assert bill["bomFormat"] == "CycloneDX"
+    scopes = {
+        (each["name"].replace("_", "-"), each["version"]): each["scope"]
+        for each in bill["components"]
+    }
+    assert scopes == dict.fromkeys(always, "required") | dict.fromkeys(extra, "optional")
+    for wrong in (components[1:], [*components, components[0] | {"version": "0"}]):
+        with pytest.raises(ValueError, match="differ"):
+            bill_of_materials.with_scopes({"components": wrong})
+    recipe = re.search(
+        r"^sbom:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    assert recipe
+    for part in ("requirements.lock", "deploy/traces.txt", "tests.bill_of_materials"):
+        assert part in recipe[1]
 
 
 def test_each_direct_requirement_has_its_reason() -> None:

@@ -34,7 +34,6 @@ OTHER_TABLES = frozenset(
         "accounts/demo.py:PEOPLE",
         "audit/labels.py:SENTENCES",
         "datasets/kinds/typed.py:LABELS",
-        "ledger/filters.py:MEANING",
         "lib/number_format.py:RELATIONS",
         "releases/call_sums.py:KINDS",
         "releases/expected.py:_LABELS",

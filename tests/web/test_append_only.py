@@ -19,6 +19,7 @@ from synthweb.ledger.models import (
     EarmarkUse,
     GrantPolicy,
     LedgerEntry,
+    PlanRule,
     PublicationPlan,
     YearlyLimit,
 )
@@ -41,6 +42,7 @@ TABLES = [
     Earmark,
     EarmarkEnd,
     EarmarkUse,
+    PlanRule,
     PublicationPlan,
     ReleaseMark,
 ]
@@ -59,7 +61,8 @@ def written(db):
     earmark = Earmark.objects.create(account=account, purpose="Later", actor="system")
     EarmarkEnd.objects.create(earmark=earmark, actor="system")
     EarmarkUse.objects.create(earmark=earmark, run_code="a")
-    PublicationPlan.objects.create(account=account, name="Yearly", actor="system")
+    plan = PublicationPlan.objects.create(account=account, name="Yearly", actor="system")
+    PlanRule.objects.create(plan=plan, first_year=2031, remainder="free", actor="system")
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
     DatabaseVersion.objects.create(

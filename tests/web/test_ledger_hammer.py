@@ -26,7 +26,7 @@ from synthweb.ledger import chain, plan_years, publication_plans, selectors
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, LedgerEntry, PublicationPlan
-from synthweb.ledger.publication_plans import PlanTerms
+from synthweb.ledger.publication_plans import PlanChange, PlanTerms
 from tests.web.ledger_setup import asked, dataset, granted, hold, people
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -147,7 +147,7 @@ def test_runs_of_a_plan_and_others_at_once_keep_to_what_is_theirs(who, this_year
 def test_a_plan_is_lowered_and_its_share_held_at_once(who, this_year):
     account = granted(who, dataset(who), amount=Amount(epsilon=100))
     plan = plan_of(who, account, 10)
-    lower = {"custodian": who.custodian, "plan": plan, "reason": "Less is needed."}
+    lower = {"custodian": who.custodian, "plan": plan}
     results = at_once(
         *(
             lambda number=number: hold(account, f"run{number}", (1, 0, 0), earmark=plan.code)
@@ -155,7 +155,10 @@ def test_a_plan_is_lowered_and_its_share_held_at_once(who, this_year):
         ),
         *(
             lambda most=most: publication_plans.change(
-                shares={THIS_YEAR: Amount(epsilon=most)}, **lower
+                wanted=PlanChange(
+                    shares={THIS_YEAR: Amount(epsilon=most)}, reason="Less is needed."
+                ),
+                **lower,
             )
             for most in (4, 5, 6, 7)
         ),

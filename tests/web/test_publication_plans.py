@@ -10,12 +10,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.http import Http404
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from synthweb.accounts import sessions
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger import (
+    audit_lines,
     chain,
     errors,
     plan_years,
@@ -32,7 +34,7 @@ from synthweb.ledger.models import (
     PublicationPlan,
     Rule,
 )
-from synthweb.ledger.publication_plans import PlanTerms
+from synthweb.ledger.publication_plans import PlanChange, PlanTerms
 from synthweb.lib.errors import Refused
 from synthweb.runs.models import SynthesisRun
 from tests.web import ledger_setup as setup
@@ -78,16 +80,16 @@ def planned(who, account, remainder: str, *epsilons: int, first: int = 2031) -> 
     return publication_plans.approve(custodian=who.custodian, account=account, terms=terms)
 
 
-def changed(who, plan, **shares: int) -> None:
-    publication_plans.change(
-        custodian=who.custodian,
-        plan=plan,
+def changed(who, plan, remainder: str | None = None, **shares: int) -> None:
+    wanted = PlanChange(
         shares={
             int(year[1:]): Amount(epsilon=epsilon * NANO, delta=epsilon * NANO)
             for year, epsilon in shares.items()
         },
+        remainder=remainder,
         reason="Less is needed.",
     )
+    publication_plans.change(custodian=who.custodian, plan=plan, wanted=wanted)
 
 
 def hold(account, run: str, epsilon: int, plan=None) -> LedgerEntry:
@@ -396,7 +398,11 @@ def test_a_plan_and_a_change_need_a_reason(clock, who, account) -> None:
         publication_plans.approve(custodian=who.custodian, account=account, terms=terms)
     plan = planned(who, account, Remainder.FREE, 3)
     with pytest.raises(Refused):
-        publication_plans.change(custodian=who.custodian, plan=plan, shares={}, reason="")
+        publication_plans.change(
+            custodian=who.custodian,
+            plan=plan,
+            wanted=PlanChange(shares={}, remainder=Remainder.NEXT, reason=""),
+        )
 
 
 def test_years_to_come_are_changed_and_others_are_not(clock, who, account) -> None:
@@ -445,6 +451,166 @@ def test_a_plan_is_lengthened_year_by_year_and_ended_by_zeros(clock, who, accoun
         changed(who, plan, y2033=1)
 
 
+# --- another rule for what a year leaves ----------------------------------------------------------------------------
+def remainders(plan) -> list[str]:
+    return [year.remainder for year in plan_years.years_of(plan)]
+
+
+def test_another_rule_applies_to_this_year_and_later_ones(clock, who, account) -> None:
+    plan = planned(who, account, Remainder.NEXT, 3, 1, 1)
+    new_year(clock, 2032)
+    assert left(plan) == [3, 4, 1]
+    before = free_of_all(account)
+    changed(who, plan, Remainder.LAPSED)
+    # 2031 stays as it was computed: what it left is the present year's.
+    assert remainders(plan) == [Remainder.NEXT, Remainder.LAPSED, Remainder.LAPSED]
+    assert left(plan) == [3, 4, 1]
+    assert free_of_all(account) == before
+    new_year(clock, 2033)
+    assert left(plan) == [3, 4, 1]
+    assert free_of_all(account) == before
+    changed(who, plan, Remainder.FREE)
+    assert remainders(plan) == [Remainder.NEXT, Remainder.LAPSED, Remainder.FREE]
+    new_year(clock, 2034)
+    # What lapsed in 2032 stays so; 2033 left 1.
+    assert free_of_all(account) == before + 1
+    assert publication_plans.faults(account) == []
+
+
+@pytest.mark.parametrize("rule", Remainder)
+@pytest.mark.parametrize("other", Remainder)
+def test_the_rule_of_then_applies_to_what_is_given_back_later(
+    clock, who, account, rule, other
+) -> None:
+    plan = planned(who, account, rule, 3, 1)
+    never_changed = planned(who, account, rule, 3, 1)
+    for run, each in (("a", plan), ("b", never_changed)):
+        hold(account, run, 3, each)
+    new_year(clock, 2032)
+    changed(who, plan, other)
+    for run in "ab":
+        ledger.release(run_code=run, reason="Cancelled.")
+    assert left(plan) == left(never_changed)
+    assert plan.rules.count() == (rule != other)
+
+
+def test_the_newest_rule_of_a_year_applies(clock, who, account) -> None:
+    plan = planned(who, account, Remainder.NEXT, 3, 1)
+    changed(who, plan, Remainder.LAPSED)
+    changed(who, plan, Remainder.FREE, y2032=2)
+    assert remainders(plan) == [Remainder.FREE, Remainder.FREE]
+    changed(who, plan, Remainder.FREE)
+    assert plan.rules.count() == 2
+    new_year(clock, 2032)
+    assert left(plan) == [3, 2]
+    assert free_of_all(account) == 8
+
+
+def test_the_rule_of_a_plan_that_is_over_is_not_changed(clock, who, account) -> None:
+    plan = planned(who, account, Remainder.LAPSED, 3)
+    new_year(clock, 2032)
+    with pytest.raises(errors.LedgerConflict, match="2031, is over"):
+        changed(who, plan, Remainder.FREE)
+    assert free_of_all(account) == 7
+    # A year more has the rule that comes with it.
+    changed(who, plan, Remainder.FREE, y2032=2)
+    assert remainders(plan) == [Remainder.LAPSED, Remainder.FREE]
+
+
+def test_a_rule_that_was_followed_before_a_clock_went_back_stays(clock, who, account) -> None:
+    plan = planned(who, account, Remainder.NEXT, 3, 1)
+    new_year(clock, 2032)
+    changed(who, plan, Remainder.LAPSED)
+    hold(account, "a", 3, plan)
+    clock[0] = datetime(2031, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert remainders(plan) == [Remainder.NEXT, Remainder.LAPSED]
+    with pytest.raises(errors.LedgerConflict, match="hold what this year leaves"):
+        changed(who, plan, Remainder.FREE)
+    assert left(plan) == [1, 0]
+    new_year(clock, 2032)
+    assert left(plan) == [3, 1]
+    assert publication_plans.faults(account) == []
+
+
+def test_another_rule_is_in_the_audit_log(clock, who, account, browser) -> None:
+    plan = planned(who, account, Remainder.NEXT, 3, 2)
+    changed(who, plan, Remainder.LAPSED)
+    entry = AuditEntry.objects.order_by("sequence").last()
+    assert entry.action == "budget.plan_changed"
+    assert entry.detail == {
+        "plan": plan.code,
+        "before": {},
+        "shares": {},
+        "remainder_before": "next",
+        "remainder": "lapsed",
+        "reason": "Less is needed.",
+    }
+    changed(who, plan, y2032=1)
+    entry = AuditEntry.objects.order_by("sequence").last()
+    facts = dict(audit_lines.facts(entry))
+    assert facts == {
+        "plan": plan.code,
+        "before": "2032: ε 2, δ 2e-9",
+        "shares": "2032: ε 1, δ 1e-9",
+        "reason": "Less is needed.",
+    }
+
+
+# --- queries --------------------------------------------------------------------------------------------------------
+def queries_of(deed) -> int:
+    with CaptureQueriesContext(connection) as asked:
+        deed()
+    return len(asked)
+
+
+def test_many_plans_are_read_in_as_many_queries_as_one(midyear, who, browser) -> None:
+    amount = Amount(epsilon=100 * NANO, delta=100 * NANO)
+    account = setup.granted(who, setup.dataset(who), amount=amount)
+    auditor, custodian = browser(who.auditor), browser(who.custodian)
+    calls = Caller(who.auditor, "read")
+    page = reverse("ledger:account", args=[account.code])
+    plans: list[PublicationPlan] = []
+
+    def another() -> None:
+        plan = planned(who, account, Remainder.NEXT, 2, 1, first=midyear)
+        hold(account, f"held{plan.pk}", 1, plan)
+        hold(account, f"paid{plan.pk}", 1, plan)
+        ledger.charge(run_code=f"paid{plan.pk}")
+        plans.append(plan)
+
+    def counts() -> dict[str, int]:
+        run = f"run{len(plans)}"
+        counted = {
+            "read": lambda: plan_years.of_account(account),
+            "page": lambda: auditor.get(page),
+            "form": lambda: custodian.get(reverse("pages:new-plan", args=[account.code])),
+            "rest": lambda: calls.get(f"/accounts/{account.code}/plans/"),
+            "hold": lambda: hold(account, run, 1),
+            "faults": lambda: publication_plans.faults(account),
+        }
+        return {name: queries_of(deed) for name, deed in counted.items()}
+
+    another()
+    counts()  # what is remembered after the first time
+    # Of that round the run is an entry more, as each round has one more.
+    another()
+    few = counts()
+    for _ in range(9):
+        another()
+    assert len(plan_years.of_account(account)) == 11
+    assert counts() == few
+    assert few["read"] == 5
+
+
+def test_the_page_of_an_account_reads_its_plans_once(midyear, who, account, browser) -> None:
+    planned(who, account, Remainder.NEXT, 2, 1, first=midyear)
+    auditor = browser(who.auditor)
+    with CaptureQueriesContext(connection) as asked:
+        auditor.get(reverse("ledger:account", args=[account.code]))
+    table = PublicationPlan._meta.db_table
+    assert sum(f'FROM "{table}"' in each["sql"] for each in asked) == 1
+
+
 def test_a_change_to_the_same_is_none(clock, who, account) -> None:
     plan = planned(who, account, Remainder.FREE, 3, 3)
     before = AuditEntry.objects.count()
@@ -472,7 +638,8 @@ def test_shares_can_be_lowered_after_a_grant_has_expired(clock, who, account) ->
 
 def test_the_years_of_the_account_show_what_plans_reserve(clock, who, account) -> None:
     planned(who, account, Remainder.FREE, 3, 2)
-    lines = [(line.year, line.set_aside // NANO) for line in yearly_limits.years(account)]
+    years = yearly_limits.years(account, yearly_limits.open_earmarks(account))
+    lines = [(line.year, line.set_aside // NANO) for line in years]
     assert lines == [(2031, 3), (2032, 2)]
 
 
@@ -542,18 +709,32 @@ def test_a_custodian_approves_and_changes_on_pages_and_others_read(
     for client in (auditor, browser(who.analyst)):
         assert client.post(change, {}).status_code == 403
         assert client.post(address, {}).status_code == 403
-    body = {f"epsilon_{year}": "3", f"epsilon_{year + 1}": "1", "reason": "Less."}
+    body = form_of(year, "3", "1", remainder="lapsed")
+    assert custodian.get(change).context["form"]["remainder"].value() == Remainder.NEXT
     assert custodian.post(change, body).status_code == 302
     assert left(plan) == [3, 1]
-    body = {f"epsilon_{year}": "3", f"epsilon_{year + 1}": "11", "reason": "More."}
-    assert custodian.post(change, body).status_code == 422
+    assert remainders(plan) == [Remainder.LAPSED] * 2
+    assert "It lapses: nobody can spend it" in auditor.get(page).content.decode()
+    assert custodian.post(change, form_of(year, "3", "11")).status_code == 422
+    assert custodian.post(change, form_of(year, "3", "1", remainder="all")).status_code == 422
     assert custodian.post(change, {}).status_code == 422
+    assert remainders(plan) == [Remainder.LAPSED] * 2
     file = auditor.get(reverse("pages:plan-years", args=[account.code, plan.code]))
     rows = list(csv.DictReader(StringIO(file.content.decode())))
-    assert [(row["year"], row["state"], row["share_epsilon"]) for row in rows] == [
-        (str(year), "present", "3"),
-        (str(year + 1), "to-come", "1"),
+    assert [tuple(row.values())[1:5] for row in rows] == [
+        (str(year), "present", "lapsed", "3"),
+        (str(year + 1), "to-come", "lapsed", "1"),
     ]
+
+
+def test_a_new_plan_says_that_nothing_is_free(midyear, who, account, browser) -> None:
+    custodian = browser(who.custodian)
+    address = reverse("pages:new-plan", args=[account.code])
+    assert "Nothing of this account is free" not in custodian.get(address).content.decode()
+    hold(account, "a", 10)
+    # δ alone is no budget that could be planned.
+    assert selectors.balance(account).free.delta
+    assert "Nothing of this account is free" in custodian.get(address).content.decode()
 
 
 def test_forged_forms_are_refused(midyear, who, account, browser) -> None:
@@ -642,6 +823,12 @@ def test_plans_are_read_approved_and_changed_by_rest(midyear, who, account) -> N
     answer = calls.send(one, change, method="patch")
     assert answer.status_code == 200, answer.content
     assert answer.json()["years"][1]["left"]["epsilon"] == "1"
+    answer = calls.send(one, {"reason": "Other.", "remainder": "free"}, method="patch")
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["remainder"] == "free"
+    assert [each["remainder"] for each in answer.json()["years"]] == ["free", "free"]
+    for nothing in ({"reason": "None."}, {"remainder": "free"}, {"remainder": "all"}):
+        assert calls.send(one, nothing, method="patch").status_code == 400, nothing
     change["shares"] = [{"year": year - 1, "epsilon": "1"}]
     assert calls.send(one, change, method="patch").status_code == 409
     for wrong in (

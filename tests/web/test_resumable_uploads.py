@@ -18,12 +18,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from synth_engine import formats
-from synthweb.accounts.models import User
+from synthweb.accounts.models import Membership, Role, User
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import partial_tables, services, vault
 from synthweb.datasets.models import Dataset, PartialUpload, TableVersion
 from synthweb.datasets.services import resuming
 from synthweb.lib.errors import Gone, InUse
+from synthweb.pages.templatetags.amounts import file_size
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
 from tests.cast import Cast
@@ -381,6 +382,27 @@ def test_a_full_disk_is_a_problem_document_and_keeps_what_is_there(
         assert_problem(tus.append(code, 100, TABLE[100:]), status=507)
     assert tus.offset(code) == 100
     assert tus.append(code, 100, TABLE[100:]).status_code == 204
+
+
+# --- the page of a new dataset ---------------------------------------------------------------------------------------
+def test_the_page_lists_what_its_reader_may_continue(cast: Cast, tus: Tus) -> None:
+    def page_of(user: User) -> str:
+        client = Client()
+        client.force_login(user)
+        return " ".join(client.get(reverse("pages:upload")).content.decode().split())
+
+    assert "Unfinished uploads" not in page_of(cast.steward)
+    code = tus.begun(len(TABLE))
+    assert f"0 B of {file_size(len(TABLE))} came in" in page_of(cast.steward)
+    tus.append(code, 0, TABLE[:5_000])
+    shown = page_of(cast.steward)
+    assert f"{file_size(5_000)} of {file_size(len(TABLE))} came in" in shown
+    assert CANARY not in shown
+    other = User.objects.create(username="other-steward")
+    Membership.objects.create(user=other, organisation=cast.organisation, role=Role.STEWARD)
+    assert "Unfinished uploads" not in page_of(other)
+    tus.end(code)
+    assert "Unfinished uploads" not in page_of(cast.steward)
 
 
 # --- limits and time -------------------------------------------------------------------------------------------------

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from synthweb.api.serializers.amounts import AmountSerializer, LossField, amount_from
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
-from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import PublicationPlan
-from synthweb.ledger.publication_plans import LAST_YEAR, MOST_YEARS
+from synthweb.ledger.publication_plans import LAST_YEAR, MOST_YEARS, PlanChange, PlanTerms
 from synthweb.releases.of_plans import PlanLine
 
 
@@ -21,6 +21,11 @@ class PlanYearSerializer(serializers.Serializer[PlanLine]):
     state = serializers.ChoiceField(
         choices=["over", "present", "to-come"],
         help_text="Runs draw on the share of the present year alone.",
+    )
+    remainder = serializers.ChoiceField(
+        source="year.remainder",
+        choices=PublicationPlan.Remainder.choices,
+        help_text="What becomes of what this year leaves.",
     )
     share = AmountSerializer(source="year.share")
     brought = AmountSerializer(
@@ -49,15 +54,18 @@ class PlanSerializer(serializers.Serializer[Any]):
     code = serializers.CharField(source="plan.code")
     account = serializers.CharField(source="plan.account.code")
     name = serializers.CharField(source="plan.name")
-    remainder = serializers.ChoiceField(
-        source="plan.remainder",
-        choices=PublicationPlan.Remainder.choices,
-        help_text="What becomes of what a year leaves.",
+    remainder = serializers.SerializerMethodField(
+        help_text="What becomes of what the last year leaves; years that are over may have had another rule."
     )
     reason = serializers.CharField(source="plan.reason")
     approved_by = serializers.CharField(source="plan.actor")
     approved_at = serializers.DateTimeField(source="plan.at")
     years = PlanYearSerializer(many=True)
+
+    @extend_schema_field(serializers.ChoiceField(choices=PublicationPlan.Remainder.choices))
+    def get_remainder(self, shown: dict[str, Any]) -> str:
+        lines: list[PlanLine] = shown["years"]
+        return lines[-1].year.remainder
 
 
 class ShareSerializer(StrictSerializer):
@@ -69,37 +77,56 @@ class ShareSerializer(StrictSerializer):
     rho = LossField(required=False)
 
 
-class _SharesSerializer(StrictSerializer):
-    """The body of a plan or a change of one."""
+class SharesField(serializers.ListField):
+    """A share for each year; becomes amounts by year, in the integers of the ledger."""
 
-    reason = Text(max_length=4000)
-    shares = serializers.ListField(
-        child=ShareSerializer(),
-        allow_empty=False,
-        max_length=MOST_YEARS,
-        help_text="One for each year.",
-    )
+    child = ShareSerializer()
 
-    def validate_shares(self, shares: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Each year once."""
-        years = [share["year"] for share in shares]
-        if len(set(years)) < len(years):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            allow_empty=False, max_length=MOST_YEARS, help_text="One for each year.", **options
+        )
+
+    def to_internal_value(self, data: Any) -> Any:
+        shares = super().to_internal_value(data)
+        if len({share["year"] for share in shares}) < len(shares):
             raise serializers.ValidationError(
                 "A year stands twice.", code="give each year once"
             )
-        return shares
-
-    def share_of_years(self) -> dict[int, Amount]:
-        """The amounts in the integers of the ledger."""
-        return {share["year"]: amount_from(share) for share in self.validated_data["shares"]}
+        return {share["year"]: amount_from(share) for share in shares}
 
 
-class NewPlanSerializer(_SharesSerializer):
+class NewPlanSerializer(StrictSerializer):
     """Approve a plan: its years follow one another, and their shares are set aside at once."""
 
     name = Text(max_length=200)
     remainder = Choice(choices=PublicationPlan.Remainder.choices)
+    reason = Text(max_length=4000)
+    shares = SharesField()
+
+    @property
+    def terms(self) -> PlanTerms:
+        """What is to be approved."""
+        return PlanTerms(**self.validated_data)
 
 
-class PlanChangeSerializer(_SharesSerializer):
-    """Shares of years that are not over. Years that are left out stay as they are; the year after the last one is added."""
+class PlanChangeSerializer(StrictSerializer):
+    """Shares of years that are not over, and the rule for what this year and later ones leave. What is left out stays as it is; the
+    year after the last one is added."""
+
+    reason = Text(max_length=4000)
+    shares = SharesField(required=False)
+    remainder = Choice(choices=PublicationPlan.Remainder.choices, required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """At least one of the two."""
+        if attrs.keys() <= {"reason"}:
+            raise serializers.ValidationError(
+                "Nothing of the plan is to be changed.", code="give shares or remainder"
+            )
+        return attrs
+
+    @property
+    def wanted(self) -> PlanChange:
+        """What is to be changed."""
+        return PlanChange(**{"shares": {}, **self.validated_data})

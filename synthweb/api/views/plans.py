@@ -1,7 +1,8 @@
-"""Plans over years of an account: read them, approve one, change the shares of years that are not over."""
+"""Plans over years of an account: read them, approve one, change what is not over of one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 
 from drf_spectacular.utils import extend_schema
@@ -21,14 +22,17 @@ from synthweb.api.serializers.plans import (
 )
 from synthweb.ledger import publication_plans, selectors
 from synthweb.ledger.models import PublicationPlan
-from synthweb.ledger.publication_plans import PlanTerms
 from synthweb.releases import of_plans
 
 
 def _shown(request: Request, plan: PublicationPlan) -> dict[str, object]:
-    return dict(
-        PlanSerializer({"plan": plan, "years": of_plans.lines(caller(request), plan)}).data
-    )
+    (shown,) = _all_shown(request, [plan])
+    return shown
+
+
+def _all_shown(request: Request, plans: Iterable[PublicationPlan]) -> list[dict[str, object]]:
+    lines = of_plans.lines_of(plans, user=caller(request))
+    return [dict(PlanSerializer({"plan": plan, "years": years}).data) for plan, years in lines]
 
 
 class PlansView(APIView):
@@ -43,7 +47,7 @@ class PlansView(APIView):
         """Every plan of an account, the oldest first, with share, charges and releases of each year."""
         account = selectors.account_for(caller(request), code)
         plans = account.publication_plans.select_related("account")
-        return Response([_shown(request, plan) for plan in plans])
+        return Response(_all_shown(request, plans))
 
     @extend_schema(
         operation_id="accounts_plans_approve",
@@ -60,16 +64,8 @@ class PlansView(APIView):
         require_recent_sign_in(request)
         asked = NewPlanSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        data = asked.validated_data
         plan = publication_plans.approve(
-            custodian=caller(request),
-            account=account,
-            terms=PlanTerms(
-                name=data["name"],
-                shares=asked.share_of_years(),
-                remainder=data["remainder"],
-                reason=data["reason"],
-            ),
+            custodian=caller(request), account=account, terms=asked.terms
         )
         return Response(_shown(request, plan), status=HTTPStatus.CREATED)
 
@@ -96,16 +92,12 @@ class PlanView(APIView):
     @refuses(409, 422)
     @idempotent
     def patch(self, request: Request, code: str, plan: str) -> Response:
-        """Change the shares of years that are not over, for custodians. 409 for a year that is over, or for less than its runs took."""
+        """Change shares of years that are not over, or what becomes of what this year and later ones leave, for custodians. 409 for a
+        year that is over, or for less than its runs took."""
         chosen = publication_plans.plan_for(caller(request), code, plan)
         require(caller(request), Need.GRANT)
         require_recent_sign_in(request)
         asked = PlanChangeSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        publication_plans.change(
-            custodian=caller(request),
-            plan=chosen,
-            shares=asked.share_of_years(),
-            reason=asked.validated_data["reason"],
-        )
+        publication_plans.change(custodian=caller(request), plan=chosen, wanted=asked.wanted)
         return Response(_shown(request, chosen))
