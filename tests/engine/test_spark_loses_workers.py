@@ -23,6 +23,8 @@ from tests import services, stopped_workers
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADULT = EXAMPLES / "adult.csv.gz"
+FOR_A_WORKER, FOR_A_TASK = 60.0, 300.0
+"""Seconds within which a worker and the end of a task are waited for, where a test sets them."""
 pytestmark = [
     pytest.mark.services,
     pytest.mark.slow,
@@ -34,7 +36,11 @@ pytestmark = [
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of parts and the key, which workers see because they are on this machine."""
     services.require(services.find_spark)
-    folder = tmp_path_factory.mktemp("cluster")
+    return folder_with_key(tmp_path_factory.mktemp("cluster") / "shared")
+
+
+def folder_with_key(folder: Path) -> Path:
+    folder.mkdir()
     (folder / "key").write_bytes(bytes(range(32)))
     (folder / "key").chmod(0o600)
     return folder
@@ -111,10 +117,11 @@ def test_a_cluster_that_is_not_there_is_refused(
 
 
 def test_a_master_without_a_worker_is_refused(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    folder = folder_with_key(tmp_path / "shared")
     with services.start_spark(tmp_path, executors=0) as started:
-        where = counting_at(started.address, shared)
+        where = counting_at(started.address, folder)
         session = cluster._session(where.address)  # which begins without workers
         with monkeypatch.context() as changed:
             changed.setattr(cluster, "_session", lambda _address: session)
@@ -122,18 +129,18 @@ def test_a_master_without_a_worker_is_refused(
             with pytest.raises(ClusterError, match="does not answer, or has no worker"):
                 pipeline.require_counting(where)
         assert session.sparkContext._jsc is None  # it holds no place in the queue of the master
-    assert [path.name for path in shared.iterdir()] == ["key"]
+    assert [path.name for path in folder.iterdir()] == ["key"]
 
 
 @pytest.mark.parametrize(
     ("looks", "seconds", "reason"),
     [
         # Each task takes nearly as long as one may; all of them take longer.
-        ([(True, 1), (True, 2), (True, 3), (True, 4)], 0.9 * cluster.PATIENCE, ""),
-        ([(True, 0), (True, 0)], 0.9 * cluster.PATIENCE, ""),
-        ([(True, 1), (True, 1), (True, 1)], 0.9 * cluster.PATIENCE, "in the middle"),
-        ([(False, 0), (True, 0)], 0.9 * cluster.FIRST_ANSWER, ""),
-        ([(False, 0), (False, 0), (False, 0)], 0.9 * cluster.FIRST_ANSWER, "no worker"),
+        ([(True, 1), (True, 2), (True, 3), (True, 4)], 0.9 * FOR_A_TASK, ""),
+        ([(True, 0), (True, 0)], 0.9 * FOR_A_TASK, ""),
+        ([(True, 1), (True, 1), (True, 1)], 0.9 * FOR_A_TASK, "in the middle"),
+        ([(False, 0), (True, 0)], 0.9 * FOR_A_WORKER, ""),
+        ([(False, 0), (False, 0), (False, 0)], 0.9 * FOR_A_WORKER, "no worker"),
     ],
     ids=["long question", "long task", "no task ends", "worker that comes late", "no worker"],
 )
@@ -159,6 +166,9 @@ def test_a_question_may_take_long_but_no_task_of_it(
         assert over.wait(services.PATIENCE)
         return [(bytearray(b"reply"),)]
 
+    # A cluster of this module may be running, with more patience.
+    monkeypatch.setattr(cluster, "FIRST_ANSWER", FOR_A_WORKER)
+    monkeypatch.setattr(cluster, "PATIENCE", FOR_A_TASK)
     monkeypatch.setattr(cluster, "_LOOKED_AT_EVERY", 0.01)
     monkeypatch.setattr(cluster._Progress, "of", look)
     monkeypatch.setattr(cluster, "time", mock.Mock(monotonic=lambda: now[0]))
