@@ -119,6 +119,7 @@ def test_a_cluster_that_is_not_there_is_refused(
 def test_a_master_without_a_worker_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    services.require(services.find_spark)
     folder = folder_with_key(tmp_path / "shared")
     with services.start_spark(tmp_path, executors=0) as started:
         where = counting_at(started.address, folder)
