@@ -40,10 +40,9 @@ from synth_engine.confidential.parts import (
 )
 from synth_engine.errors import SpecError, SynthError
 
+Answer = TypeVar("Answer")
 MOST_TASKS = 256
 """Tasks of one question; each counts several parts of a larger table."""
-Answer = TypeVar("Answer")
-
 PATIENCE = 300.0
 """Seconds for which no task of a question may end. How long all of them take does not matter."""
 FIRST_ANSWER = 60.0

@@ -652,17 +652,19 @@ class AutoPlan(Plan):
         of its pairs count as shares of the largest one that its classes allow, which is small where one class is rare."""
         wanted = self.config.workload.pair_weights(self.domain)
         weights = [wanted[columns.clique(pair)] for pair in pairs]
+        target = self._target
         if self.config.workload == Workload():
-            return [
-                weight * _TWO_CODES_MATTER if columns.has_two_codes(pair) else weight
-                for pair, weight in zip(pairs, weights, strict=True)
-            ]
-        if self._target is None:
+            factor, matters = _TWO_CODES_MATTER, [columns.has_two_codes(pair) for pair in pairs]
+        elif target is not None:
+            factor, matters = (
+                1 / columns.largest_distance(target),
+                [target in pair for pair in pairs],
+            )
+        else:
             return weights
-        rare = 1 / columns.largest_distance(self._target)
         return [
-            weight * rare if self._target in pair else weight
-            for pair, weight in zip(pairs, weights, strict=True)
+            weight * factor if more else weight
+            for weight, more in zip(weights, matters, strict=True)
         ]
 
     @property

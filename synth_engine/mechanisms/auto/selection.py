@@ -197,7 +197,7 @@ class Columns:
     @cached_property
     def sides(self) -> tuple[Side, ...]:
         """Every attribute at all resolutions, as one side of a table."""
-        return self._sides(rare=self.rare)
+        return self.sides_of_two_codes if self.rare else self._sides(rare=False)
 
     @cached_property
     def sides_of_two_codes(self) -> tuple[Side, ...]:
@@ -207,6 +207,10 @@ class Columns:
 
     def has_two_codes(self, pair: Pair) -> bool:
         return any(self.histograms[axis].size == _TWO_CODES for axis in pair)
+
+    def _sides_of(self, pair: Pair) -> tuple[Side, ...]:
+        sides = self.sides_of_two_codes if self.has_two_codes(pair) else self.sides
+        return tuple(sides[axis] for axis in pair)
 
     def _sides(self, *, rare: bool) -> tuple[Side, ...]:
         blur = _BLUR * self.strength**_BLUR_POWER
@@ -245,16 +249,12 @@ class Columns:
         distances: see `distances`; deviation: the standard deviation of a cell's noise, by the shape of a table, if the whole
         budget were spent on it; power: see `AutoPlan`."""
         resolutions = [self._resolutions(pair) for pair in pairs]
-        sides = [
-            self.sides_of_two_codes if self.has_two_codes(pair) else self.sides
-            for pair in pairs
-        ]
         wishes = [
             TableOption(
                 number=number,
                 distance=float(distances[number]),
                 weight=weights[number],
-                sides=tuple(sides[number][axis] for axis in pair),
+                sides=self._sides_of(pair),
                 levels=resolutions[number],
                 deviations=tuple(
                     deviation(self.shape(pair, levels)) for levels in resolutions[number]
