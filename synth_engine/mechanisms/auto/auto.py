@@ -573,7 +573,7 @@ class AutoPlan(Plan):
 
     def _search(self, answers: fitting.SortedAnswers) -> TripleSearch:
         fitted = fitting.pair_estimates(
-            answers, memory_mb=self.config.memory_mb, mixtures=fitting.MIXTURES_OF_SEARCH
+            answers, memory_mb=self.config.memory_mb, searching=True
         )
         columns = answers.columns
         pairs = list(fitted.counts)

@@ -44,8 +44,10 @@ _BYTES = 64
 _SEED = "auto/1"
 _MIXTURES = 6
 """Number of fits of the mixture, each from its own random start, whose tables are averaged."""
-MIXTURES_OF_SEARCH = 3
+_MIXTURES_OF_SEARCH = 3
 """The same where triples are looked for, which are compared with what pairs say: their noise counts for more there."""
+_MANY_PAIRS = 600
+"""Number of pairs above which a third fewer mixtures are fitted: each takes longer, and is determined by more answers."""
 _USUAL = 1
 """The resolution at which tables of wide attributes are assumed to be measured in estimates of resources."""
 
@@ -83,11 +85,14 @@ def pair_estimates(
     *,
     memory_mb: int,
     prior: Prior | None = None,
-    mixtures: int = _MIXTURES,
+    searching: bool = False,
 ) -> PairEstimates:
-    """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the answers; mixtures:
-    by the mean of how many pairs are predicted."""
+    """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the answers; searching:
+    whether the estimates are those that triples are compared with."""
     columns = answers.columns
+    mixtures = _mixtures_of(
+        len(answers.distances), usual=_MIXTURES_OF_SEARCH if searching else _MIXTURES
+    )
     measured = [
         (axes, answer, table.levels)
         for axes, table in answers.tables.items()
@@ -224,6 +229,11 @@ def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ..
     )
 
 
+def _mixtures_of(pairs: int, *, usual: int) -> int:
+    """Return by the mean of how many mixtures so many pairs are predicted."""
+    return usual if pairs <= _MANY_PAIRS else usual * 2 // 3
+
+
 def _mixtures(
     fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float], *, number: int
 ) -> list[Mixture]:
@@ -334,7 +344,9 @@ def resources_needed(
     asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)
     asking += triples.resources_needed(domain, rows=rows)
     width = max((max(shape) for shape in mixed), default=0)
-    fitting = resources.of_mixture(len(mixed), width=width, fits=_MIXTURES)
+    fitting = resources.of_mixture(
+        len(mixed), width=width, fits=_mixtures_of(len(mixed), usual=_MIXTURES)
+    )
     fitting += resources.of_reading(read)
     if beside_prior:
         # The memory of the first fit is free again by then.
