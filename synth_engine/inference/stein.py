@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,25 @@ _STEP = 0.5
 """Standard deviation of the added noise, in multiples of that of the table."""
 _USUAL, _SPREAD = 0.5, 0.5
 """Mean and standard deviation of weights before anything is known of a table, unless another mean is given."""
+_ALIKE_SPREAD = 0.2
+"""The standard deviation of the weights of tables that are alike around their mean."""
 _SAME = 1e-3
 """Root of the sum of squared differences, in standard deviations of noise, below which two estimates are the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Two estimates of a table. best: the weight of the second one with which their mean has the least error, as estimated; precision:
+    how well it is known, the reciprocal of its variance."""
+
+    best: float
+    precision: float
+
+    def weight(self, *, usual: float, spread: float) -> float:
+        """Return the weight, from 0 to 1. usual, spread: mean and standard deviation of such weights before anything is known."""
+        known = 1 / spread**2
+        weight = (self.best * self.precision + known * usual) / (self.precision + known)
+        return min(max(weight, 0.0), 1.0)
 
 
 def weight_of_second(
@@ -32,16 +50,45 @@ def weight_of_second(
     directions: Sequence[Floats],
     usual: float = _USUAL,
 ) -> float:
-    """Return the weight, from 0 to 1, of the second of two estimates of a table in their mean.
+    """Return the weight, from 0 to 1, of the second of two estimates of a table in their mean: see `compared`. usual: the mean
+    of such weights before anything is known."""
+    comparison = compared(
+        values, estimates, difference=difference, deviation=deviation, directions=directions
+    )
+    return 0.0 if comparison is None else comparison.weight(usual=usual, spread=_SPREAD)
+
+
+def weights_alike(comparisons: Sequence[Comparison | None]) -> list[float]:
+    """Return the weights of the second estimates of tables among which the same one tends to be nearer: each is drawn to the mean of
+    all, which many tables tell far better than one."""
+    known = [one for one in comparisons if one is not None]
+    precision = 1 / _SPREAD**2 + math.fsum(one.precision for one in known)
+    best = _USUAL / _SPREAD**2 + math.fsum(one.best * one.precision for one in known)
+    usual = min(max(best / precision, 0.0), 1.0)
+    return [
+        0.0 if one is None else one.weight(usual=usual, spread=_ALIKE_SPREAD)
+        for one in comparisons
+    ]
+
+
+def compared(
+    values: Floats,
+    estimates: tuple[Floats, Floats],
+    *,
+    difference: Callable[[Floats], Floats],
+    deviation: float,
+    directions: Sequence[Floats],
+) -> Comparison | None:
+    """Compare two estimates of a table; None where they are the same.
 
     values: the noisy table; estimates: the two, in its shape; difference: second less first for other values;
     deviation: the standard deviation of the Gaussian noise along each axis of the space in which it lies; directions: standard
-    normal vectors in this space; usual: the mean of such weights before anything is known."""
+    normal vectors in this space."""
     first, second = estimates
     gap = second - first
     precision = float((gap**2).sum()) / deviation**2
     if precision < _SAME**2:
-        return 0.0
+        return None
     step = _STEP * deviation
     moved = [
         float((direction * (difference(values + step * direction) - gap)).sum()) / step
@@ -50,6 +97,5 @@ def weight_of_second(
     # How much of the agreement with the values is agreement with their own noise.
     by_noise = math.fsum(moved) / len(moved)
     best = float(((values - first) * gap).sum()) / deviation**2 - by_noise
-    # The best weight has the variance 1 / precision; it is averaged with what is usual.
-    known = 1 / _SPREAD**2
-    return min(max((best + known * usual) / (precision + known), 0.0), 1.0)
+    # Its variance is 1 / precision.
+    return Comparison(best=best / precision, precision=precision)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from synth_engine.inference import stein
+from synth_engine.inference.tables import fit_margins
 from synth_engine.mechanisms.auto import denoising
 from synth_engine.mechanisms.auto.denoising import Fine
 from synth_engine.mechanisms.auto.selection import PairCounts, interaction_part
@@ -53,6 +54,33 @@ def test_equal_estimates_need_no_weight() -> None:
         table, (table, table), difference=never, deviation=1.0, directions=[table]
     )
     assert weight == 0
+
+
+def test_tables_that_are_alike_share_what_their_weights_are_like() -> None:
+    clear = stein.Comparison(best=1.0, precision=1000.0)
+    doubtful = stein.Comparison(best=0.0, precision=1.0)
+    alone = stein.weights_alike([doubtful])[0]
+    beside, _, same = stein.weights_alike([doubtful, clear, None])
+    assert alone < 0.5
+    assert beside > 0.9
+    assert same == 0
+
+
+def test_a_small_table_of_few_ratios_is_read_by_itself() -> None:
+    # A prediction that is off in every cell, and a table that has two ratios to independence.
+    truth = 500 * (0.4 + 3.0 * np.eye(5))
+    fine, observed = _noisy_pair(truth, deviation=150.0)
+    blurred = truth + interaction_part(np.random.default_rng(7).normal(0, 200, truth.shape))
+    wrong = fit_margins(np.maximum(blurred, 20.0), fine.margins((0, 1)))
+
+    def error(*, distance: float) -> float:
+        estimate = denoising.estimates(
+            fine, {(0, 1): wrong}, {(0, 1): observed}, {(0, 1): distance}
+        )[0, 1]
+        return float(np.abs(estimate - truth).sum())
+
+    # Tables that are said to be nearly independent are read around the prediction alone.
+    assert error(distance=0.9) < 0.9 * error(distance=0.19)
 
 
 def _noisy_pair(truth: Floats, *, deviation: float) -> tuple[Fine, PairCounts]:

@@ -4,7 +4,10 @@ Every measured table is read twice: first against the mixture. That gives the di
 predictions, which tables of similar dependence share. The second reading also considers other predictions: two columns may
 depend on each other through a third one, as their tables with it say, or along a tree of measured pairs. The prediction with the largest marginal likelihood of
 the table's noisy cells is used. Around that prediction the table is read in two ways, cell by cell and with what its largest
-singular values say, and the two are averaged. All of it is post-processing.
+singular values say, and the two are averaged.
+
+A small table is also read by itself, around independent columns: a mixture blurs a dependence of few cells, whose ratios to independence may be only two or
+three numbers. How much that reading counts is estimated from all small tables. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -65,6 +68,10 @@ _ADJUSTMENTS = 10
 """Number of passes in which the errors of a table's sums are shared out among its cells."""
 _PROBES = 2
 """Number of times that a little noise is added to a table to see how its two readings follow it."""
+_SMALL = 64
+"""Number of cells up to which a table is also read by itself."""
+_STRONG = 0.2
+"""L1 distance from independence, as a share of the records, from which on it is."""
 _SEED = "auto/denoising/1"
 
 
@@ -275,11 +282,14 @@ def estimates(
     tables = {pair: table for pair, table in measured.items() if table.shows(fine, pair)}
     first = dict(predictions)
     priors: dict[int, list[Floats]] = {}
-    with watching.part(0.0, 0.4):
+    with watching.part(0.0, 0.3):
         for pair, table in watching.each(list(tables.items())):
             first[pair], prior = _read(fine, pair, table, predictions[pair], known=None)
             # Ratios are alike where the distances from independence are.
             priors.setdefault(table.group, []).append(prior)
+    with watching.part(0.3, 0.4):
+        alone = _ReadingsAlone.of(fine, tables, predictions)
+    first |= {pair: alone.mixed(pair, first[pair]) for pair in tables}
     known = {group: shrinkage.ratios_of_others(counts) for group, counts in priors.items()}
     tree = DependenceTree.of(fine.histograms, fine.rows, {pair: first[pair] for pair in tables})
     chained = {
@@ -307,10 +317,96 @@ def estimates(
             ]
             prediction, ratios = candidates[int(np.argmax(evidence))]
             read = _mean_reading(fine, pair, table, prediction, known=ratios)
+            read = alone.mixed(pair, read)
             if scores is not None:
                 read = scores.within(fine, pair, read, prediction=prediction)
             counts[pair] = read
     return counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ReadingsAlone:
+    """What small tables say by themselves, and how much that counts. tables: estimated counts; weights: in the mean of these
+    and of a reading around a prediction."""
+
+    tables: Mapping[Pair, Floats]
+    weights: Mapping[Pair, float]
+
+    @classmethod
+    def of(
+        cls,
+        fine: Fine,
+        tables: Mapping[Pair, _PairTable],
+        predictions: Mapping[Pair, Floats],
+    ) -> _ReadingsAlone:
+        small = {
+            pair: table
+            for pair, table in tables.items()
+            if table.values.size <= _SMALL
+            and table.distance >= _STRONG
+            and table.law == "gaussian"  # of which Stein's estimate is
+        }
+        weights = stein.weights_alike(
+            [
+                _compared_with_alone(fine, pair, table, predictions[pair])
+                for pair, table in small.items()
+            ]
+        )
+        return cls(
+            tables={pair: _read_alone(fine, pair, table) for pair, table in small.items()},
+            weights=dict(zip(small, weights, strict=True)),
+        )
+
+    def mixed(self, pair: Pair, counts: Floats) -> Floats:
+        """Return the mean of an estimate with what its table says by itself."""
+        if pair not in self.tables:
+            return counts
+        return counts + self.weights[pair] * (self.tables[pair] - counts)
+
+
+def _read_alone(fine: Fine, pair: Pair, table: _PairTable) -> Floats:
+    """Estimate counts around independent columns, with ratios that are learned from this table alone."""
+    product = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
+    read = shrinkage.estimate_ratios(
+        table.values,
+        binning.sum_into_bins(product, table.bins),
+        variance=table.variance,
+        grid=table.grid,
+    )
+    ratios = _with_sums(fine, pair, table, product, read)
+    return fit_margins(
+        product * ratios[np.ix_(*table.bins)], fine.margins(pair), rounds=FIT_ROUNDS
+    )
+
+
+def _compared_with_alone(
+    fine: Fine, pair: Pair, table: _PairTable, prediction: Floats
+) -> stein.Comparison | None:
+    """Compare the reading of a table around a prediction with that of the table alone."""
+
+    def readings(values: Floats) -> tuple[Floats, Floats]:
+        other = replace(table, values=values)
+        around, _ = _read(fine, pair, other, prediction, known=None)
+        alone = _read_alone(fine, pair, other)
+        return (
+            binning.sum_into_bins(around, table.bins),
+            binning.sum_into_bins(alone, table.bins),
+        )
+
+    def difference(values: Floats) -> Floats:
+        around, alone = readings(values)
+        return alone - around
+
+    rng = generator(_SEED, purpose=("probes alone", *(str(axis) for axis in pair)))
+    return stein.compared(
+        table.values,
+        readings(table.values),
+        difference=difference,
+        deviation=table.deviation,
+        directions=[
+            interaction_part(rng.standard_normal(table.values.shape)) for _ in range(_PROBES)
+        ],
+    )
 
 
 def _mean_reading(
