@@ -27,7 +27,7 @@ _SAME = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class WeightEstimate:
     """Two estimates of a table. best: the weight of the second one with which their mean has the least error, as estimated; precision:
     how well it is known, the reciprocal of its variance."""
 
@@ -52,22 +52,22 @@ def weight_of_second(
 ) -> float:
     """Return the weight, from 0 to 1, of the second of two estimates of a table in their mean: see `compared`. usual: the mean
     of such weights before anything is known."""
-    comparison = compared(
+    estimate = compared(
         values, estimates, difference=difference, deviation=deviation, directions=directions
     )
-    return 0.0 if comparison is None else comparison.weight(usual=usual, spread=_SPREAD)
+    return 0.0 if estimate is None else estimate.weight(usual=usual, spread=_SPREAD)
 
 
-def weights_alike(comparisons: Sequence[Comparison | None]) -> list[float]:
+def weights_alike(estimates: Sequence[WeightEstimate | None]) -> list[float]:
     """Return the weights of the second estimates of tables among which the same one tends to be nearer: each is drawn to the mean of
     all, which many tables tell far better than one."""
-    known = [one for one in comparisons if one is not None]
+    known = [one for one in estimates if one is not None]
     precision = 1 / _SPREAD**2 + math.fsum(one.precision for one in known)
     best = _USUAL / _SPREAD**2 + math.fsum(one.best * one.precision for one in known)
     usual = min(max(best / precision, 0.0), 1.0)
     return [
         0.0 if one is None else one.weight(usual=usual, spread=_ALIKE_SPREAD)
-        for one in comparisons
+        for one in estimates
     ]
 
 
@@ -78,7 +78,7 @@ def compared(
     difference: Callable[[Floats], Floats],
     deviation: float,
     directions: Sequence[Floats],
-) -> Comparison | None:
+) -> WeightEstimate | None:
     """Compare two estimates of a table; None where they are the same.
 
     values: the noisy table; estimates: the two, in its shape; difference: second less first for other values;
@@ -98,4 +98,4 @@ def compared(
     by_noise = math.fsum(moved) / len(moved)
     best = float(((values - first) * gap).sum()) / deviation**2 - by_noise
     # Its variance is 1 / precision.
-    return Comparison(best=best / precision, precision=precision)
+    return WeightEstimate(best=best / precision, precision=precision)

@@ -57,8 +57,8 @@ def test_equal_estimates_need_no_weight() -> None:
 
 
 def test_tables_that_are_alike_share_what_their_weights_are_like() -> None:
-    clear = stein.Comparison(best=1.0, precision=1000.0)
-    doubtful = stein.Comparison(best=0.0, precision=1.0)
+    clear = stein.WeightEstimate(best=1.0, precision=1000.0)
+    doubtful = stein.WeightEstimate(best=0.0, precision=1.0)
     alone = stein.weights_alike([doubtful])[0]
     beside, _, same = stein.weights_alike([doubtful, clear, None])
     assert alone < 0.5

@@ -381,7 +381,7 @@ def _read_alone(fine: Fine, pair: Pair, table: _PairTable) -> Floats:
 
 def _compared_with_alone(
     fine: Fine, pair: Pair, table: _PairTable, prediction: Floats
-) -> stein.Comparison | None:
+) -> stein.WeightEstimate | None:
     """Compare the reading of a table around a prediction with that of the table alone."""
 
     def readings(values: Floats) -> tuple[Floats, Floats]:
