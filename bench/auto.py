@@ -41,7 +41,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import against, values
+from bench import against, made, values
 from synth_engine import domain as domains
 from synth_engine import mechanisms, pipeline, tables
 from synth_engine.domain import Domain
@@ -50,7 +50,7 @@ from synth_engine.spec import Spec
 
 PLANTED = ("xor", "checker", "gate", "clusters", "plain")
 """Made tables with a relation that pairs do not show, and one (`plain`) without."""
-DATA = ("adult", "national2019", "ma2019", "fire", "retail", "bank", *PLANTED)
+DATA = ("adult", "national2019", "ma2019", "fire", "retail", "bank", *PLANTED, *made.KINDS)
 UNLESS_ASKED = DATA[:5]
 """Tables that are measured without `--data`."""
 METHODS = ("auto", "independent", "mst")
@@ -103,6 +103,9 @@ def read(folder: Path, name: str, scratch: Path, *, seed: int = 0) -> Data:
         return Data(name, train, sizes, test)
     if name in PLANTED:
         return _planted(folder, name, scratch, seed)
+    if name in made.KINDS:
+        table, sizes = made.table(name, seed=seed)
+        return _divided(name, table.to_numpy(), sizes)
     if name == "bank":
         return _bank(folder, scratch)
     if name == "fire":
@@ -128,6 +131,13 @@ def _planted(folder: Path, kind: str, scratch: Path, seed: int) -> Data:
     )
     sizes = json.loads((scratch / "domain.json").read_text())
     codes = pd.read_csv(scratch / "made.csv")[list(sizes)].to_numpy()
+    return _divided(kind, codes, sizes)
+
+
+def _divided(kind: str, codes: Matrix, sizes: dict[str, int]) -> Data:
+    """A made table, a fifth of which is held out where there is a column to predict."""
+    if "label" not in sizes:
+        return Data(kind, codes, sizes)
     codes = np.random.default_rng(0).permutation(codes)
     cut = len(codes) * 4 // 5
     return Data(kind, codes[:cut], sizes, codes[cut:])
@@ -320,7 +330,7 @@ class Measure:
 
     def data(self, name: str, run: int) -> Data:
         """Made tables have the number of the run as their seed: all methods get the same ones."""
-        which = (name, run if name in PLANTED else 0)
+        which = (name, run if name in (*PLANTED, *made.KINDS) else 0)
         if self._last is None or self._last[0] != which:
             self._last = which, read(self._folder, name, self._scratch, seed=which[1])
         return self._last[1]

@@ -578,3 +578,30 @@ def test_what_is_known_of_other_tables_steadies_a_small_one() -> None:
             read = shrinkage.estimate_ratios(noisy, expected, variance=10_000.0, known=known)
             errors.append(np.abs(read.ratios - 1).mean())
     assert np.mean(told) < 0.5 * np.mean(alone)
+
+
+def test_a_predicted_pair_is_no_farther_from_independence_than_its_score() -> None:
+    """A pair that was not read is what others say of it, which may be wrong; its score was paid for, and says so."""
+    rows, sizes = 40_000, (4, 4)
+    histograms = tuple(np.full(size, rows / size) for size in sizes)
+    fine = Fine(
+        rows=rows, histograms=histograms, levels=tuple((np.arange(size),) for size in sizes)
+    )
+    dependent = np.diag(np.full(4, rows / 4))
+    independent = np.full(sizes, rows / 16)
+    farthest = float(np.abs(dependent - independent).sum())
+    for score in (0.0, 8_000.0, farthest):
+        scores = denoising.PairScores(values={(0, 1): score}, variance=100.0**2, level=0)
+        estimated = denoising.estimates(
+            fine, {(0, 1): dependent}, {}, {(0, 1): 0.1}, scores=scores
+        )[0, 1]
+        distance = float(np.abs(estimated - independent).sum())
+        assert distance == pytest.approx(min(score + 300, farthest))
+        assert np.allclose(estimated.sum(axis=0), histograms[1])
+
+
+def test_few_columns_leave_more_to_their_pairs() -> None:
+    shares = [planned(domain_of(*[5] * number)).columns_share() for number in range(2, 10)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.6 * shares[-1]
+    assert shares[-2] == shares[-1], "from eight columns on it makes no difference"

@@ -73,6 +73,9 @@ noise of a cheaper table would count for more than what the tree says."""
 _COLUMNS_BESIDE_TARGET = 0.6
 """Factor on the share of columns where a column is named that will be predicted: models learn from relations with it, and an
 error in the counts of single columns changes them little."""
+_FEW_COLUMNS, _EACH_COLUMN = 0.4, 0.08
+"""Factor on the share of columns where there are few, and what each column adds to it: noise of a column is in as many pairs as there
+are other columns."""
 _TWO_CODES_MATTER = 2.3
 """Weight of a pair with a column of two codes, where nothing is said of what matters: models are often trained to predict such a
 column, and its distances are small only because it has so few codes."""
@@ -629,13 +632,17 @@ class AutoPlan(Plan):
             share = min(max(0.11 * self.strength**-0.2, 0.1), 0.65)
         else:  # interactions say nothing of columns, so that these need more
             share = min(max(0.21 * self.strength**-0.15, 0.1), 0.72)
+        share *= min(_FEW_COLUMNS + _EACH_COLUMN * self._number_of_columns(), 1.0)
         if self.config.target:
             share *= _COLUMNS_BESIDE_TARGET
         return Fraction(round(1000 * share), 1000)
 
+    def _number_of_columns(self) -> int:
+        """The number of columns of which there are pairs."""
+        return sum(attribute.size > 1 for attribute in self.domain.modelled)
+
     def _number_of_pairs(self) -> int:
-        able = sum(attribute.size > 1 for attribute in self.domain.modelled)
-        return able * (able - 1) // 2
+        return math.comb(self._number_of_columns(), 2)
 
     def _columns(self, oneways: Sequence[Measurement]) -> Columns:
         return Columns.of(

@@ -100,6 +100,11 @@ class Fine:
     def margins(self, axes: Sequence[int]) -> list[tuple[tuple[int, ...], Floats]]:
         return [((position,), self.histograms[axis]) for position, axis in enumerate(axes)]
 
+    def independent(self, pair: Pair) -> Floats:
+        """Return the counts that a pair has if its columns are independent."""
+        table: Floats = np.multiply.outer(*(self.histograms[axis] for axis in pair)) / self.rows
+        return table
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _PairTable:
@@ -241,7 +246,7 @@ class PairScores:
             return counts
         base, near = prediction, self._distance(fine, pair, prediction)
         if near > most:
-            base = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
+            base = fine.independent(pair)
             near = 0.0
         # Distances of means are at most the means of distances.
         return base + (most - near) / (distance - near) * (counts - base)
@@ -305,7 +310,10 @@ def estimates(
         for pair, table in watching.each(list(tables.items())):
             alike = known[table.group]
             through = others.through(pair, predictions[pair])
-            candidates = [(prediction, alike) for prediction in (predictions[pair], *through)]
+            candidates = [
+                (prediction, alike)
+                for prediction in (predictions[pair], *through, fine.independent(pair))
+            ]
             if pair in chained:
                 # Columns that are independent given those between them are as the tree says, whatever
                 # ratios other tables have.
@@ -321,6 +329,12 @@ def estimates(
             if scores is not None:
                 read = scores.within(fine, pair, read, prediction=prediction)
             counts[pair] = read
+    if scores is not None:
+        for pair in counts:
+            if pair not in tables:
+                counts[pair] = scores.within(
+                    fine, pair, counts[pair], prediction=fine.independent(pair)
+                )
     return counts
 
 

@@ -23,6 +23,8 @@ Neighbours = Mapping[int, Sequence[int]]
 _EXPLAINED, _NOT_EXPLAINED = 0.25, 0.5
 """The part of all scores that a tree leaves, up to which it is taken to explain all pairs, and from which on none. A tree that is
 right leaves about 0.2, because strengths along a path multiply only nearly; survey tables leave more than 0.5."""
+_NEVER_EXPLAINED = 0.1
+"""The least part of a pair's distance that a tree is taken to leave: scores say how far a pair is from independence, not in which cells."""
 _MIN_OTHERS = 3
 """Smallest number of pairs beside those of the tree that can tell whether it explains them."""
 _LEAST_SCALE = 0.5
@@ -134,7 +136,8 @@ def unexplained(
     off = seen - min(max(scale, _LEAST_SCALE), 1.0) * implied
     missed = max(float((off**2).mean()) - variance + doubt, 0.0)
     left = math.sqrt(missed / signal)
-    part = min(max((left - _EXPLAINED) / (_NOT_EXPLAINED - _EXPLAINED), 0.0), 1.0)
+    part = (left - _EXPLAINED) / (_NOT_EXPLAINED - _EXPLAINED)
+    part = min(max(part, _NEVER_EXPLAINED), 1.0)
     by_chance = columns.distances_by_chance(pairs) / distances
     parts: Floats = np.where(others, by_chance.clip(part, 1.0), 1.0)
     return parts
