@@ -22,6 +22,7 @@ from synth_engine.mechanisms.auto import denoising, fitting
 from synth_engine.mechanisms.auto.auto import Auto, AutoPlan, Division
 from synth_engine.mechanisms.auto.denoising import Fine
 from synth_engine.mechanisms.auto.selection import Columns, PairCounts
+from synth_engine.mechanisms.auto.triples import TripleSearch
 from synth_engine.models.model import Model
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import ZeroConcentrated
@@ -605,3 +606,25 @@ def test_few_columns_leave_more_to_their_pairs() -> None:
     assert shares == sorted(shares)
     assert shares[0] < 0.6 * shares[-1]
     assert shares[-2] == shares[-1], "from eight columns on it makes no difference"
+
+
+def test_a_triple_whose_noise_is_next_to_nothing_is_taken_as_it_is() -> None:
+    """A reading by a grid of ratios may be off by a hundred records in cells of a thousand."""
+    rows, sizes = 40_000, (5, 4, 2)
+    plan = planned(domain_of(*sizes), epsilon="10")
+    columns = columns_of(plan, *([rows // size] * size for size in sizes))
+    fine = Fine.of(columns, rows=columns.rows, histograms=columns.histograms)
+    pairs = {
+        (a, b): np.multiply.outer(fine.histograms[a], fine.histograms[b]) / fine.rows
+        for a, b in columns.pairs
+    }
+    search = TripleSearch(columns=columns, fine=fine, counts=pairs, weights={})
+    # No pair shows anything of the pattern.
+    first, second, third = (np.resize([1.0, -1.0], size) for size in sizes)
+    first[-1] = 0
+    pattern = np.multiply.outer(np.multiply.outer(first, second), third)
+    true = rows / 40 * (1 + 0.317 * pattern)
+    noise = np.random.default_rng(3).normal(0, 0.8, sizes)
+    answer = PairCounts(values=true + noise, variance=0.64, law="gaussian", levels=(0, 0, 0))
+    estimated = search.estimate((0, 1, 2), answer)
+    assert np.abs(estimated - true).sum() < 40

@@ -62,7 +62,7 @@ _THIRD = 3
 """Number of third columns through which the dependence of a pair is predicted."""
 _LEAST_PART = 0.02
 """Smallest part of its prediction that a cell is taken to have by the largest singular values of its table."""
-_CLEAR = 20.0
+CLEAR = 20.0
 """Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says nothing beside it."""
 _ADJUSTMENTS = 10
 """Number of passes in which the errors of a table's sums are shared out among its cells."""
@@ -511,7 +511,7 @@ def _with_sums(
     """Return the ratios of a reading, changed so that the counts have the sums of the two histograms. What a sum is off by is
     shared out by how uncertain cells are: to scale a row would take it from its largest cells, which are known best."""
     expected = np.maximum(binning.sum_into_bins(prediction, table.bins), shrinkage.MIN_EXPECTED)
-    clear = table.values > _CLEAR * math.sqrt(table.variance)
+    clear = table.values > CLEAR * math.sqrt(table.variance)
     counts = np.where(clear, table.values, read.ratios * expected)
     uncertain = np.maximum(
         read.variances * expected**2, shrinkage.LEAST_VARIANCE * table.variance

@@ -22,7 +22,7 @@ from synth_engine.inference.allocation import Choice, TableOption
 from synth_engine.inference.tables import Margin, fit_margins
 from synth_engine.inference.triple_start import TripleStart
 from synth_engine.measurement import Answers, Candidate, Measurement, Scores, Selection
-from synth_engine.mechanisms.auto.denoising import CLOSE, FIT_ROUNDS, Fine
+from synth_engine.mechanisms.auto.denoising import CLEAR, CLOSE, FIT_ROUNDS, Fine
 from synth_engine.mechanisms.auto.selection import (
     Columns,
     Pair,
@@ -48,6 +48,8 @@ MAX_LISTED = 6_000
 """Largest number of candidates that all selections after the first may name together, because stored answers list them."""
 MAX_CANDIDATES = 20_000
 """Largest number of candidates: all triples of fifty columns."""
+_BELOW_CHANCE = 10.0
+"""A cell is taken as it is where its variance by chance, its count, is so many times that of its noise."""
 RECORDS_A_CELL = 4
 """Smallest mean number of records in a cell of a table that is used to select triples. Finer tables show more patterns of
 unordered codes, and the distance that chance adds to them is known and subtracted."""
@@ -309,13 +311,11 @@ class TripleSearch:
         expected = binning.sum_into_bins(finest, bins)
         pairs = list(maxent_triples.pairs_of(triple))
         places = [tuple(triple.index(axis) for axis in pair) for pair in pairs]
-        sums = [
-            binning.sum_into_bins(self.counts[pair], [bins[place] for place in at])
+        sums: list[Margin] = [
+            (at, binning.sum_into_bins(self.counts[pair], [bins[place] for place in at]))
             for pair, at in zip(pairs, places, strict=True)
         ]
-        if not shrinkage.stands_out(
-            expected, list(zip(places, sums, strict=True)), variance=observed.variance
-        ):
+        if not shrinkage.stands_out(expected, sums, variance=observed.variance):
             return finest
         distance = float(np.abs(observed.values - expected).sum()) / self.fine.rows
         read = shrinkage.estimate_ratios(
@@ -325,10 +325,17 @@ class TripleSearch:
             law=observed.law,
             grid=shrinkage.WIDE_GRID if distance >= CLOSE else shrinkage.GRID,
         )
+        # A grid of ratios is coarser than an answer whose noise is far below what chance makes of a cell.
+        clear = observed.values > max(
+            CLEAR * math.sqrt(observed.variance), _BELOW_CHANCE * observed.variance
+        )
+        ratios = np.where(
+            clear, observed.values / np.maximum(expected, shrinkage.MIN_EXPECTED), read.ratios
+        )
         margins: list[Margin] = [
             (at, self.counts[pair]) for pair, at in zip(pairs, places, strict=True)
         ]
-        return fit_margins(finest * read.ratios[np.ix_(*bins)], margins, rounds=FIT_ROUNDS)
+        return fit_margins(finest * ratios[np.ix_(*bins)], margins, rounds=FIT_ROUNDS)
 
     def resolutions(self, triple: Triple) -> list[Levels]:
         """Return the resolutions at which a triple may be measured, the finest first."""
