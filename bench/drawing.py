@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--refined", type=int, default=1_000_000)
     parser.add_argument(
-        "--samplers", type=int, nargs="+", default=[mechanisms.SAMPLER, mechanisms.FAST_SAMPLER]
+        "--samplers", type=int, nargs="+", default=[mechanisms.FAST_SAMPLER, mechanisms.SAMPLER]
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

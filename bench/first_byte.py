@@ -49,11 +49,7 @@ def drawn(path: Path, rows: int, *, sampler: int, form: str, times: int) -> dict
     found["rows"] = rows
     found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if model.targets and not model.merged:
-        codes = list(
-            model.sample_blocks(rows, seed="0")
-            if sampler == mechanisms.SAMPLER
-            else [model.sample(rows, seed="0")]
-        )
+        codes = list(mechanisms.draw_codes(model, rows, seed="0", sampler=sampler))
         distances = []
         for table in model.targets:
             places = [np.concatenate([part[name] for part in codes]) for name in table.clique]
@@ -88,7 +84,7 @@ def main() -> int:
         return 0
     for model in options.models:
         for rows in options.rows:
-            for sampler in (1, 2):
+            for sampler in (1, 2, 6):
                 asked = [str(model), "--rows", str(rows), "--sampler", str(sampler)]
                 asked += ["--format", options.format, "--times", str(options.times)]
                 said = subprocess.run(

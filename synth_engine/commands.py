@@ -101,7 +101,7 @@ def synthesize(options: argparse.Namespace) -> None:
             documents.write(release)
         try:
             digest = tables.fill(
-                tables.Drawing(model=release.model, rows=release.rows, seed=release.seed),
+                tables.present(release.model, release.rows, seed=release.seed),
                 path=table.temporary,
                 form=options.out.name,
                 declared=options.as_it_came_in,
@@ -176,7 +176,7 @@ def _write_implicates(
             model = release.plan.fit(answers)
             # As many records as this truth has, unless a number was asked for.
             rows = release.plan.spec.rows or model.rows
-            draw = tables.Drawing(model=model, rows=rows, seed=seed)
+            draw = tables.present(model, rows, seed=seed)
             tables.write_drawn(
                 draw, path=path, overwrite=options.overwrite, declared=options.as_it_came_in
             )

@@ -199,7 +199,7 @@ def require(model: Model, selection: RowSelection, *, rows: int) -> None:
     small = replace(model, rows=min(model.rows, PILOT))
     looked_at, counts = 0, np.zeros(len(wanted), dtype=np.int64)
     for frame in mechanisms.draw_blocks(
-        small, PILOT, "how many rows there are", sampler=mechanisms.SAMPLER
+        small, PILOT, "how many rows there are", sampler=mechanisms.BLOCK_SAMPLER
     ):
         looked_at += len(frame)
         counts += np.bincount(matching.kinds(frame) + 1, minlength=len(wanted) + 1)[1:]

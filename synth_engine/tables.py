@@ -39,7 +39,7 @@ class Drawing:
     progress: Callable[[int], None] = lambda _: None
 
     def blocks(self) -> Iterator[pd.DataFrame]:
-        """Its rows, block by block; sampler 2 draws each when it is asked for."""
+        """Its rows, block by block; samplers 2 and 6 draw each when it is asked for."""
         rows = 0
         for block in self._blocks():
             rows += len(block)
@@ -64,6 +64,11 @@ class Drawing:
         return mechanisms.draw_blocks(self.model, self.rows, self.seed, sampler=self.sampler)
 
 
+def present(model: Model, rows: int, *, seed: str) -> Drawing:
+    """What the present sampler draws, as tables of the command line do."""
+    return Drawing(model=model, rows=rows, seed=seed, sampler=mechanisms.SAMPLER)
+
+
 def write(
     model: Model,
     rows: int,
@@ -73,8 +78,8 @@ def write(
     overwrite: bool = True,
     declared: bool = False,
 ) -> str:
-    """Draws a table with the first sampler into a file; all else as in `write_drawn`."""
-    draw = Drawing(model=model, rows=rows, seed=seed)
+    """Draws a table with the present sampler into a file; all else as in `write_drawn`."""
+    draw = present(model, rows, seed=seed)
     return write_drawn(draw, path=path, overwrite=overwrite, declared=declared)
 
 

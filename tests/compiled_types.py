@@ -118,7 +118,7 @@ def run(case: Case, method: str, folder: Path) -> None:
 
 
 def draw(model: Model, folder: Path) -> None:
-    for sampler in range(mechanisms.FIRST_SAMPLER, mechanisms.FAST_SAMPLER + 1):
+    for sampler in range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1):
         drawing = tables.Drawing(model=model, rows=500, seed="tea", sampler=sampler)
         tables.write_drawn(drawing, path=folder / "drawn.parquet")
 

@@ -49,6 +49,29 @@ class AttributeFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RowRepeats:
+    """How often rows count: the `first` ones so many `times`, the others once."""
+
+    first: int
+    times: int
+
+    def total(self, rows: int) -> int:
+        """Of so many rows."""
+        return rows + (self.times - 1) * self.first
+
+    def counts(self, cells: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.int64]:
+        """Of the cells of all rows, shape (rows,), below `size`."""
+        counts: npt.NDArray[np.int64] = np.bincount(cells, minlength=size)
+        if self.times != 1:
+            again = np.bincount(cells[: self.first], minlength=size)
+            counts = counts + (self.times - 1) * again
+        return counts
+
+
+ONCE = RowRepeats(first=0, times=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CostTables:
     """The tables, each once for each axis; see `moves`."""
 
@@ -80,12 +103,13 @@ def build(
     allowed: Sequence[tuple[Axes, Truth]],
     weights: Sequence[float],
     softness: float,
+    times: RowRepeats = ONCE,
 ) -> CostTables:
-    """The board of the rows beside their targets."""
+    """The board of the rows beside their targets. times: how often rows count."""
     sizes = sizes_of(len(codes), [*targets, *allowed])
     parts = [
         *(
-            costs_of(codes, a, t, weight=w, softness=softness)
+            costs_of(codes, a, t, weight=w, softness=softness, times=times)
             for (a, t), w in zip(targets, weights, strict=True)
         ),
         # Constraints are tables too: their forbidden cells cost infinitely much.
@@ -139,13 +163,19 @@ def _copy(axes: Axes, last: int, sizes: Sequence[int], start: int) -> list[int]:
 
 
 def costs_of(
-    codes: Codes, axes: Axes, target: Floats, *, weight: float, softness: float
+    codes: Codes,
+    axes: Axes,
+    target: Floats,
+    *,
+    weight: float,
+    softness: float,
+    times: RowRepeats = ONCE,
 ) -> tuple[Floats, Floats]:
-    """What one record more costs in each cell, and twice the weight of the cell."""
-    rows, total = codes.shape[1], float(target.sum())
+    """What one record more costs in each cell, and twice the weight of the cell. times: how often rows count."""
+    rows, total = times.total(codes.shape[1]), float(target.sum())
     wanted = target * (rows / total) if total > 0 else target
     flat = np.ravel_multi_index([codes[axis] for axis in axes], target.shape)
-    counts = np.bincount(flat, minlength=target.size).reshape(target.shape)
+    counts = times.counts(flat, target.size).reshape(target.shape)
     steep = weight / (wanted + softness)
     return (2 * (counts - wanted) + 1) * steep, 2 * steep
 

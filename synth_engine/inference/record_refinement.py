@@ -5,7 +5,7 @@ record at a time. A change is made if and only if it lowers the sum, over all ta
 softness). In the first phase records take over values of other records, in one attribute or in several that depend on each
 other. In the second phase each attribute of a record is offered the value that one of its tables lacks most: this reaches
 rare cells of attributes that nearly determine each other, where the value of another record seldom fits. A third phase may
-follow for tables of three attributes (`refine_triples`).
+follow for tables of three attributes (`refine_triples`), and a last one for single columns (`column_counts`).
 
 All of it is post-processing. The same rows, targets and generator give the same rows on every machine.
 """
@@ -19,7 +19,12 @@ from typing import Literal
 import numpy as np
 
 from synth_engine import watching
-from synth_engine.inference import cost_tables, refine_triples, swap_kernels
+from synth_engine.inference import (
+    column_counts,
+    cost_tables,
+    refine_triples,
+    swap_kernels,
+)
 from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts, Axes, Codes, Floats
 from synth_engine.inference.swap_kernels import Places
 
@@ -39,9 +44,12 @@ MIN_GAIN_OF_BEST = 0.1
 """The same where each cell takes its best value: two passes gain more than eight of those in which one value is offered."""
 NOTHING_KNOWN = AttributeFacts()
 
-Offers = Literal["lacking by rows", "lacking by columns", "best by columns"]
+Offers = Literal[
+    "lacking by rows", "lacking by columns", "best by columns", "best, columns to rounding"
+]
 """Which values records are offered in the second phase: the one that a table lacks most or the best of all, to each record in all
-attributes or to some records in one attribute after the other. Samplers up to the third, the fourth, and the fifth."""
+attributes or to some records in one attribute after the other. Samplers up to the third, the fourth, and the fifth; the sixth moves records afterwards until
+single columns are right to rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +140,41 @@ def refine_after(
     """Return the rows after the first `fixed` ones, changed so that the tables of all rows together are closer to the
     targets, shape (attributes, rows - fixed). The fixed rows, which were given to somebody already, count and stay. Other
     arguments are those of `refine`; every row after the fixed ones is refined. offers: each gives other rows; the best by
-    columns take a sixth of the time of those by rows where there are many attributes.
+    columns take a sixth of the time of those by rows where there are many attributes. With columns to rounding, all rows together have the
+    histograms of the targets in the end (`column_counts`).
     """
     if not targets or codes.shape[1] - fixed < 2:
         return codes[:, fixed:].copy()
+    refined = _refined_after(
+        codes,
+        fixed=fixed,
+        targets=targets,
+        rng=rng,
+        facts=facts,
+        offers=offers,
+    )
+    if offers != "best, columns to rounding":
+        return refined
+    # Columns come last: every step before trades them for tables of two and three.
+    return column_counts.match(
+        np.concatenate([codes[:, :fixed], refined], axis=1),
+        fixed=fixed,
+        targets=targets,
+        rng=rng,
+        facts=facts,
+    )
+
+
+def _refined_after(
+    codes: Codes,
+    *,
+    fixed: int,
+    targets: Sequence[tuple[Axes, Floats]],
+    rng: np.random.Generator,
+    facts: AttributeFacts,
+    offers: Offers,
+) -> Codes:
+    """Return the rows after the fixed ones with tables of two and three attributes that are near to the targets."""
     tables = cost_tables.build(
         codes,
         targets,
@@ -156,9 +195,11 @@ def refine_after(
         np.concatenate([codes[:, :fixed], records.T], axis=1),
         fixed=fixed,
         targets=targets,
-        strengths=strengths,
         rng=rng,
         facts=facts,
+        effort=refine_triples.THOROUGH
+        if offers == "best, columns to rounding"
+        else refine_triples.USUAL,
     )
 
 
@@ -190,7 +231,7 @@ def _refine_in_place(
     )
     offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
     gained = swap_kernels.exchange_sets(records, taken, state, arrays, together)
-    if effort.offers == "best by columns":
+    if effort.offers in ("best by columns", "best, columns to rounding"):
         _take_best(records, free, arrays, offers, gained=gained, rng=rng)
         return
     take = (

@@ -51,22 +51,36 @@ WINDOW = 200
 """How far from each other records may stand of which one takes a value from the other, sorted by what they share."""
 
 
-def passes(attributes: int) -> int:
-    """How many there are at most."""
-    return max(
-        1, -(-MAX_PASSES * FULL_EFFORT_ATTRIBUTES // max(FULL_EFFORT_ATTRIBUTES, attributes))
-    )
+@dataclass(frozen=True, kw_only=True)
+class TripleEffort:
+    """How often every cell is offered another value. most: for few attributes; min_gain: a pass that gains less than this part of
+    all that was gained is the last; weight: of a table of three, where one of two has 1."""
+
+    most: int
+    min_gain: float
+    weight: float
+
+    def passes(self, attributes: int) -> int:
+        """How many there are at most."""
+        widest = max(FULL_EFFORT_ATTRIBUTES, attributes)
+        return max(1, -(-self.most * FULL_EFFORT_ATTRIBUTES // widest))
+
+
+USUAL = TripleEffort(most=MAX_PASSES, min_gain=MIN_GAIN, weight=WEIGHT)
+THOROUGH = TripleEffort(most=20, min_gain=0.002, weight=0.6)
+"""Of the sixth sampler: triples are nearer again by what exact columns cost them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImpliedTriples:
     """Tables of three that follow from pairs: which, by bins of these attributes, and the pairs by these bins. start: where
-    their fitting starts, by the same bins; None for uniform tables."""
+    their fitting starts, by the same bins; None for uniform tables. weight: see `TripleEffort`."""
 
     triples: Sequence[Triple]
     bins: Mapping[int, Bins]
     pairs: Mapping[Pair, Floats]
     start: TripleStart | None = None
+    weight: float = WEIGHT
 
     def shape(self, triple: Triple) -> tuple[int, ...]:
         return tuple(int(self.bins[axis].max()) + 1 for axis in triple)
@@ -77,10 +91,10 @@ class ImpliedTriples:
     def costs(self, triple: Triple, softness: float, costs: Costs) -> None:
         """Make costs of counts, in place, shape (cells, 2), where the wished counts are those of the triple."""
         if self.start is None:
-            donor_kernels.counts_to_costs(*self.factors(triple), softness, WEIGHT, costs)
+            donor_kernels.counts_to_costs(*self.factors(triple), softness, self.weight, costs)
         else:
             wanted = self.start.fitted(triple, self._sides(triple)).ravel()
-            donor_kernels.counts_to_costs_of_table(wanted, softness, WEIGHT, costs)
+            donor_kernels.counts_to_costs_of_table(wanted, softness, self.weight, costs)
 
     def _sides(self, triple: Triple) -> list[Floats]:
         return [self.pairs[pair] for pair in maxent_triples.pairs_of(triple)]
@@ -180,7 +194,7 @@ def refine(
     if prepared is None:
         return codes.copy()
     layout, free, near = prepared
-    return _refine_layout(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
+    return _refine_layout(layout, free, near, rng=rng, effort=USUAL)[: len(codes)]
 
 
 def refine_after(
@@ -188,24 +202,25 @@ def refine_after(
     *,
     fixed: int,
     targets: Sequence[tuple[Axes, Floats]],
-    strengths: Mapping[Pair, float],
     rng: np.random.Generator,
     facts: AttributeFacts,
+    effort: TripleEffort = USUAL,
 ) -> Codes:
     """The rows after the first `fixed` ones, which count and stay; all else as in `refine`, with targets that weigh alike."""
     prepared = _prepare(
         codes,
         targets=targets,
-        strengths=strengths,
+        strengths=cost_tables.dependence_strengths(targets),
         weights=[1.0] * len(targets),
         facts=facts,
+        weight=effort.weight,
     )
     if prepared is None:
         return codes[:, fixed:].copy()
     layout, free, near = prepared
     # Costs are those of all rows; only the later ones are moved.
     later = replace(layout, columns=layout.columns[:, fixed:])
-    return _refine_layout(later, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
+    return _refine_layout(later, free, near, rng=rng, effort=effort)[: len(codes)]
 
 
 def _prepare(
@@ -215,12 +230,14 @@ def _prepare(
     strengths: Mapping[Pair, float],
     weights: Sequence[float],
     facts: AttributeFacts,
+    weight: float = WEIGHT,
 ) -> tuple[_Layout, list[int], dict[int, Sequence[int]]] | None:
     """The costs of all rows, the attributes that may be moved, and what rows are alike in; None where nothing may."""
     if facts.ordered is None:
         raise TypeError("tables of three attributes need to know which attributes are ordered")
     rows = codes.shape[1]
     implied = implied_triples(targets, ordered=facts.ordered, strengths=strengths, rows=rows)
+    implied = replace(implied, weight=weight)
     if facts.start is not None:
         implied = replace(implied, start=facts.start.by_bins(implied.bins))
     # Tied attributes change together only, which a move of one value cannot do.
@@ -326,13 +343,13 @@ def _refine_layout(
     near: Mapping[int, Sequence[int]],
     *,
     rng: np.random.Generator,
-    limit: int,
+    effort: TripleEffort,
 ) -> Codes:
     """The columns when nothing much is left to gain. Records are sorted anew for every attribute, and put back in order."""
     records = np.ascontiguousarray(layout.columns.T)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
     position, gained = np.arange(len(records)), 0.0
-    for _ in watching.each(range(limit)):
+    for _ in watching.each(range(effort.passes(len(free)))):
         order, more = rng.permutation(len(records)), 0.0
         records, position = records[order], position[order]
         for axis in watching.each(free):
@@ -347,7 +364,7 @@ def _refine_layout(
         gained += more
         # Later passes gain less and less; what they would still gain is below the noise of
         # the counts.
-        if more <= MIN_GAIN * gained:
+        if more <= effort.min_gain * gained:
             break
     columns = np.empty_like(records)
     # Back into the order in which the records came.

@@ -9,6 +9,7 @@ begins. Lists of lists are given as where each begins, and all of them one after
 
 from __future__ import annotations
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,14 @@ class Offers(NamedTuple):
     first: Places
     own: Places
     chances: Places
+
+
+class Views(NamedTuple):
+    """What moves of records look at."""
+
+    columns: CostColumns
+    tables: Tables
+    offers: Offers
 
 
 ROWS_AT_A_TIME = 4096
@@ -242,6 +251,71 @@ def take_best_by_column(
                     gained -= float(cost)
                     _move(record, attribute, value, columns, tables)
     return gained
+
+
+@compiled
+def move_to_counts(
+    records: Records,
+    order: Places,
+    attribute: int,
+    excess: Places,
+    views: Views,
+) -> float:
+    """Records in `order` move from codes of the attribute that too many have to codes that too few have, the cheapest move first,
+    as long as there are both and a move that is not forbidden. Returns what that costs in all, which may be negative.
+
+    excess: how many records of each code there are too many, negative where they are too few; shape (codes,), kept up to date. So are the records
+    and the columns of costs; the costs of the tables are not.
+    """
+    costs = np.empty(excess.size, dtype=np.float32)
+    lacking = np.flatnonzero(excess < 0)
+    total = 0.0
+    waiting = [(np.float32(0), np.int64(0)) for _ in range(0)]
+    for row in order:
+        if excess[records[row, attribute]] > 0:
+            cost, _ = _least_cost(records[row], attribute, lacking, excess, views, costs)
+            # False for cells that may not be entered.
+            if cost < np.inf:
+                waiting.append((cost, row))
+    heapq.heapify(waiting)
+    while waiting:
+        _, row = heapq.heappop(waiting)
+        now = records[row, attribute]
+        if excess[now] <= 0:
+            continue
+        # Moves since then have changed costs, and codes are no longer lacking.
+        cost, value = _least_cost(records[row], attribute, lacking, excess, views, costs)
+        if not cost < np.inf:
+            continue
+        if len(waiting) > 0 and waiting[0][0] < cost:
+            heapq.heappush(waiting, (cost, row))
+            continue
+        _move(records[row], attribute, value, views.columns, views.tables)
+        excess[now] -= 1
+        excess[value] += 1
+        total += float(cost)
+    return total
+
+
+@compiled
+def _least_cost(
+    record: Records,
+    attribute: int,
+    lacking: Places,
+    excess: Places,
+    views: Views,
+    costs: Singles,
+) -> tuple[np.float32, int]:
+    """What it costs that the record takes the cheapest code that too few records have, of those in `lacking`; and that code.
+    Infinite where there is none."""
+    leaving = np.float32(
+        _costs_of_values(record, attribute, views.columns, views.tables, views.offers, costs)
+    )
+    least, best = np.float32(np.inf), 0
+    for value in lacking:
+        if excess[value] < 0 and costs[value] < least:
+            least, best = costs[value], value
+    return least + leaving, best
 
 
 @compiled

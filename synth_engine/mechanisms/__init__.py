@@ -62,15 +62,18 @@ REGISTRY: dict[str, type[Mechanism]] = {
 BLOCK = 1 << 16
 """Rows that sampler 1 decodes at once; a change of it changes every drawn number and day."""
 FIRST_SAMPLER = 1
-"""The sampler that draws the codes of all rows at once: of tables on the command line and of samples without a version."""
-SAMPLER = 2
-"""The sampler of samples on the web, which draws rows in blocks while they are written (`Model.sample_blocks`)."""
+"""The sampler that draws the codes of all rows at once: of samples without a version."""
+BLOCK_SAMPLER = 2
+"""The sampler that draws rows in blocks while they are written (`Model.sample_blocks`)."""
 COUNTER_SAMPLER = 3
 """The first sampler of very large tables (`Model.sample_by_counter`)."""
 COLUMN_SAMPLER = 4
 """The second sampler of very large tables: as the third, and rows that are refined are refined column by column."""
 FAST_SAMPLER = 5
-"""The sampler of very large tables: as the fourth, and each cell that is refined takes its best value."""
+"""The third sampler of very large tables: as the fourth, and each cell that is refined takes its best value."""
+SAMPLER = 6
+"""The present one, of tables of any size: in blocks as the second, each cell that is refined takes its best value, and columns are right to
+rounding (`Model.sample_with_columns`)."""
 _OFFERS: dict[int, Offers] = {
     COUNTER_SAMPLER: "lacking by rows",
     COLUMN_SAMPLER: "lacking by columns",
@@ -79,6 +82,7 @@ _OFFERS: dict[int, Offers] = {
 
 __all__ = [
     "BLOCK",
+    "BLOCK_SAMPLER",
     "COLUMN_SAMPLER",
     "COUNTER_SAMPLER",
     "FAST_SAMPLER",
@@ -208,7 +212,7 @@ def draw_blocks(
     codes: Codes | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 5; each gives other rows for a seed, the same
+    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 6; each gives other rows for a seed, the same
     for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: those that `model.sample` gave for these rows and this
     seed, so that the first sampler does not draw them again."""
     texts = model.written(rows, seed=seed)
@@ -246,6 +250,9 @@ def draw_blocks(
 def draw_codes(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[Codes]:
     """The codes that `draw_blocks` decodes. Errors: SpecError where there is no such sampler."""
     if sampler == SAMPLER:
+        yield from model.sample_with_columns(rows, seed=seed)
+        return
+    if sampler == BLOCK_SAMPLER:
         yield from model.sample_blocks(rows, seed=seed)
         return
     if sampler in _OFFERS:
@@ -254,7 +261,7 @@ def draw_codes(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[
     if sampler != FIRST_SAMPLER:
         raise SpecError(
             "there is no sampler of this version",
-            repair=f"ask for one of {FIRST_SAMPLER} to {FAST_SAMPLER}",
+            repair=f"ask for one of {FIRST_SAMPLER} to {SAMPLER}",
         )
     yield from _split(model.sample(rows, seed=seed), rows)
 

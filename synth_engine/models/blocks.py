@@ -21,6 +21,8 @@ LARGEST = 1 << 16
 
 BASE = 1 << 15
 """Rows that sampler 3 refines, of which further ones are copies. A change of it gives other rows for the same seed."""
+MANY = 1_000_000
+"""Rows from which on sampler 6 draws rows that are not refined as sampler 3 does. A change of it gives other rows for the same seed."""
 _THREADS = 2
 
 
@@ -43,6 +45,11 @@ def sizes(rows: int) -> list[int]:
     return [*planned, left]
 
 
+def early(rows: int) -> list[int]:
+    """Rows of the blocks of sampler 6: a first one that is drawn early, and all others."""
+    return [rows] if rows <= FIRST + FIRST // 2 else [FIRST, rows - FIRST]
+
+
 def split(codes: Codes, rows: int) -> Iterator[Codes]:
     """Codes of all rows in blocks of these sizes."""
     start = 0
@@ -57,6 +64,15 @@ def seed_of(seed: str, number: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def turns(rows: int, *, base: int) -> tuple[int, int]:
+    """How many whole turns of copies follow `base` refined rows, and how many rows after those: enough to make up for what whole
+    turns do to a histogram, where there are so many."""
+    whole, last = divmod(max(0, rows - base), max(base, 1))
+    if whole and last < base // 2:
+        whole, last = whole - 1, last + base
+    return whole, last
+
+
 class Refined:
     """The refined rows of the blocks so far, and copies of them once there are enough.
 
@@ -68,6 +84,11 @@ class Refined:
             name: np.empty(0, dtype=code_dtype(size)) for name, size in sizes.items()
         }
         self._wanted, self._have, self._copied = max(rows, 1), 0, 0
+
+    @property
+    def rows(self) -> int:
+        """How many were refined so far."""
+        return self._have
 
     @property
     def lacks_rows(self) -> bool:
@@ -91,3 +112,9 @@ class Refined:
             rows -= parts[-1].size
         chosen = np.concatenate(parts)
         return {name: column[chosen] for name, column in self.codes.items()}
+
+
+def copies(base: Refined, rows: int, *, seed: str) -> Iterator[Codes]:
+    """The next so many copies, in blocks."""
+    for start in range(0, rows, LARGEST):
+        yield base.copies(min(LARGEST, rows - start), seed=seed)

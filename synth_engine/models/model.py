@@ -291,6 +291,55 @@ class Model:
 
         yield from blocks.in_threads(draw, range(0, max(rows, 1), blocks.LARGEST))
 
+    def sample_with_columns(self, rows: int, *, seed: str) -> Iterator[Codes]:
+        """Codes as in `sample`, every constraint kept, in blocks that grow, each drawn when it is asked for; and all rows that were
+        drawn so far have the histograms of the targets to rounding, where no cell that may not be entered is in the way. Of many rows
+        those after the first `blocks.BASE` or some more are copies of these, each as often as another; the last ones are copies that are
+        changed until the columns of the whole table are right. Tables alone generate rows as in `sample_by_counter`
+        from `blocks.MANY` rows on. Other models draw as in `sample_blocks`."""
+        require_rows(rows)
+        if self.coded is not None:
+            for number, block in enumerate(self.coded.sample_with_columns(rows, seed=seed)):
+                yield self._located(block, seed=blocks.seed_of(seed, number))
+        elif self.refines_in_blocks:
+            yield from self._blocks_with_columns(rows, seed=seed)
+        elif self._by_tables and rows >= blocks.MANY:
+            yield from self.sample_by_counter(rows, seed=seed)
+        else:
+            yield from self.sample_blocks(rows, seed=seed)
+
+    def _blocks_with_columns(self, rows: int, *, seed: str) -> Iterator[Codes]:
+        base = blocks.Refined(self.domain.sizes, rows=rows)
+        wanted = blocks.BASE + blocks.FIRST if rows >= 2 * blocks.BASE else rows
+        refined = record_refinement.rows_refined(wanted, len(self.domain.sizes))
+        for number, size in enumerate(blocks.early(refined)):
+            own = blocks.seed_of(seed, number)
+            # A table of few rows is a random part of one of the model's own size.
+            many = max(size, min(self.rows, blocks.FIRST))
+            codes = self._further_block(
+                base, many, seed=own, offers="best, columns to rounding"
+            )
+            yield self._completed(codes, seed=own, rows=size)
+        for number, codes in enumerate(self._copies_with_columns(base, rows, seed=seed), 2):
+            yield self._completed(codes, seed=blocks.seed_of(seed, number))
+
+    def _copies_with_columns(
+        self, base: blocks.Refined, rows: int, *, seed: str
+    ) -> Iterator[Codes]:
+        """The rows after those of the base: whole turns of copies, and a last part of half a base or more that is changed."""
+        turns, last = blocks.turns(rows, base=base.rows)
+        yield from blocks.copies(base, turns * base.rows, seed=seed)
+        if last <= 0:
+            return
+        rng = generator(seed, purpose=("columns of the copies",))
+        matched = self._whole_refinement.match_columns(
+            base.codes, base.copies(last, seed=seed), times=1 + turns, rng=rng
+        )
+        for start in range(0, last, blocks.LARGEST):
+            yield {
+                name: column[start : start + blocks.LARGEST] for name, column in matched.items()
+            }
+
     def _copies_of_base(self, rows: int, *, seed: str, offers: Offers) -> Iterator[Codes]:
         refined = blocks.BASE if offers == "lacking by rows" else self._rows_of_base(rows)
         base = blocks.Refined(self.domain.sizes, rows=refined)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
-from synth_engine.inference import record_refinement
+from synth_engine.inference import column_counts, record_refinement
 from synth_engine.inference.cost_tables import AttributeFacts, Axes, Truth
 from synth_engine.inference.record_refinement import Offers
 from synth_engine.kinds.reading import Codes as Column
@@ -64,6 +64,23 @@ class Refinement:
             offers=self.offers,
         )
         return dict(zip(names, refined, strict=True))
+
+    def match_columns(
+        self, before: Codes, codes: Codes, *, times: int, rng: np.random.Generator
+    ) -> Codes:
+        """Columns of codes whose histograms, together with those of the rows before, each of which counts so many times, are those of the
+        targets to rounding."""
+        names = list(codes)
+        axes, facts = self._by_place(names)
+        matched = column_counts.match(
+            np.array([np.concatenate([before[name], codes[name]]) for name in names]),
+            fixed=len(before[names[0]]),
+            targets=axes,
+            rng=rng,
+            facts=facts,
+            times=times,
+        )
+        return dict(zip(names, matched, strict=True))
 
     def _by_place(
         self, names: Sequence[str]

@@ -242,7 +242,7 @@ def _of_triples(
     return ResourceEstimate(
         memory_bytes=memory,
         seconds=_FORESEEN * cells
-        + rows * refine_triples.passes(attributes) * seconds_per_record,
+        + rows * refine_triples.USUAL.passes(attributes) * seconds_per_record,
     )
 
 

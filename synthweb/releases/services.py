@@ -45,9 +45,7 @@ from synthweb.releases.models import (
 )
 from synthweb.releases.slots import Slot
 
-SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.FAST_SAMPLER + 1)
-LARGE_SAMPLE = 1_000_000
-"""Rows from which on a sample is drawn by the sampler of very large tables, unless a version is asked for."""
+SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1)
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
 
@@ -417,10 +415,9 @@ def draw_sample(
     """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
 
     Without a seed it is the requester's own, so that asking again gives the same table; its commitment hides it. A word
-    that somebody thought of can be guessed from its commitment. sampler: the version that draws, None for the one for
-    so many rows; an earlier one gives a table again that was drawn with it. Raises SpecError."""
-    if sampler is None:
-        sampler = mechanisms.FAST_SAMPLER if rows >= LARGE_SAMPLE else mechanisms.SAMPLER
+    that somebody thought of can be guessed from its commitment. sampler: the version that draws, None for the present
+    one; an earlier one gives a table again that was drawn with it. Raises SpecError."""
+    sampler = mechanisms.SAMPLER if sampler is None else sampler
     if sampler not in SAMPLERS:
         raise SpecError(
             "there is no sampler of this version",
@@ -464,7 +461,7 @@ def draw_selected(
             requested_by=user,
             rows=count,
             seed=_seed_for(user, release, seed),
-            sampler=mechanisms.SAMPLER,
+            sampler=mechanisms.BLOCK_SAMPLER,
             selection=selection.to_json(),
         )
     )

@@ -40,6 +40,8 @@ SILENT_SECONDS = 300.0
 """Without another block, after which a note of progress counts as left behind."""
 WIDEST = 100
 """Columns up to which the first block of a large table is drawn in the web process."""
+IN_BLOCKS = (mechanisms.BLOCK_SAMPLER, mechanisms.SAMPLER)
+"""The samplers that draw a block when it is asked for."""
 POPULATION = 1_000_000
 """A smaller table is a part of one of so many rows, if the model has as many (`Model.sample`)."""
 WITHHELD = ("SYNTHWEB_", "DATABASE_", "DJANGO_")
@@ -148,8 +150,8 @@ def _followed(
     """The file that a process fills. Its first block is drawn here, too: the process loads its libraries meanwhile, and the
     same bytes come from both."""
     first = b""
-    # Samplers of large tables refine all that they refine before the first row.
-    if sample.sampler == mechanisms.SAMPLER and sample.selection is None:
+    # Others refine all that they refine before the first row.
+    if sample.sampler in IN_BLOCKS and sample.selection is None:
         draw = tables.draw_of(sample)
         if draw.model.refines_in_blocks and len(draw.model.domain.names) <= WIDEST:
             first = next(table_writers.pieces(draw, format))

@@ -322,8 +322,7 @@ def samples(request: SignedInRequest, code: str) -> HttpResponse:
     )
     context = screens.frame(request.user, release, tab="samples") | {
         "form": form,
-        "large": services.LARGE_SAMPLE,
-        "base": blocks.BASE,
+        "large": 2 * blocks.BASE,
         "page": page,
         "edition": edition,
     }

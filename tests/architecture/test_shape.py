@@ -49,6 +49,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/constraints/records.py",
     "synth_engine/constraints/values.py",
     "synth_engine/inference/topdown_allocation.py",
+    "synth_engine/inference/column_counts.py",
     "synth_engine/inference/covering.py",
     "synth_engine/inference/view_design.py",
     "synth_engine/inference/placement.py",

@@ -325,7 +325,7 @@ def test_nothing_to_do(start: Codes, targets: Targets) -> None:
 
 def test_there_are_fewer_passes_over_more_attributes() -> None:
     found = [
-        refine_triples.passes(attributes)
+        refine_triples.USUAL.passes(attributes)
         for attributes in (
             1,
             3,

@@ -56,9 +56,13 @@ def large(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Sample:
     return sample
 
 
-def _another(sample: Sample, rows: int) -> Sample:
+def _another(sample: Sample, rows: int, *, sampler: int | None = None) -> Sample:
     return services.draw_sample(
-        user=sample.requested_by, release=sample.release, rows=rows, seed="tulip"
+        user=sample.requested_by,
+        release=sample.release,
+        rows=rows,
+        seed="tulip",
+        sampler=sampler,
     )
 
 
@@ -346,17 +350,11 @@ def test_a_small_table_needs_no_process(
 
 
 # --- large samples ----------------------------------------------------------------------------------------------------
-def test_a_large_sample_is_drawn_by_the_sampler_of_large_tables(
-    sample: Sample, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
-    assert [_another(sample, rows).sampler for rows in (59, 60)] == [2, 5]
+def test_samples_of_all_sizes_are_drawn_by_the_present_sampler(sample: Sample) -> None:
+    assert [_another(sample, rows).sampler for rows in (59, 2_000_000)] == [6, 6]
 
 
-def test_rest_takes_every_sampler_and_chooses_by_the_rows(
-    cast: Cast, sample: Sample, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
+def test_rest_takes_every_sampler(cast: Cast, sample: Sample) -> None:
     calls, address = Caller(cast.steward, "read"), f"/releases/{sample.release.code}/samples/"
 
     def drawn(**body: object) -> object:
@@ -364,25 +362,23 @@ def test_rest_takes_every_sampler_and_chooses_by_the_rows(
         assert answer.status_code == HTTPStatus.CREATED
         return answer.json()["sampler"]
 
-    assert [drawn(rows=59), drawn(rows=60)] == [2, 5]
-    # A table of before is asked for by its version, and so is a small one of the new sampler.
-    assert drawn(rows=60, sampler=2) == 2
-    assert [drawn(rows=10, sampler=version) for version in (4, 5)] == [4, 5]
-    assert calls.send(address, {"rows": 10, "sampler": 6}).status_code in (400, 422)
+    assert drawn(rows=60) == 6
+    # A table of before is asked for by its version.
+    assert [drawn(rows=10, sampler=version) for version in (1, 2, 3, 4, 5)] == [1, 2, 3, 4, 5]
+    assert calls.send(address, {"rows": 10, "sampler": 7}).status_code in (400, 422)
 
 
+@pytest.mark.parametrize("sampler", [5, 6])
 @pytest.mark.parametrize("refined", [False, True])
 def test_a_large_sample_has_the_same_bytes_from_a_process_and_from_the_engine(
-    sample: Sample, refined: bool, monkeypatch: pytest.MonkeyPatch
+    sample: Sample, refined: bool, sampler: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if refined:
         release = sample.release
         Release.objects.filter(pk=release.pk).update(model=refining().to_json())
         release.refresh_from_db()
-    monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
     monkeypatch.setattr(spool, "SMALL", 0)
-    another = _another(sample, 60)
-    assert another.sampler == 5
+    another = _another(sample, 60, sampler=sampler)
     spooled = b"".join(spool.Download(another)).decode()
     assert spooled == _earlier_csv(another)
 
@@ -391,4 +387,4 @@ def test_the_page_says_from_how_many_rows_on(
     cast: Cast, sample: Sample, browser: Browser
 ) -> None:
     page = html_of(browser(cast.steward).get(f"/releases/{sample.release.code}/samples/"))
-    assert "rows on another sampler draws" in page
+    assert "rows on, most rows are copies of others" in page

@@ -302,16 +302,16 @@ class NewSampleSerializer(StrictSerializer):
     )
     sampler = WholeNumber(
         min_value=mechanisms.FIRST_SAMPLER,
-        max_value=mechanisms.FAST_SAMPLER,
+        max_value=mechanisms.SAMPLER,
         required=False,
-        help_text="The version that draws. Left out: 5 from a million rows on, else 2; one that is given gives a table of that version again.",
+        help_text="The version that draws. Left out: the present one, 6; one that is given gives a table of that version again.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        selected = attrs.get("selection") is not None
+        selected, by = attrs.get("selection") is not None, mechanisms.BLOCK_SAMPLER
         if not selected and "rows" not in attrs:
             raise serializers.ValidationError({"rows": "This field is required."})
-        if selected and attrs.pop("sampler", mechanisms.SAMPLER) != mechanisms.SAMPLER:
+        if selected and attrs.pop("sampler", by) != by:
             raise serializers.ValidationError(
                 {"sampler": "Rows are chosen by sampler 2 alone."}
             )
