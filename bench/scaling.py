@@ -157,7 +157,7 @@ def measure(curve: str, method: str, size: int, folder: Path) -> Point:
         model = plan.fit(answers)
         fitted = time.process_time()
         rows = size if curve == "rows" else MEASURED_ROWS
-        for _ in mechanisms.draw_codes(model, rows, seed="s", sampler=mechanisms.FAST_SAMPLER):
+        for _ in mechanisms.draw_codes(model, rows, seed="s", sampler=mechanisms.SAMPLER):
             pass
         drawn = time.process_time()
         # How large the tree becomes is known once it is grown.

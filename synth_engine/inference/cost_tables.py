@@ -125,9 +125,7 @@ def build(
         for column, part in enumerate(parts[number]):
             costs[start : start + part.size, column] = np.moveaxis(part, last, -1).ravel()
     coefficients = [
-        uncertainty_coefficient(table, last)
-        for _, table in targets
-        for last in range(table.ndim)
+        coefficient for _, table in targets for coefficient in uncertainty_coefficients(table)
     ]
     coefficients += [0.0] * (len(lines) - len(coefficients))
     lasts = [axes[number][last] for number, last in lines]
@@ -199,20 +197,31 @@ def flatten_lists(given: Iterable[Sequence[int]]) -> Lists:
 # --- which attributes belong together -----------------------------------------------------------------------------
 
 
-def uncertainty_coefficient(table: Floats, last: int) -> float:
-    """The part of an attribute's entropy that the others of a table tell, 0 to 1."""
-    flat = np.moveaxis(table, last, -1).reshape(-1, table.shape[last])
-    total = float(flat.sum())
+def uncertainty_coefficients(table: Floats) -> list[float]:
+    """For each attribute of a table the part of its entropy that the others tell, 0 to 1."""
+    total = float(table.sum())
     if total <= 0:
-        return 0.0
-    own, others, both = (
-        _entropy(counts / total) for counts in (flat.sum(axis=0), flat.sum(axis=1), flat)
+        return [0.0] * table.ndim
+    both = _entropy(table / total)
+    axes = range(table.ndim)
+    own = [
+        _entropy(table.sum(axis=tuple(k for k in axes if k != axis)) / total) for axis in axes
+    ]
+    # Of two attributes the others of one are the other one.
+    others = (
+        own[::-1]
+        if table.ndim == 2
+        else [_entropy(table.sum(axis=axis) / total) for axis in axes]
     )
-    return (
-        round(min(1.0, max(0.0, (own + others - both) / own)) * _GRAIN) / _GRAIN
-        if own > 0
-        else 0.0
-    )
+    return [
+        _on_grain((one + other - both) / one) if one > 0 else 0.0
+        for one, other in zip(own, others, strict=True)
+    ]
+
+
+def _on_grain(part: float) -> float:
+    """Return a part, rounded, so that the order of a sum does not change what is made of it."""
+    return round(min(1.0, max(0.0, part)) * _GRAIN) / _GRAIN
 
 
 def _entropy(shares: Floats) -> float:
@@ -227,12 +236,9 @@ def dependence_strengths(
     strengths: dict[tuple[int, int], float] = {}
     for axes, table in targets:
         for first, second in combinations(range(len(axes)), 2):
-            pair = table.sum(
-                axis=tuple(k for k in range(table.ndim) if k not in (first, second))
-            )
-            coefficient = max(
-                uncertainty_coefficient(pair, 0), uncertainty_coefficient(pair, 1)
-            )
+            others = tuple(k for k in range(table.ndim) if k not in (first, second))
+            pair = table.sum(axis=others) if others else table
+            coefficient = max(uncertainty_coefficients(pair))
             key = (min(axes[first], axes[second]), max(axes[first], axes[second]))
             strengths[key] = max(strengths.get(key, 0.0), coefficient)
     return strengths

@@ -42,6 +42,8 @@ MIN_ROWS_REFINED = 20_000
 """Number of records that are refined however many attributes there are."""
 MIN_GAIN_OF_BEST = 0.1
 """The same where each cell takes its best value: two passes gain more than eight of those in which one value is offered."""
+EXCHANGES_BEFORE_ROUNDING, PASSES_BEFORE_ROUNDING = 0.5, 1
+"""Exchanges for each cell and passes of best values of the sixth sampler: more of them leave tables no nearer."""
 NOTHING_KNOWN = AttributeFacts()
 
 Offers = Literal[
@@ -60,6 +62,20 @@ class Effort:
     width: int
     proposals: int | None = None
     offers: Offers = "lacking by rows"
+
+    @property
+    def exchanges_per_cell(self) -> float:
+        return EXCHANGES_BEFORE_ROUNDING if self.rounds_columns else EXCHANGES_PER_CELL
+
+    @property
+    def passes_of_best(self) -> int:
+        """In how many passes every cell takes its best value, at most."""
+        return PASSES_BEFORE_ROUNDING if self.rounds_columns else MAX_PASSES
+
+    @property
+    def rounds_columns(self) -> bool:
+        """Whether single columns are moved to their rounded counts in the end."""
+        return self.offers == "best, columns to rounding"
 
 
 def rows_refined(rows: int, attributes: int) -> int:
@@ -219,7 +235,7 @@ def _refine_in_place(
     # The effort falls with the square of the width, because each exchange then touches more
     # tables.
     taken = int(
-        EXCHANGES_PER_CELL * rows * width * min(1.0, FULL_EFFORT_ATTRIBUTES / width) ** 2
+        effort.exchanges_per_cell * rows * width * min(1.0, FULL_EFFORT_ATTRIBUTES / width) ** 2
     )
     passes_left = MAX_PASSES * rows
     if proposals is not None:
@@ -231,8 +247,16 @@ def _refine_in_place(
     )
     offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
     gained = swap_kernels.exchange_sets(records, taken, state, arrays, together)
-    if effort.offers in ("best by columns", "best, columns to rounding"):
-        _take_best(records, free, arrays, offers, gained=gained, rng=rng)
+    if effort.rounds_columns or effort.offers == "best by columns":
+        _take_best(
+            records,
+            free,
+            arrays,
+            offers,
+            gained=gained,
+            passes=effort.passes_of_best,
+            rng=rng,
+        )
         return
     take = (
         swap_kernels.take_most_lacking_by_column
@@ -257,13 +281,15 @@ def _take_best(
     offers: swap_kernels.Offers,
     *,
     gained: float,
+    passes: int,
     rng: np.random.Generator,
 ) -> None:
-    """Give every cell of the records its best value, pass after pass. gained: by how much the cost fell before."""
+    """Give every cell of the records its best value, pass after pass. gained: by how much the cost fell before;
+    passes: at most so many."""
     if not free.size:
         return
     columns = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
-    for _ in watching.each(range(MAX_PASSES)):
+    for _ in watching.each(range(passes)):
         more = swap_kernels.take_best_by_column(
             records, rng.permutation(len(records)), free, columns, tables, offers
         )

@@ -54,20 +54,23 @@ WINDOW = 200
 @dataclass(frozen=True, kw_only=True)
 class TripleEffort:
     """How often every cell is offered another value. most: for few attributes; min_gain: a pass that gains less than this part of
-    all that was gained is the last; weight: of a table of three, where one of two has 1."""
+    all that was gained is the last; weight: of a table of three, where one of two has 1; power: of the number of attributes, with which the number
+    of passes falls above `FULL_EFFORT_ATTRIBUTES`."""
 
     most: int
     min_gain: float
     weight: float
+    power: int = 1
 
     def passes(self, attributes: int) -> int:
         """How many there are at most."""
-        widest = max(FULL_EFFORT_ATTRIBUTES, attributes)
-        return max(1, -(-self.most * FULL_EFFORT_ATTRIBUTES // widest))
+        few, many = FULL_EFFORT_ATTRIBUTES, max(FULL_EFFORT_ATTRIBUTES, attributes)
+        whole, part = prod([many] * self.power), prod([few] * self.power)
+        return max(1, -(-self.most * part // whole))
 
 
 USUAL = TripleEffort(most=MAX_PASSES, min_gain=MIN_GAIN, weight=WEIGHT)
-THOROUGH = TripleEffort(most=20, min_gain=0.002, weight=0.6)
+THOROUGH = TripleEffort(most=20, min_gain=0.002, weight=0.6, power=2)
 """Of the sixth sampler: triples are nearer again by what exact columns cost them."""
 
 

@@ -46,7 +46,11 @@ def query(
         if not candidate.clique or reference.shape != shape:
             raise PrivacyError("a reference has another shape than its clique")
         largest = max(int(reference.max()), -int(reference.min()), abs(candidate.penalty))
-        if largest > MAX_REFERENCE_COUNT or int(np.abs(reference).sum()) > MAX_DISTANCE:
+        # The sum is only needed where that bound on it does not decide.
+        bounded = largest * reference.size <= MAX_DISTANCE
+        if largest > MAX_REFERENCE_COUNT or (
+            not bounded and int(np.abs(reference).sum()) > MAX_DISTANCE
+        ):
             raise PrivacyError("a reference holds counts that are too large")
     return Query(
         verb=verb,

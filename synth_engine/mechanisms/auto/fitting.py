@@ -47,7 +47,7 @@ _MIXTURES = 6
 _MIXTURES_OF_SEARCH = 3
 """The same where triples are looked for, which are compared with what pairs say: their noise counts for more there."""
 _MANY_PAIRS = 600
-"""Number of pairs above which a third fewer mixtures are fitted: each takes longer, and is determined by more answers."""
+"""Number of pairs above which half as many mixtures are fitted: each takes longer, and is determined by more answers."""
 _USUAL = 1
 """The resolution at which tables of wide attributes are assumed to be measured in estimates of resources."""
 
@@ -231,7 +231,7 @@ def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ..
 
 def _mixtures_of(pairs: int, *, usual: int) -> int:
     """Return by the mean of how many mixtures so many pairs are predicted."""
-    return usual if pairs <= _MANY_PAIRS else usual * 2 // 3
+    return usual if pairs <= _MANY_PAIRS else usual // 2
 
 
 def _mixtures(

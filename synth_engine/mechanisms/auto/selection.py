@@ -131,7 +131,7 @@ class Columns:
         return {
             self.domain.names[axis]: self.levels[axis][level]
             for axis, level in zip(axes, levels, strict=True)
-            if self._numbers_of_bins[axis][level] < self.levels[axis][level].size
+            if self.numbers_of_bins[axis][level] < self.levels[axis][level].size
         }
 
     def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
@@ -303,12 +303,12 @@ class Columns:
         return float(matter @ errors)
 
     def shape(self, axes: Sequence[int], levels: Sequence[int]) -> tuple[int, ...]:
-        numbers = self._numbers_of_bins
-        # A list is faster than a generator, and this is asked for some ten thousand triples.
-        return tuple([numbers[axis][level] for axis, level in zip(axes, levels, strict=True)])
+        return tuple(
+            self.numbers_of_bins[axis][level] for axis, level in zip(axes, levels, strict=True)
+        )
 
     @cached_property
-    def _numbers_of_bins(self) -> list[list[int]]:
+    def numbers_of_bins(self) -> list[list[int]]:
         """How many bins each attribute has at every resolution."""
         return [[int(bins.max()) + 1 for bins in levels] for levels in self.levels]
 
@@ -323,7 +323,7 @@ class Columns:
     def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
         """Return the resolutions at which a table was measured, by its shape. Errors: ValueError for another shape."""
         return tuple(
-            self._numbers_of_bins[axis].index(size)
+            self.numbers_of_bins[axis].index(size)
             for axis, size in zip(axes, measurement.values.shape, strict=True)
         )
 

@@ -216,10 +216,10 @@ class TripleSearch:
         most = min(
             self.columns.total // RECORDS_A_CELL, ALL_CELLS_COMPARED // len(self.triples)
         )
+        first, second, third = (self.columns.numbers_of_bins[axis] for axis in triple)
         for level in range(last):
-            levels = (level, level, level)
-            if math.prod(self.columns.shape(triple, levels)) <= most:
-                return levels
+            if first[level] * second[level] * third[level] <= most:
+                return (level, level, level)
         return (last, last, last)
 
     def expected(self, triple: Triple, levels: Levels) -> Floats:
