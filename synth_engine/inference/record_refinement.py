@@ -248,15 +248,9 @@ def _refine_in_place(
     offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
     gained = swap_kernels.exchange_sets(records, taken, state, arrays, together)
     if effort.rounds_columns or effort.offers == "best by columns":
-        _take_best(
-            records,
-            free,
-            arrays,
-            offers,
-            gained=gained,
-            passes=effort.passes_of_best,
-            rng=rng,
-        )
+        columns = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
+        views = swap_kernels.Views(columns, arrays, offers)
+        _take_best(records, free, views, gained=gained, passes=effort.passes_of_best, rng=rng)
         return
     take = (
         swap_kernels.take_most_lacking_by_column
@@ -277,8 +271,7 @@ def _refine_in_place(
 def _take_best(
     records: Codes,
     free: Places,
-    tables: swap_kernels.Tables,
-    offers: swap_kernels.Offers,
+    views: swap_kernels.Views,
     *,
     gained: float,
     passes: int,
@@ -288,10 +281,9 @@ def _take_best(
     passes: at most so many."""
     if not free.size:
         return
-    columns = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
     for _ in watching.each(range(passes)):
         more = swap_kernels.take_best_by_column(
-            records, rng.permutation(len(records)), free, columns, tables, offers
+            records, rng.permutation(len(records)), free, *views
         )
         gained += more
         if more <= MIN_GAIN_OF_BEST * gained:
