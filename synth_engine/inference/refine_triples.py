@@ -70,7 +70,7 @@ class TripleEffort:
 
 
 USUAL = TripleEffort(most=MAX_PASSES, min_gain=MIN_GAIN, weight=WEIGHT)
-THOROUGH = TripleEffort(most=20, min_gain=0.002, weight=0.6, power=2)
+THOROUGH = TripleEffort(most=20, min_gain=0.002, weight=0.6, power=3)
 """Of the sixth sampler: triples are nearer again by what exact columns cost them."""
 
 
