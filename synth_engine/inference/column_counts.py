@@ -91,10 +91,7 @@ def match(
         softness=SOFTNESS,
         times=counted,
     )
-    arrays = swap_kernels.Tables(tables.costs, tables.copies, *tables.touched)
-    offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
-    columns = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
-    views = swap_kernels.Views(columns, arrays, offers)
+    views = tables.views()
     records = np.ascontiguousarray(later.T)
     for axis, surplus in excess.items():
         order = rng.permutation(len(records))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, combinations
 from typing import Any
 
@@ -39,13 +39,15 @@ class AttributeFacts:
     allowed: for sets of two or three attributes, which cells may be entered; a row that is in none that may not stays so.
     tied: sets of attributes, no two with one in common, that a row takes from another row all together or not at all.
     ordered: of each attribute, whether neighbouring codes mean neighbouring values; None where tables of three attributes
-    are not looked at. start: where the fitting of tables of three attributes starts; None for uniform tables.
+    are not looked at. start: where the fitting of tables of three attributes starts; None for uniform tables. strengths: how
+    much attributes of a target depend on each other (`dependence_strengths`); of use for tables of three alone.
     """
 
     allowed: Sequence[tuple[Axes, Truth]] = ()
     tied: Sequence[Axes] = ()
     ordered: Sequence[bool] | None = None
     start: TripleStart | None = None
+    strengths: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,20 @@ class CostTables:
     own: Lists
     touched: Lists
     chances: swap_kernels.Places
+
+    @property
+    def arrays(self) -> swap_kernels.Tables:
+        """What a change of a record reads and writes; the costs are those of this object, not a copy."""
+        return swap_kernels.Tables(self.costs, self.copies, *self.touched)
+
+    @property
+    def offers(self) -> swap_kernels.Offers:
+        return swap_kernels.Offers(self.sizes, *self.own, self.chances)
+
+    def views(self) -> swap_kernels.Views:
+        """What moves of records look at, with the costs of now copied column by column."""
+        columns = swap_kernels.CostColumns(*(column.copy() for column in self.costs.T))
+        return swap_kernels.Views(columns, self.arrays, self.offers)
 
 
 def sizes_of(attributes: int, tables: Sequence[tuple[Axes, npt.NDArray[Any]]]) -> list[int]:

@@ -13,7 +13,7 @@ All of it is post-processing. The same rows, targets and generator give the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -73,6 +73,10 @@ class Effort:
         return PASSES_BEFORE_ROUNDING if self.rounds_columns else MAX_PASSES
 
     @property
+    def of_triples(self) -> refine_triples.TripleEffort:
+        return refine_triples.THOROUGH if self.rounds_columns else refine_triples.USUAL
+
+    @property
     def rounds_columns(self) -> bool:
         """Whether single columns are moved to their rounded counts in the end."""
         return self.offers == "best, columns to rounding"
@@ -129,10 +133,9 @@ def refine(
             refined = refine_triples.refine(
                 refined,
                 targets=targets,
-                strengths=strengths,
                 rng=rng,
                 weights=given,
-                facts=facts,
+                facts=replace(facts, strengths=strengths),
             )
     if finished < rows:
         refined = refined[
@@ -161,15 +164,16 @@ def refine_after(
     """
     if not targets or codes.shape[1] - fixed < 2:
         return codes[:, fixed:].copy()
+    effort = Effort(width=len({axis for axes, _ in targets for axis in axes}), offers=offers)
     refined = _refined_after(
         codes,
         fixed=fixed,
         targets=targets,
         rng=rng,
         facts=facts,
-        offers=offers,
+        effort=effort,
     )
-    if offers != "best, columns to rounding":
+    if not effort.rounds_columns:
         return refined
     # Columns come last: every step before trades them for tables of two and three.
     return column_counts.match(
@@ -188,7 +192,7 @@ def _refined_after(
     targets: Sequence[tuple[Axes, Floats]],
     rng: np.random.Generator,
     facts: AttributeFacts,
-    offers: Offers,
+    effort: Effort,
 ) -> Codes:
     """Return the rows after the fixed ones with tables of two and three attributes that are near to the targets."""
     tables = cost_tables.build(
@@ -201,8 +205,6 @@ def _refined_after(
     strengths = cost_tables.dependence_strengths(targets)
     sets = cost_tables.attribute_sets(targets, strengths, tied=facts.tied)
     records = np.ascontiguousarray(codes[:, fixed:].T)
-    width = len({axis for axes, _ in targets for axis in axes})
-    effort = Effort(width=width, offers=offers)
     _refine_in_place(records, tables, sets, rng=rng, effort=effort)
     del tables
     if facts.ordered is None:
@@ -212,10 +214,8 @@ def _refined_after(
         fixed=fixed,
         targets=targets,
         rng=rng,
-        facts=facts,
-        effort=refine_triples.THOROUGH
-        if offers == "best, columns to rounding"
-        else refine_triples.USUAL,
+        facts=replace(facts, strengths=strengths),
+        effort=effort.of_triples,
     )
 
 
@@ -241,16 +241,20 @@ def _refine_in_place(
     if proposals is not None:
         taken = min(taken, proposals // 2)
         passes_left = (proposals - taken) // max(1, free.size)
-    arrays = swap_kernels.Tables(tables.costs, tables.copies, *tables.touched)
+    arrays = tables.arrays
     together = swap_kernels.Sets(
         *cost_tables.flatten_lists(sets), *cost_tables.tables_of(sets, tables)
     )
-    offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
     gained = swap_kernels.exchange_sets(records, taken, state, arrays, together)
     if effort.rounds_columns or effort.offers == "best by columns":
-        columns = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
-        views = swap_kernels.Views(columns, arrays, offers)
-        _take_best(records, free, views, gained=gained, passes=effort.passes_of_best, rng=rng)
+        _take_best(
+            records,
+            free,
+            tables.views(),
+            gained=gained,
+            passes=effort.passes_of_best,
+            rng=rng,
+        )
         return
     take = (
         swap_kernels.take_most_lacking_by_column
@@ -262,7 +266,7 @@ def _refine_in_place(
         watching.tell(1 - passes_left / all_passes)
         order = rng.permutation(rows)[:passes_left]
         passes_left -= order.size
-        more = take(records, order, free, state, arrays, offers)
+        more = take(records, order, free, state, arrays, tables.offers)
         gained += more
         if more <= MIN_GAIN * gained:
             break

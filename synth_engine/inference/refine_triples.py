@@ -180,7 +180,6 @@ def refine(
     codes: Codes,
     *,
     targets: Sequence[tuple[Axes, Floats]],
-    strengths: Mapping[Pair, float],
     rng: np.random.Generator,
     weights: Sequence[float],
     facts: AttributeFacts,
@@ -188,12 +187,9 @@ def refine(
     """Rows whose tables of three are nearer to what their pairs say; all as in `record_refinement`. Attributes that are tied
     stay.
 
-    strengths: how much attributes of a target depend on each other (`cost_tables.dependence_strengths`). facts: of the
-    attributes, with `ordered`.
+    facts: of the attributes, with `ordered` and `strengths`.
     """
-    prepared = _prepare(
-        codes, targets=targets, strengths=strengths, weights=weights, facts=facts
-    )
+    prepared = _prepare(codes, targets=targets, weights=weights, facts=facts)
     if prepared is None:
         return codes.copy()
     layout, free, near = prepared
@@ -213,7 +209,6 @@ def refine_after(
     prepared = _prepare(
         codes,
         targets=targets,
-        strengths=cost_tables.dependence_strengths(targets),
         weights=[1.0] * len(targets),
         facts=facts,
         weight=effort.weight,
@@ -230,7 +225,6 @@ def _prepare(
     codes: Codes,
     *,
     targets: Sequence[tuple[Axes, Floats]],
-    strengths: Mapping[Pair, float],
     weights: Sequence[float],
     facts: AttributeFacts,
     weight: float = WEIGHT,
@@ -239,7 +233,9 @@ def _prepare(
     if facts.ordered is None:
         raise TypeError("tables of three attributes need to know which attributes are ordered")
     rows = codes.shape[1]
-    implied = implied_triples(targets, ordered=facts.ordered, strengths=strengths, rows=rows)
+    implied = implied_triples(
+        targets, ordered=facts.ordered, strengths=facts.strengths, rows=rows
+    )
     implied = replace(implied, weight=weight)
     if facts.start is not None:
         implied = replace(implied, start=facts.start.by_bins(implied.bins))
@@ -255,7 +251,7 @@ def _prepare(
     layout = _build_layout(
         codes, targets, implied, allowed=facts.allowed, weights=weights, softness=SOFTNESS
     )
-    return layout, free, {axis: cost_tables.nearest(axis, strengths) for axis in free}
+    return layout, free, {axis: cost_tables.nearest(axis, facts.strengths) for axis in free}
 
 
 def _build_layout(

@@ -69,7 +69,7 @@ class Views(NamedTuple):
 
 
 ROWS_AT_A_TIME = 4096
-"""Records whose attributes are looked at one after the other. A change of it changes what samplers 4 and 5 draw."""
+"""Records whose attributes are looked at one after the other. A change of it changes what samplers 4 to 6 draw."""
 
 _STEP, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),

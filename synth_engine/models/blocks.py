@@ -45,6 +45,11 @@ def sizes(rows: int) -> list[int]:
     return [*planned, left]
 
 
+def copied_from() -> int:
+    """Rows from which on most rows are copies, where a model refines its rows."""
+    return 2 * BASE
+
+
 def early(rows: int) -> list[int]:
     """Rows of the blocks of sampler 6: a first one that is drawn early, and all others."""
     return [rows] if rows <= FIRST + FIRST // 2 else [FIRST, rows - FIRST]

@@ -310,7 +310,7 @@ class Model:
 
     def _blocks_with_columns(self, rows: int, *, seed: str) -> Iterator[Codes]:
         base = blocks.Refined(self.domain.sizes, rows=rows)
-        wanted = blocks.BASE + blocks.FIRST if rows >= 2 * blocks.BASE else rows
+        wanted = blocks.BASE + blocks.FIRST if rows >= blocks.copied_from() else rows
         refined = record_refinement.rows_refined(wanted, len(self.domain.sizes))
         for number, size in enumerate(blocks.early(refined)):
             own = blocks.seed_of(seed, number)
@@ -345,13 +345,12 @@ class Model:
         base = blocks.Refined(self.domain.sizes, rows=refined)
         own = blocks.seed_of(seed, 0)
         self._further_block(base, refined, seed=own, offers=offers)
-        for number, start in enumerate(range(0, rows, blocks.LARGEST)):
-            codes = base.copies(min(blocks.LARGEST, rows - start), seed=seed)
+        for number, codes in enumerate(blocks.copies(base, rows, seed=seed)):
             yield self._completed(codes, seed=blocks.seed_of(seed, number))
 
     def _rows_of_base(self, rows: int) -> int:
         """Return how many rows are refined by columns: all of a small table, as far as that is affordable."""
-        wanted = blocks.BASE if rows >= 2 * blocks.BASE else max(rows, blocks.FIRST)
+        wanted = blocks.BASE if rows >= blocks.copied_from() else max(rows, blocks.FIRST)
         return record_refinement.rows_refined(wanted, len(self.domain.sizes))
 
     @property

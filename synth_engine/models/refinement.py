@@ -56,7 +56,7 @@ class Refinement:
         names = list(codes)
         axes, facts = self._by_place(names)
         refined = record_refinement.refine_after(
-            np.array([np.concatenate([before[name], codes[name]]) for name in names]),
+            _stacked(before, codes),
             fixed=len(before[names[0]]),
             targets=axes,
             rng=rng,
@@ -73,7 +73,7 @@ class Refinement:
         names = list(codes)
         axes, facts = self._by_place(names)
         matched = column_counts.match(
-            np.array([np.concatenate([before[name], codes[name]]) for name in names]),
+            _stacked(before, codes),
             fixed=len(before[names[0]]),
             targets=axes,
             rng=rng,
@@ -115,6 +115,11 @@ class Refinement:
             for clique, weights in reversed(self.targets)
             for axis, name in enumerate(clique)
         }
+
+
+def _stacked(before: Codes, codes: Codes) -> Column:
+    """The codes of the rows before and of these, shape (columns, rows), in the order of these."""
+    return np.array([np.concatenate([before[name], column]) for name, column in codes.items()])
 
 
 def decidable_components(domain: Domain, merged: Mapping[str, bins.Binning]) -> list[Component]:

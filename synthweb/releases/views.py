@@ -322,7 +322,7 @@ def samples(request: SignedInRequest, code: str) -> HttpResponse:
     )
     context = screens.frame(request.user, release, tab="samples") | {
         "form": form,
-        "large": 2 * blocks.BASE,
+        "large": blocks.copied_from(),
         "page": page,
         "edition": edition,
     }

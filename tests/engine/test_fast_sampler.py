@@ -261,12 +261,9 @@ def test_a_cell_takes_the_value_that_costs_least_by_all_tables() -> None:
             total += float(((found - wanted) ** 2 / (wanted + cost_tables.SOFTNESS)).sum())
         return total
 
-    arrays = swap_kernels.Tables(tables.costs, tables.copies, *tables.touched)
-    offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
-    columns = swap_kernels.CostColumns(*(column.copy() for column in tables.costs.T))
     records = np.ascontiguousarray(codes.T)
     gained = swap_kernels.take_best_by_column(
-        records, np.array([7]), np.array([1]), columns, arrays, offers
+        records, np.array([7]), np.array([1]), *tables.views()
     )
     of_values = []
     for value in range(sizes[1]):

@@ -71,10 +71,12 @@ def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: Any) -> Co
     return refine_triples.refine(
         codes,
         targets=targets,
-        strengths=cost_tables.dependence_strengths(targets),
         rng=np.random.default_rng(seed),
         weights=given.pop("weights", [1.0] * len(targets)),
-        facts=AttributeFacts(**{"ordered": ORDERED, **given}),
+        facts=AttributeFacts(
+            **{"ordered": ORDERED, **given},
+            strengths=cost_tables.dependence_strengths(targets),
+        ),
     )
 
 

@@ -147,6 +147,10 @@ class _PairTable:
             for position, (axis, bins) in enumerate(zip(pair, self.bins, strict=True))
         ]
 
+    def summed(self, counts: Floats) -> Floats:
+        """Counts by the finest bins, summed into the bins of this table."""
+        return binning.sum_into_bins(counts, self.bins)
+
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise along each axis of the space of interactions."""
@@ -168,7 +172,7 @@ class _PairTable:
     def read(
         self, prediction: Floats, *, known: shrinkage.KnownRatios | None = None
     ) -> shrinkage.RatioEstimate:
-        expected = binning.sum_into_bins(prediction, self.bins)
+        expected = self.summed(prediction)
         return shrinkage.estimate_ratios(
             self.values,
             expected,
@@ -179,7 +183,7 @@ class _PairTable:
         )
 
     def evidence(self, prediction: Floats, *, known: shrinkage.KnownRatios) -> float:
-        expected = binning.sum_into_bins(prediction, self.bins)
+        expected = self.summed(prediction)
         return shrinkage.evidence(
             self.values,
             expected,
@@ -293,7 +297,7 @@ def estimates(
             # Ratios are alike where the distances from independence are.
             priors.setdefault(table.group, []).append(prior)
     with watching.part(0.3, 0.4):
-        alone = _ReadingsAlone.of(fine, tables, predictions)
+        alone = _ReadingsAlone.of(fine, tables, predictions, around=first)
     first |= {pair: alone.mixed(pair, first[pair]) for pair in tables}
     known = {group: shrinkage.ratios_of_others(counts) for group, counts in priors.items()}
     tree = DependenceTree.of(fine.histograms, fine.rows, {pair: first[pair] for pair in tables})
@@ -352,7 +356,10 @@ class _ReadingsAlone:
         fine: Fine,
         tables: Mapping[Pair, _PairTable],
         predictions: Mapping[Pair, Floats],
+        *,
+        around: Mapping[Pair, Floats],
     ) -> _ReadingsAlone:
+        """Read tables by themselves, and compare that with their readings `around` the predictions."""
         small = {
             pair: table
             for pair, table in tables.items()
@@ -360,16 +367,16 @@ class _ReadingsAlone:
             and table.distance >= _STRONG
             and table.law == "gaussian"  # of which Stein's estimate is
         }
+        alone = {pair: _read_alone(fine, pair, table) for pair, table in small.items()}
         weights = stein.weights_alike(
             [
-                _compared_with_alone(fine, pair, table, predictions[pair])
+                _compared_with_alone(
+                    fine, pair, table, predictions[pair], readings=(around[pair], alone[pair])
+                )
                 for pair, table in small.items()
             ]
         )
-        return cls(
-            tables={pair: _read_alone(fine, pair, table) for pair, table in small.items()},
-            weights=dict(zip(small, weights, strict=True)),
-        )
+        return cls(tables=alone, weights=dict(zip(small, weights, strict=True)))
 
     def mixed(self, pair: Pair, counts: Floats) -> Floats:
         """Return the mean of an estimate with what its table says by itself."""
@@ -380,10 +387,10 @@ class _ReadingsAlone:
 
 def _read_alone(fine: Fine, pair: Pair, table: _PairTable) -> Floats:
     """Estimate counts around independent columns, with ratios that are learned from this table alone."""
-    product = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
+    product = fine.independent(pair)
     read = shrinkage.estimate_ratios(
         table.values,
-        binning.sum_into_bins(product, table.bins),
+        table.summed(product),
         variance=table.variance,
         grid=table.grid,
     )
@@ -394,33 +401,34 @@ def _read_alone(fine: Fine, pair: Pair, table: _PairTable) -> Floats:
 
 
 def _compared_with_alone(
-    fine: Fine, pair: Pair, table: _PairTable, prediction: Floats
+    fine: Fine,
+    pair: Pair,
+    table: _PairTable,
+    prediction: Floats,
+    *,
+    readings: tuple[Floats, Floats],
 ) -> stein.WeightEstimate | None:
     """Compare the reading of a table around a prediction with that of the table alone."""
 
-    def readings(values: Floats) -> tuple[Floats, Floats]:
+    def difference(values: Floats) -> Floats:
         other = replace(table, values=values)
         around, _ = _read(fine, pair, other, prediction, known=None)
-        alone = _read_alone(fine, pair, other)
-        return (
-            binning.sum_into_bins(around, table.bins),
-            binning.sum_into_bins(alone, table.bins),
-        )
+        return table.summed(_read_alone(fine, pair, other)) - table.summed(around)
 
-    def difference(values: Floats) -> Floats:
-        around, alone = readings(values)
-        return alone - around
-
-    rng = generator(_SEED, purpose=("probes alone", *(str(axis) for axis in pair)))
+    around, alone = readings
     return stein.compared(
         table.values,
-        readings(table.values),
+        (table.summed(around), table.summed(alone)),
         difference=difference,
         deviation=table.deviation,
-        directions=[
-            interaction_part(rng.standard_normal(table.values.shape)) for _ in range(_PROBES)
-        ],
+        directions=_directions(table, pair, purpose="probes alone"),
     )
+
+
+def _directions(table: _PairTable, pair: Pair, *, purpose: str) -> list[Floats]:
+    """Return directions in the space of interactions, the same for a pair and a purpose, in which a little noise is added to a table."""
+    rng = generator(_SEED, purpose=(purpose, *(str(axis) for axis in pair)))
+    return [interaction_part(rng.standard_normal(table.values.shape)) for _ in range(_PROBES)]
 
 
 def _mean_reading(
@@ -443,23 +451,17 @@ def _mean_reading(
 
     def difference(values: Floats) -> Floats:
         first, second = readings(replace(table, values=values))
-        return binning.sum_into_bins(second - first, table.bins)
+        return table.summed(second - first)
 
     first, second = readings(table)
     if table.law == "laplace":  # Stein's estimate is of Gaussian noise
         return first
-    rng = generator(_SEED, purpose=("probes", *(str(axis) for axis in pair)))
     weight = stein.weight_of_second(
         table.values,
-        (
-            binning.sum_into_bins(first, table.bins),
-            binning.sum_into_bins(second, table.bins),
-        ),
+        (table.summed(first), table.summed(second)),
         difference=difference,
         deviation=table.deviation,
-        directions=[
-            interaction_part(rng.standard_normal(table.values.shape)) for _ in range(_PROBES)
-        ],
+        directions=_directions(table, pair, purpose="probes"),
     )
     return first + weight * (second - first)
 
@@ -469,7 +471,7 @@ def _with_patterns(
 ) -> Floats | None:
     """Add to a prediction what the largest singular values of the table's difference from it say, shrunk as is best for its noise;
     None if all of them may be noise. Patterns of whole rows and columns stand out where single cells do not."""
-    expected = binning.sum_into_bins(prediction, table.bins)
+    expected = table.summed(prediction)
     patterns = shrink_towards(table.values, expected, sigma=table.deviation)
     if np.allclose(patterns, expected):
         return None
@@ -510,7 +512,7 @@ def _with_sums(
 ) -> Floats:
     """Return the ratios of a reading, changed so that the counts have the sums of the two histograms. What a sum is off by is
     shared out by how uncertain cells are: to scale a row would take it from its largest cells, which are known best."""
-    expected = np.maximum(binning.sum_into_bins(prediction, table.bins), shrinkage.MIN_EXPECTED)
+    expected = np.maximum(table.summed(prediction), shrinkage.MIN_EXPECTED)
     clear = table.values > CLEAR * math.sqrt(table.variance)
     counts = np.where(clear, table.values, read.ratios * expected)
     uncertain = np.maximum(
@@ -551,7 +553,7 @@ class _Others:
     def of(cls, fine: Fine, tables: Mapping[Pair, Floats]) -> _Others:
         strengths = np.zeros((len(fine.histograms),) * 2)
         for (a, b), table in tables.items():
-            product = np.multiply.outer(fine.histograms[a], fine.histograms[b]) / fine.rows
+            product = fine.independent((a, b))
             strengths[a, b] = strengths[b, a] = np.abs(table - product).sum() / fine.rows
         return cls(fine=fine, tables=tables, strengths=strengths)
 

@@ -302,7 +302,7 @@ def _order(
     """Return the order in which attributes are drawn along a maximum spanning tree of the dependences."""
     strengths: dict[Clique, float] = {}
     for pair, table in counts.items():
-        product = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
+        product = fine.independent(pair)
         strengths[columns.clique(pair)] = float(np.abs(table - product).sum())
     names = columns.domain.names
     axis_of = {name: axis for axis, name in enumerate(names)}
