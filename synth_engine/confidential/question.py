@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -63,17 +63,37 @@ class PublicFacts:
     def shape(self, clique: Clique, merged: Merged | None = None) -> tuple[int, ...]:
         """The numbers of codes, or of bins, of the attributes. Errors: PrivacyError for bins that are not of these
         attributes, or of which one has no code, and for a table that is too large."""
-        shape = dict(zip(clique, self.domain.shape(clique), strict=True))
-        for name, bins in (merged or {}).items():
-            number = int(bins.max(initial=-1)) + 1
-            if bins.shape != (shape.get(name),) or not _all_used(bins, number):
-                raise PrivacyError(
-                    "codes are merged into bins numbered from 0 on, none of them empty"
-                )
-            shape[name] = number
-        if prod(shape.values()) > MAX_TABLE_CELLS:
-            raise PrivacyError(f"a table has from 1 to {MAX_TABLE_CELLS:,} cells")
-        return tuple(shape.values())
+        (shape,) = self.shapes([(clique, merged)])
+        return shape
+
+    def shapes(self, tables: Iterable[tuple[Clique, Merged | None]]) -> list[tuple[int, ...]]:
+        """The same for many tables. Bins that several of them share are checked once."""
+        # The arrays are held, so that none of them has the identity of an earlier one.
+        known: dict[tuple[str, int], tuple[NDArray[np.integer[Any]], int]] = {}
+        shapes = []
+        for clique, merged in tables:
+            shape = dict(zip(clique, self.domain.shape(clique), strict=True))
+            for name, bins in (merged or {}).items():
+                if name not in shape:
+                    raise PrivacyError(
+                        "bins are given for a column that the table does not have"
+                    )
+                key = name, id(bins)
+                if key not in known:
+                    known[key] = bins, self._number_of_bins(name, bins)
+                _, shape[name] = known[key]
+            if prod(shape.values()) > MAX_TABLE_CELLS:
+                raise PrivacyError(f"a table has from 1 to {MAX_TABLE_CELLS:,} cells")
+            shapes.append(tuple(shape.values()))
+        return shapes
+
+    def _number_of_bins(self, name: str, bins: NDArray[np.integer[Any]]) -> int:
+        number = int(bins.max(initial=-1)) + 1
+        if bins.shape != self.domain.shape((name,)) or not _all_used(bins, number):
+            raise PrivacyError(
+                "codes are merged into bins numbered from 0 on, none of them empty"
+            )
+        return number
 
 
 def _all_used(bins: NDArray[np.integer[Any]], number: int) -> bool:

@@ -77,7 +77,7 @@ def match(
     histograms = _histograms(targets)
     tied = {axis for group in facts.tied for axis in group}
     excess = {
-        axis: _excess(codes[axis], histogram, counted)
+        axis: _excess(codes, axis, histogram, counted)
         for axis, histogram in histograms.items()
         if axis not in tied
     }
@@ -114,9 +114,9 @@ def _histograms(targets: Sequence[tuple[Axes, Floats]]) -> dict[int, Floats]:
     return dict(sorted(histograms.items()))
 
 
-def _excess(codes: npt.NDArray[np.uint16], histogram: Floats, times: RowRepeats) -> Counts:
-    """How many records of each code there are too many."""
-    counts = times.counts(codes.astype(np.intp), histogram.size)
+def _excess(codes: Codes, axis: int, histogram: Floats, times: RowRepeats) -> Counts:
+    """How many records of each code of an attribute there are too many."""
+    counts = times.table(codes, (axis,), histogram.shape)
     return counts - wanted(histogram, counts)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, combinations
+from functools import cached_property
+from itertools import accumulate, combinations, pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,8 @@ _GRAIN = 256
 """Parts to which it is rounded how much one attribute tells of another: logarithms differ from machine to machine."""
 SOFTNESS = 3.0
 """Added to each target where a difference is weighed, so that empty cells do not count for everything."""
+MAX_AXES = 3
+"""Attributes of a table at most."""
 BASE_CHANCE = 13
 """Added to these parts where the table is drawn that is asked for a value."""
 _CHANCE_RANGE = 1 << 30
@@ -61,28 +65,35 @@ class RowRepeats:
         """Of so many rows."""
         return rows + (self.times - 1) * self.first
 
-    def counts(self, cells: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.int64]:
-        """Of the cells of all rows, shape (rows,), below `size`."""
-        counts: npt.NDArray[np.int64] = np.bincount(cells, minlength=size)
-        if self.times != 1:
-            again = np.bincount(cells[: self.first], minlength=size)
-            counts = counts + (self.times - 1) * again
-        return counts
+    def table(self, codes: Codes, axes: Axes, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """The counts of all rows by up to three attributes.
+
+        codes: shape (attributes, rows), all below the sizes in `shape`, which is not checked here.
+        """
+        counts = np.zeros(prod(shape), dtype=np.int64)
+        strides = [prod(shape[place + 1 :]) for place in range(len(shape))]
+        # A table of fewer attributes reads its last one again, with no stride.
+        missing = MAX_AXES - len(axes)
+        places = np.array([*axes, *axes[-1:] * missing])
+        steps = np.array([*strides, *[0] * missing])
+        swap_kernels.count_cells(codes, places, steps, self.first, self.times, counts)
+        return counts.reshape(shape)
 
 
 ONCE = RowRepeats(first=0, times=1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CostTables:
-    """The tables, each once for each axis; see `moves`."""
+    """The tables, each once for each axis; see `moves`. own: of each attribute, the copies in which it is the last axis;
+    touched: all copies that it is in."""
 
+    targets: Sequence[tuple[Axes, Floats]]
     costs: swap_kernels.Costs
     copies: swap_kernels.Places
     sizes: swap_kernels.Places
     own: Lists
     touched: Lists
-    chances: swap_kernels.Places
 
     @property
     def arrays(self) -> swap_kernels.Tables:
@@ -90,13 +101,29 @@ class CostTables:
         return swap_kernels.Tables(self.costs, self.copies, *self.touched)
 
     @property
-    def offers(self) -> swap_kernels.Offers:
-        return swap_kernels.Offers(self.sizes, *self.own, self.chances)
+    def values(self) -> swap_kernels.Values:
+        return swap_kernels.Values(self.sizes, *self.own)
+
+    @cached_property
+    def chances(self) -> swap_kernels.Places:
+        """Of each copy in `own`, how often its attribute is offered a value of it (`take_most_lacking`)."""
+        coefficients = [
+            part for _, table in self.targets for part in uncertainty_coefficients(table)
+        ]
+        # Constraints come after the targets, and say nothing.
+        coefficients += [0.0] * (len(self.copies) - len(coefficients))
+        first, copies = self.own
+        return np.concatenate(
+            [
+                _cumulative_chances([coefficients[copy] for copy in copies[start:end]])
+                for start, end in pairwise(first)
+            ]
+        )
 
     def views(self) -> swap_kernels.Views:
         """What moves of records look at, with the costs of now copied column by column."""
         columns = swap_kernels.CostColumns(*(column.copy() for column in self.costs.T))
-        return swap_kernels.Views(columns, self.arrays, self.offers)
+        return swap_kernels.Views(columns, self.arrays, self.values)
 
 
 def sizes_of(attributes: int, tables: Sequence[tuple[Axes, npt.NDArray[Any]]]) -> list[int]:
@@ -121,8 +148,13 @@ def build(
     softness: float,
     times: RowRepeats = ONCE,
 ) -> CostTables:
-    """The board of the rows beside their targets. times: how often rows count."""
+    """The board of the rows beside their targets. times: how often rows count. ValueError for codes that a table has no cell
+    for."""
     sizes = sizes_of(len(codes), [*targets, *allowed])
+    if any(
+        size and row.size and row.max() >= size for size, row in zip(sizes, codes, strict=True)
+    ):
+        raise ValueError("a code of the finish is outside the tables of its attribute")
     parts = [
         *(
             costs_of(codes, a, t, weight=w, softness=softness, times=times)
@@ -139,17 +171,15 @@ def build(
     costs = np.empty((int(starts[-1]), 2), dtype=np.float32)
     for (number, last), start in zip(lines, starts.tolist(), strict=False):
         for column, part in enumerate(parts[number]):
-            costs[start : start + part.size, column] = np.moveaxis(part, last, -1).ravel()
-    coefficients = [
-        coefficient for _, table in targets for coefficient in uncertainty_coefficients(table)
-    ]
-    coefficients += [0.0] * (len(lines) - len(coefficients))
+            others = [axis for axis in range(part.ndim) if axis != last]
+            costs[start : start + part.size, column] = part.transpose(*others, last).ravel()
     lasts = [axes[number][last] for number, last in lines]
     own = [
         [copy for copy, last in enumerate(lasts) if last == attribute]
         for attribute in range(len(codes))
     ]
     return CostTables(
+        targets=targets,
         costs=costs,
         copies=np.array(
             [
@@ -162,9 +192,6 @@ def build(
         touched=flatten_lists(
             [m for m, (n, _) in enumerate(lines) if attribute in axes[n]]
             for attribute in range(len(codes))
-        ),
-        chances=np.concatenate(
-            [_cumulative_chances([coefficients[copy] for copy in copies]) for copies in own]
         ),
     )
 
@@ -188,8 +215,7 @@ def costs_of(
     """What one record more costs in each cell, and twice the weight of the cell. times: how often rows count."""
     rows, total = times.total(codes.shape[1]), float(target.sum())
     wanted = target * (rows / total) if total > 0 else target
-    flat = np.ravel_multi_index([codes[axis] for axis in axes], target.shape)
-    counts = times.counts(flat, target.size).reshape(target.shape)
+    counts = times.table(codes, axes, target.shape)
     steep = weight / (wanted + softness)
     return (2 * (counts - wanted) + 1) * steep, 2 * steep
 

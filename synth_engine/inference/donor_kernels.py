@@ -17,15 +17,6 @@ from synth_engine.jit import compiled
 
 
 @compiled
-def count_cells(columns: Records, axes: Places, sizes: Places, costs: Costs) -> None:
-    """Adds to `costs[:, 0]` how many records are in each cell of a table of three of the columns; shape (columns, rows)."""
-    first, second, third = columns[axes[0]], columns[axes[1]], columns[axes[2]]
-    for row in range(columns.shape[1]):
-        line = np.int64(first[row]) * sizes[1] + second[row]
-        costs[line * sizes[2] + third[row], 0] += np.float32(1)
-
-
-@compiled
 def counts_to_costs(
     of_ab: Floats, of_ac: Floats, of_bc: Floats, softness: float, weight: float, costs: Costs
 ) -> None:

@@ -3,7 +3,7 @@ most entropy. It has a factor for each pair, found by iterative proportional fit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +47,9 @@ def _pair(first: int, second: int) -> Pair:
     return (first, second) if first < second else (second, first)
 
 
-def pairs_of(triple: Triple) -> Iterator[Pair]:
+def pairs_of(triple: Triple) -> tuple[Pair, Pair, Pair]:
     first, second, third = triple
-    yield from ((first, second), (first, third), (second, third))
+    return (first, second), (first, third), (second, third)
 
 
 def factors(pairs: Sequence[Floats], *, rounds: int = ROUNDS) -> Factors:

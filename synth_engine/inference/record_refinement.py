@@ -261,12 +261,13 @@ def _refine_in_place(
         if effort.offers == "lacking by columns"
         else swap_kernels.take_most_lacking
     )
+    offers = swap_kernels.Offers(*tables.values, tables.chances)
     all_passes = max(1, passes_left)
     while passes_left and free.size:
         watching.tell(1 - passes_left / all_passes)
         order = rng.permutation(rows)[:passes_left]
         passes_left -= order.size
-        more = take(records, order, free, state, arrays, tables.offers)
+        more = take(records, order, free, state, arrays, offers)
         gained += more
         if more <= MIN_GAIN * gained:
             break

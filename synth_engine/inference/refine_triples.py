@@ -286,10 +286,8 @@ def _build_layout(
         implied.triples, starts[len(tables) :], starts[len(tables) + 1 :], strict=False
     ):
         own = costs[start:end]
-        places = np.array([binned[axis] for axis in target_axes], dtype=np.int64)
-        donor_kernels.count_cells(
-            columns, places, np.array(implied.shape(target_axes), dtype=np.int64), own
-        )
+        places = tuple(binned[axis] for axis in target_axes)
+        own[:, 0] = cost_tables.ONCE.table(columns, places, implied.shape(target_axes)).ravel()
         implied.costs(target_axes, softness, own)
     lines, bounds = _lines(axes, shapes, starts, binned=binned, coarse=len(tables))
     return _Layout(columns=columns, binned=binned, costs=costs, lines=lines, bounds=bounds)

@@ -51,8 +51,16 @@ class Sets(NamedTuple):
     tables: Places
 
 
+class Values(NamedTuple):
+    """For each attribute how many values it has, and the copies in which it is the last axis."""
+
+    sizes: Places
+    first: Places
+    own: Places
+
+
 class Offers(NamedTuple):
-    """For each attribute how many values it has, the copies in which it is the last axis, and the chance of each of these."""
+    """As `Values`, and the chance of each of these copies."""
 
     sizes: Places
     first: Places
@@ -65,7 +73,7 @@ class Views(NamedTuple):
 
     columns: CostColumns
     tables: Tables
-    offers: Offers
+    values: Values
 
 
 ROWS_AT_A_TIME = 4096
@@ -89,6 +97,22 @@ def below(state: State, limit: int) -> int:
     mixed ^= mixed >> _31
     number: int = np.int64(((mixed >> _32) * np.uint64(limit)) >> _32)  # type: ignore[assignment]
     return number
+
+
+@compiled
+def count_cells(
+    codes: Records, axes: Places, strides: Places, first: int, times: int, counts: Places
+) -> None:
+    """Adds to `counts` how many records are in each cell of a table, of which the `first` ones count so many times. codes: shape
+    (attributes, records); axes, strides: of three attributes."""
+    one, two, three = codes[axes[0]], codes[axes[1]], codes[axes[2]]
+    for record in range(codes.shape[1]):
+        cell = (
+            np.int64(one[record]) * strides[0]
+            + np.int64(two[record]) * strides[1]
+            + np.int64(three[record]) * strides[2]
+        )
+        counts[cell] += times if record < first else 1
 
 
 @compiled
@@ -230,19 +254,19 @@ def take_best_by_column(
     free: Places,
     columns: CostColumns,
     tables: Tables,
-    offers: Offers,
+    values: Values,
 ) -> float:
     """Every free attribute of the records in `order` takes the value that costs least by all of its tables, where that lowers the
     cost. By how much the cost fell. `columns` is kept up to date, the costs of `tables` are not. Records are taken
     some at a time as in `take_most_lacking_by_column`."""
     gained = 0.0
-    room = np.empty(np.max(offers.sizes), dtype=np.float32)
+    room = np.empty(np.max(values.sizes), dtype=np.float32)
     for start in range(0, order.size, ROWS_AT_A_TIME):
         for attribute in free:
-            costs = room[: offers.sizes[attribute]]
+            costs = room[: values.sizes[attribute]]
             for row in order[start : start + ROWS_AT_A_TIME]:
                 record = records[row]
-                leaving = _costs_of_values(record, attribute, columns, tables, offers, costs)
+                leaving = _costs_of_values(record, attribute, columns, tables, values, costs)
                 # Nothing is gained by staying.
                 costs[record[attribute]] = np.inf
                 value = int(np.argmin(costs))
@@ -309,7 +333,7 @@ def _least_cost(
     """What it costs that the record takes the cheapest code that too few records have, of those in `lacking`; and that code.
     Infinite where there is none."""
     leaving = np.float32(
-        _costs_of_values(record, attribute, views.columns, views.tables, views.offers, costs)
+        _costs_of_values(record, attribute, views.columns, views.tables, views.values, costs)
     )
     least, best = np.float32(np.inf), 0
     for value in lacking:
@@ -324,7 +348,7 @@ def _costs_of_values(
     attribute: int,
     columns: CostColumns,
     tables: Tables,
-    offers: Offers,
+    values: Values,
     costs: Singles,
 ) -> float:
     """Writes what one record more costs by each value of the attribute, where the others are those of the record. What it costs
@@ -332,14 +356,14 @@ def _costs_of_values(
     now, leaving = record[attribute], np.float32(0)
     costs[:] = 0
     entering, slopes, copies = columns.entering, columns.slopes, tables.copies
-    first, end = offers.first[attribute], offers.first[attribute + 1]
+    first, end = values.first[attribute], values.first[attribute + 1]
     # Four tables at once, so that a sum is written as seldom; its order is that of the tables.
     whole = first + (end - first) // 4 * 4
     for at in range(first, whole, 4):
-        a = line_start(record, copies, offers.own[at])
-        b = line_start(record, copies, offers.own[at + 1])
-        c = line_start(record, copies, offers.own[at + 2])
-        d = line_start(record, copies, offers.own[at + 3])
+        a = line_start(record, copies, values.own[at])
+        b = line_start(record, copies, values.own[at + 1])
+        c = line_start(record, copies, values.own[at + 2])
+        d = line_start(record, copies, values.own[at + 3])
         leaving = (
             leaving + slopes[a + now] + slopes[b + now] + slopes[c + now] + slopes[d + now]
         )
@@ -348,7 +372,7 @@ def _costs_of_values(
         for value in range(costs.size):
             costs[value] = costs[value] + one[value] + two[value] + three[value] + four[value]
     for at in range(whole, end):
-        start = line_start(record, copies, offers.own[at])
+        start = line_start(record, copies, values.own[at])
         leaving += slopes[start + now]
         line = entering[start : start + costs.size]
         for value in range(costs.size):

@@ -45,7 +45,7 @@ def distance(codes: npt.NDArray[np.uint16], targets: Targets, times: RowRepeats)
     for axis in range(len(codes)):
         of, table = next((axes, table) for axes, table in targets if axis in axes)
         histogram = table.sum(axis=tuple(k for k, other in enumerate(of) if other != axis))
-        counts = times.counts(codes[axis].astype(np.intp), histogram.size)
+        counts = times.table(codes, (axis,), histogram.shape)
         exact = histogram / histogram.sum() * counts.sum()
         farthest = max(farthest, float(np.abs(counts - exact).max()))
     return farthest
@@ -114,9 +114,9 @@ def test_columns_are_right_to_rounding(seed: int) -> None:
         share = histogram / histogram.sum() * counted.total(rows)
         if (held <= np.floor(share)).all():
             moved = int((later[axis] != codes[axis, fixed:]).sum())
-            excess = column_counts._excess(codes[axis], histogram, counted)
+            excess = column_counts._excess(codes, axis, histogram, counted)
             assert moved == np.abs(excess).sum() // 2
-            assert not column_counts._excess(matched[axis], histogram, counted).any()
+            assert not column_counts._excess(matched, axis, histogram, counted).any()
     if not fixed:
         assert distance(matched, targets, counted) < 1
 
@@ -172,7 +172,7 @@ def test_no_record_enters_a_cell_that_may_not_be_entered(seed: int) -> None:
     for axis in (0, 1):
         histogram = column_counts._histograms(targets)[axis]
         before, after = (
-            np.abs(column_counts._excess(each[axis], histogram, cost_tables.ONCE)).sum()
+            np.abs(column_counts._excess(each, axis, histogram, cost_tables.ONCE)).sum()
             for each in (codes, matched)
         )
         assert after <= before
@@ -282,3 +282,26 @@ def test_turns_and_the_last_part_are_all_rows(base: int) -> None:
         whole, last = blocks.turns(rows, base=base)
         assert base * (1 + whole) + last == rows
         assert whole == 0 or last >= base // 2
+
+
+def test_tables_of_rows_that_count_several_times() -> None:
+    """By one, two and three attributes, with and without rows that count more than once."""
+    rng = np.random.default_rng(7)
+    sizes = (3, 5, 2)
+    codes = np.array([rng.integers(0, size, 400) for size in sizes], dtype=np.uint16)
+    for axes in ((1,), (0, 1), (2, 0), (0, 1, 2), (2, 1, 0)):
+        shape = tuple(sizes[axis] for axis in axes)
+        for first, times in ((0, 1), (150, 1), (150, 4), (400, 2)):
+            weights = np.where(np.arange(400) < first, times, 1)
+            expected = np.zeros(shape, dtype=np.int64)
+            np.add.at(expected, tuple(codes[axis] for axis in axes), weights)
+            counted = RowRepeats(first=first, times=times)
+            assert np.array_equal(counted.table(codes, axes, shape), expected)
+
+
+def test_codes_outside_a_table_are_refused() -> None:
+    """The compiled loops read and write by these codes."""
+    codes = np.array([[0, 1, 2], [0, 0, 1]], dtype=np.uint16)
+    targets = [((0, 1), np.ones((2, 2)))]
+    with pytest.raises(ValueError, match="outside the tables"):
+        cost_tables.build(codes, targets, allowed=(), weights=[1.0], softness=1.0)

@@ -289,6 +289,21 @@ def test_bins_that_are_none_are_refused_before_anything_is_paid(merged: Merged) 
     assert session.calls == ()
 
 
+def test_every_candidate_has_its_bins_checked_for_its_own_columns() -> None:
+    """Bins are checked once for a column, whichever candidates share them, and again for another column."""
+    session = room()
+    bins = np.array([0, 1, 0])
+    good = Candidate(clique=("b",), reference=np.zeros(2, dtype=np.int64), merged={"b": bins})
+    for merged in ({"b": bins, "a": bins}, {"a": bins}, {"b": bins[:2]}, {"b": bins + 1}):
+        bad = Candidate(
+            clique=("a", "b"), reference=np.zeros((2, 2), dtype=np.int64), merged=merged
+        )
+        with pytest.raises(PrivacyError, match="merged into bins"):
+            session.score([good, bad], noise=WIDE)
+    assert session.calls == ()
+    assert session.score([good, good], noise=WIDE).values.shape == (2,)
+
+
 def test_scores_over_the_cap_and_references_of_another_shape_are_refused() -> None:
     session = room()
     for candidates in ([], [Candidate(clique=("b",), reference=np.zeros(2, dtype=np.int64))]):

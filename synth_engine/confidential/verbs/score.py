@@ -39,10 +39,10 @@ def query(
     """The query about these candidates. Errors: PrivacyError for a reference of another shape, or too large."""
     if not candidates:
         raise PrivacyError("a selection needs candidates")
-    for candidate in candidates:
+    shapes = facts.shapes((candidate.clique, candidate.merged) for candidate in candidates)
+    for candidate, shape in zip(candidates, shapes, strict=True):
         # References come from public facts or paid answers, so checking them reads no record.
         reference = candidate.reference
-        shape = facts.shape(candidate.clique, candidate.merged)
         if not candidate.clique or reference.shape != shape:
             raise PrivacyError("a reference has another shape than its clique")
         largest = max(int(reference.max()), -int(reference.min()), abs(candidate.penalty))

@@ -309,7 +309,7 @@ class TripleSearch:
             for axis, level in zip(triple, observed.levels, strict=True)
         ]
         expected = binning.sum_into_bins(finest, bins)
-        pairs = list(maxent_triples.pairs_of(triple))
+        pairs = maxent_triples.pairs_of(triple)
         places = [tuple(triple.index(axis) for axis in pair) for pair in pairs]
         sums: list[Margin] = [
             (at, binning.sum_into_bins(self.counts[pair], [bins[place] for place in at]))
