@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.evaluation.distances import normalised_mutual_information
+from synth_engine.models import samplers
 from synth_engine.models.model import Model
 
 GROUPS = 32
@@ -25,13 +26,8 @@ def dependence(model: Model, *, seed: str) -> list[float]:
     """Normalised mutual information of all pairs of the first columns (`names_of`), in the order of `itertools.combinations`, of
     records that the model generates."""
     names = names_of(model)
-    blocks = list(model.sample_blocks(min(model.rows, RECORDS), seed=seed))
-    grouped = [
-        _grouped(np.concatenate([np.asarray(block[name], dtype=np.int64) for block in blocks]))
-        if blocks
-        else np.zeros(0, dtype=np.int64)
-        for name in names
-    ]
+    codes = samplers.draw_together(model, min(model.rows, RECORDS), seed=seed)
+    grouped = [_grouped(np.asarray(codes[name], dtype=np.int64)) for name in names]
     return [round(_information(a, b), DECIMALS) for a, b in itertools.combinations(grouped, 2)]
 
 

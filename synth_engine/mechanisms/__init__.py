@@ -12,7 +12,6 @@ from synth_engine import codec
 from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.inference.record_refinement import Offers
 from synth_engine.mechanisms.auto.auto import Auto
 from synth_engine.mechanisms.contingency_table import ContingencyTableMechanism
 from synth_engine.mechanisms.dpsyn import DPSyn
@@ -33,6 +32,14 @@ from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Codes, Model, generator
+from synth_engine.models.samplers import BLOCK as BLOCK
+from synth_engine.models.samplers import BLOCK_SAMPLER as BLOCK_SAMPLER
+from synth_engine.models.samplers import COLUMN_SAMPLER as COLUMN_SAMPLER
+from synth_engine.models.samplers import COUNTER_SAMPLER as COUNTER_SAMPLER
+from synth_engine.models.samplers import FAST_SAMPLER as FAST_SAMPLER
+from synth_engine.models.samplers import FIRST_SAMPLER as FIRST_SAMPLER
+from synth_engine.models.samplers import SAMPLER as SAMPLER
+from synth_engine.models.samplers import draw_codes as draw_codes
 from synth_engine.plans import forecast, two_stage
 from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
@@ -59,27 +66,6 @@ REGISTRY: dict[str, type[Mechanism]] = {
     ContingencyTableMechanism.id: ContingencyTableMechanism,
 }
 
-BLOCK = 1 << 16
-"""Rows that sampler 1 decodes at once; a change of it changes every drawn number and day."""
-FIRST_SAMPLER = 1
-"""The sampler that draws the codes of all rows at once: of samples without a version."""
-BLOCK_SAMPLER = 2
-"""The sampler that draws rows in blocks while they are written (`Model.sample_blocks`)."""
-COUNTER_SAMPLER = 3
-"""The first sampler of very large tables (`Model.sample_by_counter`)."""
-COLUMN_SAMPLER = 4
-"""The second sampler of very large tables: as the third, and rows that are refined are refined column by column."""
-FAST_SAMPLER = 5
-"""The third sampler of very large tables: as the fourth, and each cell that is refined takes its best value."""
-SAMPLER = 6
-"""The present one, of tables of any size: in blocks as the second, each cell that is refined takes its best value, and columns are right to
-rounding (`Model.sample_with_columns`)."""
-_OFFERS: dict[int, Offers] = {
-    COUNTER_SAMPLER: "lacking by rows",
-    COLUMN_SAMPLER: "lacking by columns",
-    FAST_SAMPLER: "best by columns",
-}
-
 __all__ = [
     "BLOCK",
     "BLOCK_SAMPLER",
@@ -95,6 +81,7 @@ __all__ = [
     "Plan",
     "describe",
     "draw_blocks",
+    "draw_codes",
     "draw_table",
     "estimate",
     "forecast_curve",
@@ -209,22 +196,18 @@ def draw_blocks(
     seed: str,
     *,
     sampler: int = FIRST_SAMPLER,
-    codes: Codes | None = None,
+    codes: Sequence[Codes] | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
     to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 6; each gives other rows for a seed, the same
-    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: those that `model.sample` gave for these rows and this
-    seed, so that the first sampler does not draw them again."""
+    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: the blocks that `draw_codes` gave for the same
+    arguments, so that they are not drawn again."""
     texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     start = 0
     # Each block has generators of its own, so that a block can be made again without those
     # before it.
-    blocks = (
-        draw_codes(model, rows, seed=seed, sampler=sampler)
-        if codes is None
-        else _split(codes, rows)
-    )
+    blocks = draw_codes(model, rows, seed=seed, sampler=sampler) if codes is None else codes
     for number, block in enumerate(blocks):
         frame = codec.decode(
             model.domain, block, generator(seed, purpose=("decode", str(number)))
@@ -245,31 +228,6 @@ def draw_blocks(
         complete = codec.with_derived(model.domain, identified)
         yield codec.with_markers(model.domain, complete, block)
         start += len(frame)
-
-
-def draw_codes(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[Codes]:
-    """The codes that `draw_blocks` decodes. Errors: SpecError where there is no such sampler."""
-    if sampler == SAMPLER:
-        yield from model.sample_with_columns(rows, seed=seed)
-        return
-    if sampler == BLOCK_SAMPLER:
-        yield from model.sample_blocks(rows, seed=seed)
-        return
-    if sampler in _OFFERS:
-        yield from model.sample_by_counter(rows, seed=seed, offers=_OFFERS[sampler])
-        return
-    if sampler != FIRST_SAMPLER:
-        raise SpecError(
-            "there is no sampler of this version",
-            repair=f"ask for one of {FIRST_SAMPLER} to {SAMPLER}",
-        )
-    yield from _split(model.sample(rows, seed=seed), rows)
-
-
-def _split(codes: Codes, rows: int) -> Iterator[Codes]:
-    """The blocks of the first sampler."""
-    for start in range(0, max(rows, 1), BLOCK):
-        yield {name: column[start : start + BLOCK] for name, column in codes.items()}
 
 
 def draw_table(

@@ -29,7 +29,7 @@ from synthweb.releases import expected, tables
 from synthweb.releases.expected import FigureLine
 from synthweb.releases.models import FirstLook, Release
 
-VERSION = f"look/2, sampler {mechanisms.SAMPLER}"
+VERSION = f"look/3, sampler {mechanisms.SAMPLER}"
 """Of what is stored: rows of another version, or of another sampler, are drawn again."""
 ROWS = 100
 MAX_COLUMNS = 100

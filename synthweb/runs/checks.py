@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
@@ -70,7 +71,7 @@ def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
             "the table was replaced after the release was made",
             repair="make a release of the table in force, and check that one",
         )
-    plan = _plan(release, request)
+    plan = _plan(release, request, sampler=mechanisms.SAMPLER)
     return planning.Proposal(
         dataset=dataset,
         account=account,
@@ -90,12 +91,12 @@ def replan(run: SynthesisRun) -> CheckPlan:
     request = CheckRequest(
         figures=release_check.figures_of(spec), epsilon=spec.epsilon, delta=spec.delta
     )
-    plan = _plan(run.checks, request)
+    plan = _plan(run.checks, request, sampler=release_check.sampler_of(spec))
     release_check.require_same(plan, spec)
     return plan
 
 
-def _plan(release: Release, request: CheckRequest) -> CheckPlan:
+def _plan(release: Release, request: CheckRequest, *, sampler: int) -> CheckPlan:
     model = model_of(release.code)
     of = CheckedRelease(
         core=receipt_facts.of(release)["digest"],
@@ -103,6 +104,7 @@ def _plan(release: Release, request: CheckRequest) -> CheckPlan:
         seed=f"report/{release.code}",
         rows=max(1, min(release.sample_rows, release_check.MAX_ROWS)),
         model=model,
+        sampler=sampler,
     )
     return release_check.plan(of, request.figures, epsilon=request.epsilon, delta=request.delta)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 from django.db import transaction
 
-from synth_engine import watching
+from synth_engine import tables, watching
 from synth_engine.errors import SpecError
 from synth_engine.plans import implicates
 from synth_engine.tables import Drawing
@@ -71,7 +71,7 @@ def _archive(release: Release) -> bytes:
         with watching.part(0.0, 0.5):
             model = plan.fit(implicates.perturbed(answers, places=places, seed=seed))
         # As many records as this truth has, unless the release asked for a number.
-        draw = Drawing(model=model, rows=plan.spec.rows or model.rows, seed=seed)
+        draw = tables.present(model, plan.spec.rows or model.rows, seed=seed)
         with watching.part(0.5, 0.9):
             frames = tuple(draw.blocks())
         buffered = _BufferedDrawing(model=model, rows=draw.rows, seed=seed, frames=frames)
