@@ -101,8 +101,8 @@ class CostTables:
         return swap_kernels.Tables(self.costs, self.copies, *self.touched)
 
     @property
-    def values(self) -> swap_kernels.Values:
-        return swap_kernels.Values(self.sizes, *self.own)
+    def values(self) -> swap_kernels.ValueCopies:
+        return swap_kernels.ValueCopies(self.sizes, *self.own)
 
     @cached_property
     def chances(self) -> swap_kernels.Places:

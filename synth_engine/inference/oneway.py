@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference import count_shrinkage, share_kernels, smooth_density, stein
+from synth_engine.inference import (
+    count_shrinkage,
+    heaping,
+    share_kernels,
+    smooth_density,
+    stein,
+)
 from synth_engine.measurement import Counts, Measurement, Noise
 
 Floats = npt.NDArray[np.float64]
@@ -25,8 +31,8 @@ _MOST_READ = 4_096
 """Codes of a column beyond which it is read along its order alone."""
 _PROBES, _SEED = 4, 0
 """Number of times that a little noise is added to see how two readings follow it, and the seed of that noise."""
-_USUAL_BY_SIZE, _USUAL_BY_CURVE = 0.2, 0.5
-"""Weight of the reading by how large counts are, and of that as a curve, before anything is known of a column."""
+_USUAL_BY_SIZE, _USUAL_BY_COMB, _USUAL_BY_CURVE = 0.2, 0.7, 0.5
+"""Weight of the reading by how large counts are, of that by round numbers, and of that as a curve, before anything is known of a column."""
 _ROUNDS = 30
 """EM iterations."""
 _MANY = 1 << 17
@@ -80,9 +86,10 @@ def smoothed(values: Floats, *, sigma: float, total: int, along: int) -> Floats:
 def mean_of_readings(
     values: Floats, *, sigma: float, total: int, along: int, curve: bool = False
 ) -> Floats:
-    """Return the mean of up to three readings of a column with Gaussian noise: along its order, by how large counts are, and, with
-    `curve`, as a smooth curve of logarithms (`smooth_density`) if it is one. None is better for every column; how much each
-    counts is estimated from the noisy values (`stein`)."""
+    """Return the mean of up to four readings of a column with Gaussian noise: along its order, by how large counts are, with the codes
+    of round numbers and all others each along their order (`heaping`) where these stand out, and, with `curve`, as a smooth
+    curve of logarithms (`smooth_density`) if it is one. None is better for every column; how much each counts is estimated
+    from the noisy values (`stein`)."""
 
     @_remembered
     def by_order(of: Floats) -> Floats:
@@ -95,12 +102,16 @@ def mean_of_readings(
     def by_size(of: Floats) -> Floats:
         return count_shrinkage.shrink_to_total(of, sigma=sigma, total=float(total))
 
-    two = _mean(values, by_order, by_size, sigma=sigma, usual=_USUAL_BY_SIZE)
+    reading = _mean(values, by_order, by_size, sigma=sigma, usual=_USUAL_BY_SIZE)
+    comb = heaping.find(values[:along], sigma=sigma) if along >= MIN_LENGTH_TO_SMOOTH else None
+    if comb is not None:
+        by_comb = _by_comb(comb, sigma=sigma, total=total, along=along)
+        reading = _mean(values, reading.of, by_comb, sigma=sigma, usual=_USUAL_BY_COMB)
     if not curve or along < MIN_LENGTH_TO_SMOOTH:
-        return two.of(values)
+        return reading.of(values)
     fitted = smooth_density.read(values[:along], sigma=sigma, total=float(total))
     if fitted is None:
-        return two.of(values)
+        return reading.of(values)
 
     @_remembered
     def by_curve(of: Floats) -> Floats:
@@ -110,7 +121,24 @@ def mean_of_readings(
         known = of[:along] if again is None else again.counts
         return project_to_simplex(np.concatenate([known, of[along:]]), total=float(total))
 
-    return _mean(values, two.of, by_curve, sigma=sigma, usual=_USUAL_BY_CURVE).of(values)
+    return _mean(values, reading.of, by_curve, sigma=sigma, usual=_USUAL_BY_CURVE).of(values)
+
+
+def _by_comb(
+    comb: heaping.Comb, *, sigma: float, total: int, along: int
+) -> Callable[[Floats], Floats]:
+    """Return the reading of a column whose codes in a comb and whose others are smooth, each by themselves."""
+    chosen = comb.among(along)
+
+    @_remembered
+    def by_comb(of: Floats) -> Floats:
+        known = of.copy()
+        for part in (np.flatnonzero(chosen), np.flatnonzero(~chosen)):
+            if part.size >= MIN_LENGTH_TO_SMOOTH:
+                known[part] = shrink(of[part], sigma=sigma)
+        return project_to_simplex(known, total=float(total))
+
+    return by_comb
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -51,7 +51,7 @@ class Sets(NamedTuple):
     tables: Places
 
 
-class Values(NamedTuple):
+class ValueCopies(NamedTuple):
     """For each attribute how many values it has, and the copies in which it is the last axis."""
 
     sizes: Places
@@ -60,7 +60,7 @@ class Values(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """As `Values`, and the chance of each of these copies."""
+    """As `ValueCopies`, and the chance of each of these copies."""
 
     sizes: Places
     first: Places
@@ -73,7 +73,7 @@ class Views(NamedTuple):
 
     columns: CostColumns
     tables: Tables
-    values: Values
+    values: ValueCopies
 
 
 ROWS_AT_A_TIME = 4096
@@ -254,7 +254,7 @@ def take_best_by_column(
     free: Places,
     columns: CostColumns,
     tables: Tables,
-    values: Values,
+    values: ValueCopies,
 ) -> float:
     """Every free attribute of the records in `order` takes the value that costs least by all of its tables, where that lowers the
     cost. By how much the cost fell. `columns` is kept up to date, the costs of `tables` are not. Records are taken
@@ -348,7 +348,7 @@ def _costs_of_values(
     attribute: int,
     columns: CostColumns,
     tables: Tables,
-    values: Values,
+    values: ValueCopies,
     costs: Singles,
 ) -> float:
     """Writes what one record more costs by each value of the attribute, where the others are those of the record. What it costs
