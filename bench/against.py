@@ -25,7 +25,7 @@ from synth_engine.inference.error_forecast import Band, ErrorForecast
 METHODS = ("auto", "independent", "mst", "bayesian-network", "dpsyn", "privsyn", "aim")
 DATA = (
     *("gate", "xor", "checker", "plain", "clusters", "adult", "bank", "ma2019"),
-    *("national2019", "retail", "fire"),
+    *("national2019", "commutes", "retail", "fire"),
 )
 """The quickest tables first, so that there is something to read early."""
 CLOSE = 1.05

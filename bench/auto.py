@@ -41,7 +41,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import against, made, values
+from bench import against, commutes, made, values
 from synth_engine import domain as domains
 from synth_engine import mechanisms, pipeline, tables
 from synth_engine.domain import Domain
@@ -50,13 +50,20 @@ from synth_engine.spec import Spec
 
 PLANTED = ("xor", "checker", "gate", "clusters", "plain")
 """Made tables with a relation that pairs do not show, and one (`plain`) without."""
-DATA = ("adult", "national2019", "ma2019", "fire", "retail", "bank", *PLANTED, *made.KINDS)
+REAL = ("adult", "national2019", "ma2019", "fire", "retail", "bank", "commutes")
+DATA = (*REAL, *PLANTED, *made.KINDS)
 UNLESS_ASKED = DATA[:5]
 """Tables that are measured without `--data`."""
 METHODS = ("auto", "independent", "mst")
 DELTA = "1e-9"
 BINS = 100
 """Numbers of the survey of more values than this are cut into as many bins of about equal counts."""
+DEGREES = 40
+"""Latitudes and longitudes of commutes are cut into so many equal parts."""
+COMMUTES = 50_000
+"""Number of commutes: a sample of those that are alone between their two blocks, so that their classes are known together."""
+CLASSES = {"age": "SA", "pay": "SE", "industry": "SI"}
+"""Classes of jobs of three codes each, and the beginnings of the names of their columns."""
 TWENTIETHS = 20
 """Numbers of Bank are released as numbers, and compared by as many bins of about equal counts."""
 Matrix = npt.NDArray[np.int64]
@@ -120,6 +127,8 @@ def read(folder: Path, name: str, scratch: Path, *, seed: int = 0) -> Data:
         return Data(name, frame[list(sizes)].to_numpy(dtype=np.int64), sizes)
     if name == "retail":
         return _retail(folder)
+    if name == "commutes":
+        return _commutes(folder)
     return _survey(folder, name)
 
 
@@ -197,6 +206,32 @@ def _retail(folder: Path, top: int = 50) -> Data:
     for row, basket in enumerate(baskets):
         codes[row, [place[item] for item in basket if item in place]] = 1
     return Data("retail", codes, {f"item_{item}": 2 for item in commonest})
+
+
+def _commutes(folder: Path) -> Data:
+    """Homes and places of work in Rhode Island: county, town, and bins of latitude and longitude of both, which towns nearly determine."""
+    data = folder / "data/lodes_ri"
+    blocks = pd.read_csv(data / "ri_xwalk.csv.gz", dtype=str, keep_default_na=False)
+    places = commutes.places_of(blocks)
+    for degrees in ("latitude", "longitude"):
+        places[degrees] = pd.cut(places[degrees], DEGREES, labels=False)
+    jobs = pd.read_csv(
+        data / "ri_od_main_JT00_2019.csv.gz", dtype={"h_geocode": str, "w_geocode": str}
+    )
+    jobs = jobs[jobs["S000"] == 1].sample(COMMUTES, random_state=0)
+    table = pd.concat(
+        [
+            places.loc[jobs[f"{end[0]}_geocode"]].add_prefix(f"{end}_").reset_index(drop=True)
+            for end in ("home", "work")
+        ],
+        axis=1,
+    )
+    for name, of in CLASSES.items():
+        table[name] = jobs[[f"{of}{number:02}" for number in (1, 2, 3)]].to_numpy().argmax(1)
+    codes = table.apply(lambda column: pd.factorize(column, sort=True)[0]).astype("int64")
+    return Data(
+        "commutes", codes.to_numpy(), {name: int(codes[name].max()) + 1 for name in codes}
+    )
 
 
 def _survey(folder: Path, name: str, columns: list[str] | None = None) -> Data:

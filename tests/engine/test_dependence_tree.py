@@ -146,6 +146,27 @@ def test_scores_tell_which_prediction_is_right(right: str) -> None:
     assert sum(off) < 0.05 * sum(apart)
 
 
+def test_a_prediction_that_makes_more_up_than_the_other_lacks_is_left() -> None:
+    def tables(distance: float) -> dict[Pair, Floats]:
+        # This table of equal codes is 2 * (1 - 1 / SIZE) from independence.
+        same = distance / (2 * (1 - 1 / SIZE))
+        table = ROWS * (same * np.eye(SIZE) / SIZE + (1 - same) / SIZE**2)
+        return dict.fromkeys(itertools.combinations(range(NUMBER), 2), table)
+
+    distance, more, less = 0.3, 0.45, 0.12
+    scores = PairScores(
+        values=dict.fromkeys(tables(distance), distance * ROWS),
+        variance=(0.002 * ROWS) ** 2,
+        level=score_level(NUMBER * (NUMBER - 1) // 2),
+    )
+    # The larger distance is nearer, but its square is not.
+    assert more - distance < distance - less
+    for first, second in ((more, less), (less, more)):
+        mixed = scores.mixed(fine(), tables(first), tables(second))
+        for pair, table in tables(less).items():
+            assert np.abs(mixed[pair] - table).sum() < 0.1 * (more - less) * ROWS
+
+
 def test_nothing_is_mixed_without_a_second_prediction() -> None:
     scores = PairScores(values={}, variance=1.0, level=0)
     assert scores.mixed(fine(), tree_tables(), {}) == {}

@@ -52,8 +52,9 @@ CLOSE = 1.0
 each other. The largest is 2."""
 _GROUPS = (0.01, 0.03, 0.1, 0.3, CLOSE)
 """Upper bounds of the distances from independence of the groups within which tables share a distribution of ratios."""
-_OFF = 0.1
-"""Standard deviation by which the distance of a right prediction is off, as a part of it, beside the noise of its score."""
+_OFF = 0.2
+"""Standard deviation of the error of a right prediction, as a part of the pair's distance from independence, beside the noise of its
+score."""
 _MOST_ABOVE = 3.0
 """Standard deviations of the noise of a score by which the distance of its pair may be above it."""
 _MIXING_ROUNDS = 20
@@ -258,11 +259,15 @@ class PairScores:
     def _log_likelihoods(
         self, fine: Fine, pairs: Sequence[Pair], predictions: Mapping[Pair, Floats]
     ) -> Floats:
-        """Return the log-likelihood of each pair's score if the pair were as predicted, less a constant."""
+        """Return the log-likelihood of each prediction of a pair, by the pair's score, less a constant.
+
+        What a prediction lacks, or makes up, is a pattern of its own, at right angles to the rest: squares of
+        distances add up, not distances. So the difference of the squares is taken for the square of the error, whether the prediction is too
+        near to independence or too far."""
         predicted = np.array([self._distance(fine, pair, predictions[pair]) for pair in pairs])
-        noisy = np.array([self.values[pair] for pair in pairs])
-        variance = self.variance + (_OFF * predicted) ** 2
-        logs: Floats = -0.5 * (noisy - predicted) ** 2 / variance - 0.5 * np.log(variance)
+        noisy = np.maximum([self.values[pair] for pair in pairs], 0.0)
+        squares = np.abs(noisy**2 - self.variance - predicted**2)
+        logs: Floats = -0.5 * squares / (math.sqrt(self.variance) + _OFF * noisy) ** 2
         return logs
 
     def _distance(self, fine: Fine, pair: Pair, table: Floats) -> float:
