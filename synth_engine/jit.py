@@ -68,11 +68,27 @@ def warm_up(stored: Path | None = None) -> None:
     version is compiled anew. Raises what numba raises on a machine on which a function does not compile."""
     if stored is not None and (place := _CONFIG.CACHE_DIR):
         _restore(stored, Path(place))
+    try:
+        _compile_recorded()
+    except (AttributeError, ImportError):
+        # Code on disk may be of an earlier version, whose classes had other names: numba reads what it
+        # was compiled for before it sees that the source has changed.
+        _forget_stored()
+        _compile_recorded()
+
+
+def _compile_recorded() -> None:
     for name, lists in recorded().items():
         function = _function(name)
         for listed in lists:
             if listed not in function.overloads:
                 function.compile(listed)
+
+
+def _forget_stored() -> None:
+    """Empty the lists of code on disk; what they listed is compiled again."""
+    for function in _REGISTRY.values():
+        function._cache.flush()
 
 
 def _restore(stored: Path, place: Path) -> None:

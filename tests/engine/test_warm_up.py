@@ -112,6 +112,61 @@ def test_compiled_code_that_a_process_has_is_kept(
     assert own == {"loop.nbi": b"of this processor", "loop.1.nbc": b"code"}
 
 
+RENAMED = """
+import sys
+from pathlib import Path
+from numba import typeof
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+import loops
+from synth_engine import jit
+
+pair = getattr(loops, sys.argv[2])(np.zeros(2), np.ones(2))
+jit.recorded = lambda: {"loops.add": [(typeof(pair),)]}
+jit.warm_up()
+print(loops.add(pair), sum(jit.functions()["loops.add"].stats.cache_hits.values()))
+"""
+
+
+def test_code_of_an_earlier_version_whose_classes_had_other_names_is_compiled_again(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "from typing import NamedTuple\nimport numpy as np\nfrom synth_engine.jit import compiled\n"
+        "class {0}(NamedTuple):\n    first: np.ndarray\n    second: np.ndarray\n"
+        "@compiled\ndef add(pair):\n    return pair.first[0] + pair.second[0]\n"
+    )
+
+    module = tmp_path / "loops.py"
+
+    def warmed_up(name: str) -> str:
+        if not module.exists() or module.read_text() != source.format(name):
+            module.write_text(source.format(name))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "NUMBA_CACHE_DIR": str(tmp_path / "code"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", RENAMED, str(tmp_path), name],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    # The sum, and how many functions were loaded instead of compiled.
+    assert [warmed_up(name) for name in ("Sides", "Sides", "Ends", "Ends")] == [
+        "1.0 0",
+        "1.0 1",
+        "1.0 0",
+        "1.0 1",
+    ]
+
+
 def is_compiled(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef) and any(
         ast.unparse(each).startswith("compiled") for each in node.decorator_list
