@@ -52,6 +52,8 @@ Offers = Literal[
 """Which values records are offered in the second phase: the one that a table lacks most or the best of all, to each record in all
 attributes or to some records in one attribute after the other. Samplers up to the third, the fourth, and the fifth; the sixth moves records afterwards until
 single columns are right to rounding."""
+PRESENT_OFFERS: Offers = "best, columns to rounding"
+"""Those of the sampler that draws tables now, by which forecasts of time go as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,7 @@ class Effort:
     @property
     def rounds_columns(self) -> bool:
         """Whether single columns are moved to their rounded counts in the end."""
-        return self.offers == "best, columns to rounding"
+        return self.offers == PRESENT_OFFERS
 
 
 def rows_refined(rows: int, attributes: int) -> int:

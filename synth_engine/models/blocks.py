@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from synth_engine.inference import record_refinement
 from synth_engine.kinds.reading import Codes as Column
 from synth_engine.kinds.reading import code_dtype
 from synth_engine.models.weights import generator
@@ -53,6 +54,12 @@ def copied_from() -> int:
 def early(rows: int) -> list[int]:
     """Rows of the blocks of sampler 6: a first one that is drawn early, and all others."""
     return [rows] if rows <= FIRST + FIRST // 2 else [FIRST, rows - FIRST]
+
+
+def rows_refined(rows: int, columns: int) -> int:
+    """How many rows sampler 6 refines one by one; of more, the others are copies of these."""
+    wanted = BASE + FIRST if rows >= copied_from() else rows
+    return record_refinement.rows_refined(wanted, columns)
 
 
 def split(codes: Codes, rows: int) -> Iterator[Codes]:

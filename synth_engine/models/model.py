@@ -310,14 +310,13 @@ class Model:
 
     def _blocks_with_columns(self, rows: int, *, seed: str) -> Iterator[Codes]:
         base = blocks.Refined(self.domain.sizes, rows=rows)
-        wanted = blocks.BASE + blocks.FIRST if rows >= blocks.copied_from() else rows
-        refined = record_refinement.rows_refined(wanted, len(self.domain.sizes))
+        refined = blocks.rows_refined(rows, len(self.domain.sizes))
         for number, size in enumerate(blocks.early(refined)):
             own = blocks.seed_of(seed, number)
             # A table of few rows is a random part of one of the model's own size.
             many = max(size, min(self.rows, blocks.FIRST))
             codes = self._further_block(
-                base, many, seed=own, offers="best, columns to rounding"
+                base, many, seed=own, offers=record_refinement.PRESENT_OFFERS
             )
             yield self._completed(codes, seed=own, rows=size)
         for number, codes in enumerate(self._copies_with_columns(base, rows, seed=seed), 2):

@@ -16,6 +16,7 @@ import numpy as np
 from synth_engine.domain import MAX_CODES
 from synth_engine.errors import SpecError
 from synth_engine.inference import maxent_triples, record_refinement, refine_triples
+from synth_engine.models import blocks
 
 MEGABYTE = 1_000_000
 NAMED = 3
@@ -30,25 +31,32 @@ _LISTED = 8e-5  # for each code of a long list, with its point and the parts tha
 _COUNTED = 1.2e-8  # for each record and group of attributes
 _LOOK = 7e-8  # for each cell of these groups, each time
 _ASKED = 1.1e-3  # for each table of a pair, however small
-_MIXED = 4e-7  # for each cell of a pair, as a mixture describes it
+_MIXED = 3.2e-7  # for each cell of a pair, as a mixture describes it
 _READ_AGAIN, _READ_A_TABLE = (
     1.8e-5,
     2.5e-3,
 )  # for each cell, and for each table, that is read against what is expected
+_ESTIMATED_COLUMN, _ESTIMATED_PAIR = (
+    2.7e-2,
+    7e-4,
+)  # for each column, and each pair, whose noisy counts are read by compiled loops
+_COMPARED, _COMPARED_RECORD = (
+    4e-5,
+    1.2e-9,
+)  # for each triple that is compared with its pairs, and for each record of it
 _IMPLIED, _IMPLIED_CELL = (
     6e-5,
     1.2e-7,
 )  # for each round and each pair, and each cell, that follows from others
-_LOADED = 0.4  # before the first record is finished
-_TAKEN, _MENDED = (
-    1e-6,
-    2.6e-7,
-)  # for each record that is finished and each attribute, and each target
-_NEAR = 1_000_000  # cells of targets; where there are as many again, it takes as long again to find one
+_LOADED = 0.05  # before the first record is refined
+_TAKEN, _REFINED = (
+    2e-7,
+    7e-8,
+)  # for each record that is refined and each attribute, and each target
 _SORTED, _OFFERED, _SMOOTHED = (
-    6e-8,
-    2e-8,
+    5e-8,
     5e-9,
+    1e-9,
 )  # each pass, a record, for each attribute, pair, and table of three
 _SMOOTHED_CODE = 3e-5  # for each code of a long list, at each of its levels
 _FORESEEN, _FEW = (
@@ -155,6 +163,12 @@ def of_pairs(
     )
 
 
+def of_triples(rows: int, *, number: int, cells: int) -> ResourceEstimate:
+    """Estimates comparing so many triples, counted together, with what their pairs imply. cells: of each."""
+    held = of_groups(rows, [(cells,)] * number, in_memory_at_once=True)
+    return replace(held, seconds=number * (_COMPARED + _COMPARED_RECORD * rows))
+
+
 def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
     """Estimates finding, in every round, what is expected of all tables of these shapes."""
     seconds_per_round = _IMPLIED * len(shapes) + _IMPLIED_CELL * sum(
@@ -178,6 +192,14 @@ def of_reading(shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
     seconds = _READ_A_TABLE * len(cells) + _READ_AGAIN * sum(cells)
     return ResourceEstimate(
         memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(cells, default=0), seconds=seconds
+    )
+
+
+def of_estimates(shapes: Sequence[tuple[int, ...]], *, columns: int) -> ResourceEstimate:
+    """Estimates reading the noisy counts of so many columns and of pairs of these shapes, by compiled loops."""
+    return ResourceEstimate(
+        memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(map(prod, shapes), default=0),
+        seconds=_ESTIMATED_COLUMN * columns + _ESTIMATED_PAIR * len(shapes),
     )
 
 
@@ -208,18 +230,15 @@ def of_confirming_groups(
 def of_finish(
     rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int
 ) -> ResourceEstimate:
-    """Estimates the refinement of generated rows to target tables of these shapes."""
-    finished, cells = (
-        record_refinement.rows_refined(rows, attributes),
-        sum(prod(shape) for shape in shapes),
-    )
+    """Estimates the refinement of generated rows to target tables of these shapes, by the sampler that draws tables now."""
+    refined = blocks.rows_refined(rows, attributes)
+    cells = sum(prod(shape) for shape in shapes)
     memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
-    seconds_per_record = _MENDED * len(shapes) * (1 + cells / _NEAR)
     pairs = ResourceEstimate(
         memory_bytes=memory,
-        seconds=_LOADED + finished * (_TAKEN * attributes + seconds_per_record),
+        seconds=_LOADED + refined * (_TAKEN * attributes + _REFINED * len(shapes)),
     )
-    return (pairs + _of_triples(finished, shapes, attributes=attributes)).of_drawing()
+    return (pairs + _of_triples(refined, shapes, attributes=attributes)).of_drawing()
 
 
 def _of_triples(
@@ -239,10 +258,12 @@ def _of_triples(
         _OFFERED * len(shapes) + _SMOOTHED * triples
     ) * (1 + cells / _FEW)
     memory = _BYTES_OF_A_CELL_FORESEEN * cells + 4 * 2 * rows * attributes
+    effort = record_refinement.Effort(
+        width=attributes, offers=record_refinement.PRESENT_OFFERS
+    ).of_triples
     return ResourceEstimate(
         memory_bytes=memory,
-        seconds=_FORESEEN * cells
-        + rows * refine_triples.USUAL.passes(attributes) * seconds_per_record,
+        seconds=_FORESEEN * cells + rows * effort.passes(attributes) * seconds_per_record,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import SpecError
-from synth_engine.inference import record_refinement
+from synth_engine.inference import record_refinement, refine_triples
+from synth_engine.models import blocks
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.spec import Spec
@@ -96,6 +98,29 @@ def test_the_finish_needs_no_more_for_rows_that_are_copied() -> None:
         resources.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part)
     )
     assert whole.seconds == copied.seconds and whole.memory_bytes < copied.memory_bytes
+
+
+@pytest.mark.parametrize(("effort", "follows"), [("THOROUGH", True), ("USUAL", False)])
+def test_the_time_of_drawing_goes_by_the_effort_of_the_sampler_that_draws_now(
+    monkeypatch: pytest.MonkeyPatch, effort: str, follows: bool
+) -> None:
+    def seconds() -> float:
+        return resources.of_finish(20_000, [(10, 10)] * 91, attributes=14).drawing_seconds
+
+    before, present = seconds(), getattr(refine_triples, effort)
+    monkeypatch.setattr(refine_triples, effort, replace(present, most=2 * present.most))
+    assert (seconds() > 1.2 * before) == follows
+
+
+@pytest.mark.parametrize("rows", [500, 60_000, 200_000])
+def test_as_many_rows_are_reckoned_with_as_the_sampler_refines(rows: int) -> None:
+    """Rows that are copies take no time here."""
+    refined = blocks.rows_refined(rows, 10)
+    one, other = (
+        resources.of_finish(number, [(10, 10)] * 45, attributes=10).seconds
+        for number in (rows, refined)
+    )
+    assert one == pytest.approx(other)
 
 
 def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:

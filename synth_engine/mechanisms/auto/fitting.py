@@ -341,13 +341,21 @@ def resources_needed(
     room = target_cells(memory_mb)
     cells = accumulate(math.prod(shape) for shape in finest)
     targets = [shape for shape, so_far in zip(finest, cells, strict=True) if so_far <= room]
-    asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)
+    # All pairs are scored by one question, and measured one by one.
+    asking = resources.of_groups(rows, scored, in_memory_at_once=True)
+    asking += resources.of_pairs(rows, read, looks=1)
     asking += triples.resources_needed(domain, rows=rows)
     width = max((max(shape) for shape in mixed), default=0)
-    fitting = resources.of_mixture(
-        len(mixed), width=width, fits=_mixtures_of(len(mixed), usual=_MIXTURES)
-    )
-    fitting += resources.of_reading(read)
+    estimates = resources.of_estimates(read, columns=len(domain.names))
+
+    def mixtures(usual: int) -> ResourceEstimate:
+        fits = _mixtures_of(len(mixed), usual=usual)
+        return resources.of_mixture(len(mixed), width=width, fits=fits)
+
+    if len(domain.names) > 2:
+        # Triples are looked for among estimates of pairs, whose memory is free again by the time of the fit.
+        asking += replace(mixtures(_MIXTURES_OF_SEARCH) + estimates, memory_bytes=0)
+    fitting = mixtures(_MIXTURES) + estimates
     if beside_prior:
         # The memory of the first fit is free again by then.
         fitting += replace(fitting, memory_bytes=0)

@@ -86,7 +86,7 @@ def resources_needed(domain: Domain, *, rows: int) -> ResourceEstimate:
         return ResourceEstimate(memory_bytes=0, seconds=0.0)
     typical = math.exp(sum(math.log(size) for size in sizes) / len(sizes))
     cells = min(typical**3, max(1, rows // RECORDS_A_CELL), ALL_CELLS_COMPARED / number)
-    return resources.of_pairs(rows, [(round(cells),)] * number)
+    return resources.of_triples(rows, number=number, cells=round(cells))
 
 
 def findings(answers: Answers, *, rows: int) -> JsonObject | None:
