@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.translation import gettext
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
@@ -165,8 +166,18 @@ class Measured:
     def levels(self) -> list[tuple[int, str]]:
         """The shades of strength, in words."""
         ends = [f"{level:g}" for level in LEVELS]
-        between = [f"{low} to {high}" for low, high in pairwise(ends)]
-        return list(enumerate([f"below {ends[0]}", *between, f"{ends[-1]} and more"]))
+        between = [
+            gettext("%(low)s to %(high)s") % {"low": low, "high": high}
+            for low, high in pairwise(ends)
+        ]
+        first = gettext("below %(end)s") % {"end": ends[0]}
+        last = gettext("%(end)s and more") % {"end": ends[-1]}
+        return list(enumerate([first, *between, last]))
+
+    @property
+    def loses_detail(self) -> bool:
+        """Whether the model knows a column by its bins alone, where it is counted with others."""
+        return any(cut.lost is not None for cut in self.cuts)
 
 
 def shows(release: Release) -> bool:

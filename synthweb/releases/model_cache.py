@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from django.db.models import Q
+
 from synth_engine.models.model import Model
 from synthweb.releases.models import Release
 
@@ -22,3 +24,11 @@ def model_of(code: str) -> Model:
 def holds(code: str, part: str) -> bool:
     """Whether the model of a release has this part; the model stays in the database."""
     return Release.objects.filter(code=code, model__has_key=part).exists()
+
+
+@lru_cache(maxsize=ANSWERS)
+def repeats_rows(code: str) -> bool:
+    """Whether large tables of a release have copies of rows: those of a model that refines its rows. The model stays in the database."""
+    refined = Q(model__synthesis="finish", model__targets__0__isnull=False)
+    coded = Q(model__coded__synthesis="finish", model__coded__targets__0__isnull=False)
+    return Release.objects.filter(refined | coded, code=code).exists()

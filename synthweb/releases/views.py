@@ -39,6 +39,7 @@ from synthweb.releases import (
     look_page,
     maps,
     measurements,
+    model_cache,
     paid,
     screens,
     selectors,
@@ -323,6 +324,7 @@ def samples(request: SignedInRequest, code: str) -> HttpResponse:
     context = screens.frame(request.user, release, tab="samples") | {
         "form": form,
         "large": blocks.copied_from(),
+        "repeats_rows": model_cache.repeats_rows(code),
         "page": page,
         "edition": edition,
     }

@@ -23,7 +23,7 @@ from pytest_django import Settings
 from synth_engine import codec, mechanisms
 from synth_engine.mechanisms import Model
 from synth_engine.models import blocks
-from synthweb.releases import drawing, services, spool, table_writers, tables
+from synthweb.releases import drawing, model_cache, services, spool, table_writers, tables
 from synthweb.releases.models import Release, Sample
 from synthweb.releases.slots import Slot, TooManyDrawings
 from synthweb.server.pacing import PacedSocket, Room
@@ -383,8 +383,18 @@ def test_a_large_sample_has_the_same_bytes_from_a_process_and_from_the_engine(
     assert spooled == _earlier_csv(another)
 
 
-def test_the_page_says_from_how_many_rows_on(
+def test_the_page_says_from_how_many_rows_on_rows_are_repeated(
     cast: Cast, sample: Sample, browser: Browser
 ) -> None:
-    page = html_of(browser(cast.steward).get(f"/releases/{sample.release.code}/samples/"))
-    assert "rows on, most rows are copies of others" in page
+    address = f"/releases/{sample.release.code}/samples/"
+    words = "65\u202f536 rows or more repeats rows"
+    assert words not in html_of(browser(cast.steward).get(address))
+    # A model that refines its rows towards targets, by itself or of the cells of places.
+    targets = {"synthesis": "finish", "targets": [{"clique": ["age"]}]}
+    for more in (targets, {"coded": targets}):
+        model_cache.repeats_rows.cache_clear()
+        Release.objects.update(model=sample.release.model | more)
+        assert words in html_of(browser(cast.steward).get(address))
+    model_cache.repeats_rows.cache_clear()
+    Release.objects.update(model=sample.release.model | targets | {"targets": []})
+    assert words not in html_of(browser(cast.steward).get(address))

@@ -278,7 +278,7 @@ def test_a_release_says_among_how_many_groups_of_three_relations_were_looked_for
         address = reverse(f"releases:{tab}", args=[release.code])
         page = html_of(browser(cast.analyst).get(address))
         assert "Relations of three columns that pairs do not show were looked for" in page
-        assert "region × age × works" in page
+        assert "differs most from what its pairs say is region × age × works" in page
     # The rest of the sentence follows from what was counted.
     for measured, words in ((0, "None was clear enough"), (1, "1 of them was counted")):
         changed = {"triples": found | {"measured": measured, "candidates": 286}}
