@@ -22,6 +22,7 @@ from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.privacy.candidates import smallest_of
 from synth_engine.privacy.receipt import CallDocument, Receipt
+from synthweb.lib.language import written_number
 from synthweb.releases.models import Release
 
 LISTED = 300  # groups in the table; the receipt has all of them
@@ -165,7 +166,7 @@ class Measured:
     @property
     def levels(self) -> list[tuple[int, str]]:
         """The shades of strength, in words."""
-        ends = [f"{level:g}" for level in LEVELS]
+        ends = [written_number(f"{level:g}") for level in LEVELS]
         between = [
             gettext("%(low)s to %(high)s") % {"low": low, "high": high}
             for low, high in pairwise(ends)

@@ -286,3 +286,20 @@ def test_a_release_says_among_how_many_groups_of_three_relations_were_looked_for
         Release.objects.filter(pk=release.pk).update(model=model)
         page = html_of(browser(cast.analyst).get(address))
         assert words in page and "among 286 groups of three" in page
+
+
+@pytest.mark.django_db
+def test_the_legend_and_the_search_for_triples_are_german_on_german_pages(
+    cast: Cast, browser: Open
+) -> None:
+    release = scene.released(cast, mechanism="auto", epsilon="1", name="Drei", table=TABLE)
+    found = {"columns": ["region", "age", "works"], "distance": 0.074}
+    search = {"candidates": 454, "measured": 0, "largest": found}
+    findings = {"triples": search | {"noise": 0.003, "by_noise": 0.0061}}
+    Release.objects.filter(pk=release.pk).update(model=release.model | {"findings": findings})
+    client = browser(cast.steward)
+    address = reverse("releases:measured", args=[release.code])
+    page = html_of(client.get(address, headers={"accept-language": "de"}))
+    assert "unter 0,02" in page and "0,02 bis 0,05" in page and "0,4 und mehr" in page
+    assert "ist die Gruppe region × age × works entfernt: 7,4 % der Datensätze" in page
+    assert "Rauschen allein eine größte Zahl von etwa 0,61 %" in page
