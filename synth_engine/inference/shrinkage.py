@@ -74,6 +74,11 @@ class RatioEstimate:
     variances: Floats
     prior: Floats
 
+    def counts(self, expected: Floats) -> CountEstimate:
+        """Return the counts where these ratios are those to what is expected, in records."""
+        means = np.maximum(expected, MIN_EXPECTED)
+        return CountEstimate(counts=self.ratios * means, variances=self.variances * means**2)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountEstimate:

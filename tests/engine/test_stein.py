@@ -83,6 +83,51 @@ def test_a_small_table_of_few_ratios_is_read_by_itself() -> None:
     assert error(distance=0.9) < 0.9 * error(distance=0.19)
 
 
+def _places() -> Floats:
+    """Return the counts of sixty places, each of which lies in one of seven districts."""
+    places = np.zeros((60, 7))
+    places[np.arange(60), np.random.default_rng(5).integers(0, 7, 60)] = 10_000 / np.arange(
+        1, 61
+    )
+    return places
+
+
+def test_a_column_that_determines_another_is_read_with_empty_cells() -> None:
+    truth = _places()
+    fine, observed = _noisy_pair(truth, deviation=50.0)
+    # A mixture of few products blurs which place lies where.
+    blurred = fit_margins((truth + fine.independent((0, 1))) / 2, fine.margins((0, 1)))
+    distances = {(0, 1): 1.3}
+    estimate = denoising.estimates(fine, {(0, 1): blurred}, {(0, 1): observed}, distances)[0, 1]
+    table = denoising._PairTable.of(fine, (0, 1), observed, distance=1.3)
+    around, _ = denoising._read(fine, (0, 1), table, blurred, known=None)
+    assert np.abs(estimate - truth).sum() < 0.6 * np.abs(around - truth).sum()
+
+
+@pytest.mark.parametrize(
+    ("distance", "merged", "by_itself"), [(1.3, 1, True), (1.3, 2, False), (0.4, 1, False)]
+)
+def test_tables_by_codes_that_are_far_from_independence_are_read_with_empty_cells(
+    distance: float, merged: int, by_itself: bool
+) -> None:
+    fine, observed = _noisy_pair(_places(), deviation=100.0)
+    coarse = observed.values.reshape(60 // merged, merged, 7).sum(axis=1)
+    bins = np.arange(60) // merged
+    table = denoising._PairTable(
+        values=coarse,
+        variance=observed.variance * merged,
+        law="gaussian",
+        bins=(bins, np.arange(7)),
+        levels=(0, 0),
+        distance=distance,
+    )
+    product = fine.independent((0, 1))
+    alone = denoising._ReadingsAlone.of(
+        fine, {(0, 1): table}, {(0, 1): product}, around={(0, 1): product}
+    )
+    assert ((0, 1) in alone.tables) == by_itself
+
+
 def _noisy_pair(truth: Floats, *, deviation: float) -> tuple[Fine, PairCounts]:
     """A measured pair, counted by codes, with the histograms of its columns known."""
     rng = np.random.default_rng(4)

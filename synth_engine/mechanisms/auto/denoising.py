@@ -73,6 +73,9 @@ _SMALL = 64
 """Number of cells up to which a table is also read by itself."""
 _STRONG = 0.2
 """L1 distance from independence, as a share of the records, from which on it is."""
+_NEARLY_DETERMINED, _MOST_CELLS = 0.5, 10_000
+"""L1 distance from which on most cells of a larger table may be empty, so that it is read by itself too, with zero among its ratios;
+and the number of cells up to which it is."""
 _SEED = "auto/denoising/1"
 
 
@@ -160,6 +163,18 @@ class _PairTable:
     @property
     def close(self) -> bool:
         return self.distance >= CLOSE
+
+    @property
+    def small(self) -> bool:
+        """Whether the table is small and strongly dependent."""
+        return self.values.size <= _SMALL and self.distance >= _STRONG
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the table is larger, and most of its cells may be empty. By itself, a table of merged codes says nothing of these."""
+        by_codes = all(bins.size == int(bins.max()) + 1 for bins in self.bins)
+        fits = _SMALL < self.values.size <= _MOST_CELLS
+        return fits and by_codes and self.distance >= _NEARLY_DETERMINED
 
     @property
     def group(self) -> int:
@@ -365,23 +380,24 @@ class _ReadingsAlone:
         around: Mapping[Pair, Floats],
     ) -> _ReadingsAlone:
         """Read tables by themselves, and compare that with their readings `around` the predictions."""
-        small = {
-            pair: table
-            for pair, table in tables.items()
-            if table.values.size <= _SMALL
-            and table.distance >= _STRONG
-            and table.law == "gaussian"  # of which Stein's estimate is
-        }
-        alone = {pair: _read_alone(fine, pair, table) for pair, table in small.items()}
-        weights = stein.weights_alike(
-            [
+        read: dict[Pair, Floats] = {}
+        weights: dict[Pair, float] = {}
+        # Of which Stein's estimate is.
+        gaussian = {pair: table for pair, table in tables.items() if table.law == "gaussian"}
+        small = {pair: table for pair, table in gaussian.items() if table.small}
+        sparse = {pair: table for pair, table in gaussian.items() if table.sparse}
+        # The two kinds are read in different ways, so they are not alike.
+        for kind in (small, sparse):
+            alone = {pair: _read_alone(fine, pair, table) for pair, table in kind.items()}
+            compared = [
                 _compared_with_alone(
                     fine, pair, table, predictions[pair], readings=(around[pair], alone[pair])
                 )
-                for pair, table in small.items()
+                for pair, table in kind.items()
             ]
-        )
-        return cls(tables=alone, weights=dict(zip(small, weights, strict=True)))
+            read |= alone
+            weights |= zip(kind, stein.weights_alike(compared), strict=True)
+        return cls(tables=read, weights=weights)
 
     def mixed(self, pair: Pair, counts: Floats) -> Floats:
         """Return the mean of an estimate with what its table says by itself."""
@@ -393,13 +409,15 @@ class _ReadingsAlone:
 def _read_alone(fine: Fine, pair: Pair, table: _PairTable) -> Floats:
     """Estimate counts around independent columns, with ratios that are learned from this table alone."""
     product = fine.independent(pair)
-    read = shrinkage.estimate_ratios(
-        table.values,
-        table.summed(product),
-        variance=table.variance,
-        grid=table.grid,
-    )
-    ratios = _with_sums(fine, pair, table, product, read)
+    expected = table.summed(product)
+    if table.sparse:
+        read = shrinkage.estimate_counts(table.values, expected, variance=table.variance)
+        ratios = _with_sums(fine, pair, table, product, read)
+    else:
+        learned = shrinkage.estimate_ratios(
+            table.values, expected, variance=table.variance, grid=table.grid
+        )
+        ratios = _with_sums(fine, pair, table, product, learned.counts(expected))
     return fit_margins(
         product * ratios[np.ix_(*table.bins)], fine.margins(pair), rounds=FIT_ROUNDS
     )
@@ -502,7 +520,8 @@ def _read(
         ratios = table.coarser(view).read(prediction, known=known).ratios
         prediction = fit_margins(prediction * ratios[np.ix_(*view)], margins, rounds=_BETWEEN)
     read = table.read(prediction, known=known)
-    ratios = _with_sums(fine, pair, table, prediction, read)
+    counts = read.counts(table.summed(prediction))
+    ratios = _with_sums(fine, pair, table, prediction, counts)
     return fit_margins(
         prediction * ratios[np.ix_(*table.bins)], margins, rounds=FIT_ROUNDS
     ), read.prior
@@ -513,16 +532,14 @@ def _with_sums(
     pair: Pair,
     table: _PairTable,
     prediction: Floats,
-    read: shrinkage.RatioEstimate,
+    read: shrinkage.CountEstimate,
 ) -> Floats:
     """Return the ratios of a reading, changed so that the counts have the sums of the two histograms. What a sum is off by is
     shared out by how uncertain cells are: to scale a row would take it from its largest cells, which are known best."""
     expected = np.maximum(table.summed(prediction), shrinkage.MIN_EXPECTED)
     clear = table.values > CLEAR * math.sqrt(table.variance)
-    counts = np.where(clear, table.values, read.ratios * expected)
-    uncertain = np.maximum(
-        read.variances * expected**2, shrinkage.LEAST_VARIANCE * table.variance
-    )
+    counts = np.where(clear, table.values, read.counts)
+    uncertain = np.maximum(read.variances, shrinkage.LEAST_VARIANCE * table.variance)
     adjusted = adjust_to_margins(
         counts,
         np.where(clear, table.variance, uncertain),
