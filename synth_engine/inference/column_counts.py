@@ -27,11 +27,11 @@ from synth_engine.inference.cost_tables import (
 
 Counts = npt.NDArray[np.int64]
 LOOKED_AT = 64
-"""Records that are looked at for each that has to leave a code: the cheapest of so many are about as cheap as those of all."""
+"""Number of records whose moves are compared for each record that has to leave a code: the cheapest of so many are about as cheap as those of all."""
 LEAST_LOOKED_AT = 512
-"""Records of a code that are looked at however few have to leave it."""
+"""Number of records of a code whose moves are compared, at least."""
 _TINY = 1e-6
-"""Records by which a part of a histogram may miss a whole number and still be it."""
+"""Largest difference, in records, between a part of a histogram and a whole number that count as equal."""
 
 
 def wanted(histogram: Floats, counts: Counts) -> Counts:
@@ -96,7 +96,7 @@ def match(
     for axis, surplus in excess.items():
         order = rng.permutation(len(records))
         some = _some(records[order, axis], surplus)
-        # All of them only where those were not enough: cells that may not be entered.
+        # The other records follow only if these were not enough, because of forbidden cells.
         for chosen in (order[some], order[~some]):
             if (surplus > 0).any() and (surplus < 0).any():
                 swap_kernels.move_to_counts(records, chosen, axis, surplus, views)
@@ -121,7 +121,7 @@ def _excess(codes: Codes, axis: int, histogram: Floats, times: RowRepeats) -> Co
 
 
 def _some(codes: npt.NDArray[np.uint16], excess: Counts) -> npt.NDArray[np.bool_]:
-    """Which records, in random order, are looked at: enough of each code that too many have."""
+    """Return which records, given in random order, are compared first: so many of each code that too many records have."""
     most = np.where(excess > 0, LOOKED_AT * excess + LEAST_LOOKED_AT, 0)
     order = np.argsort(codes, kind="stable")
     ranked = codes[order]

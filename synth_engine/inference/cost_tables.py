@@ -1,4 +1,4 @@
-"""What the finish works on: the costs of all cells of all tables, and which attributes are worth changing together."""
+"""Costs of the cells of all tables, which the refinement of records lowers, and which attributes it changes together."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ Axes = tuple[int, ...]
 Lists = tuple[swap_kernels.Places, swap_kernels.Places]
 
 JOINT_THRESHOLDS = (0.9, 0.7, 0.5, 0.3)
-"""Attributes that determine one another to that degree are changed together."""
+"""Attributes whose uncertainty coefficient is above one of these are changed together."""
 MAX_NEIGHBOURS = 3
-"""So many attributes are changed together with each one, at most, or are what records are alike in."""
+"""Number of attributes that are changed together with each attribute, at most, or by which records are sorted for it."""
 _GRAIN = 256
-"""Parts to which it is rounded how much one attribute tells of another: logarithms differ from machine to machine."""
+"""Uncertainty coefficients are rounded to multiples of one part of so many, because logarithms differ from machine to machine."""
 SOFTNESS = 3.0
-"""Added to each target where a difference is weighed, so that empty cells do not count for everything."""
+"""Added to each target in the denominator of a cost, so that empty cells do not outweigh all others."""
 MAX_AXES = 3
-"""Attributes of a table at most."""
+"""Largest number of attributes of a table."""
 BASE_CHANCE = 13
-"""Added to these parts where the table is drawn that is asked for a value."""
+"""Added to the uncertainty coefficient of each table, in parts of `_GRAIN`, before chances are made of them: each table has some chance."""
 _CHANCE_RANGE = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttributeFacts:
-    """What is known of attributes, by their positions in the codes, beside the targets of their tables.
+    """What is known of attributes besides their targets. Attributes are given by their positions in the codes.
 
-    allowed: for sets of two or three attributes, which cells may be entered; a row that is in none that may not stays so.
-    tied: sets of attributes, no two with one in common, that a row takes from another row all together or not at all.
-    ordered: of each attribute, whether neighbouring codes mean neighbouring values; None where tables of three attributes
-    are not looked at. start: where the fitting of tables of three attributes starts; None for uniform tables. strengths: how
-    much attributes of a target depend on each other (`dependence_strengths`); of use for tables of three alone.
+    allowed: for sets of two or three attributes, which cells may be entered; a row in allowed cells stays in allowed cells.
+    tied: disjoint sets of attributes. A row takes all values of such a set from another row, or none of them.
+    ordered: of each attribute, whether neighbouring codes mean neighbouring values; None: tables of three attributes are not
+    refined. start: where the fitting of tables of three attributes starts; None for uniform tables. strengths: how
+    much attributes of a target depend on each other (`dependence_strengths`); used for tables of three attributes only.
     """
 
     allowed: Sequence[tuple[Axes, Truth]] = ()
@@ -85,8 +85,8 @@ ONCE = RowRepeats(first=0, times=1)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CostTables:
-    """The tables, each once for each axis; see `moves`. own: of each attribute, the copies in which it is the last axis;
-    touched: all copies that it is in."""
+    """The costs of all tables, with one copy of each table for each of its axes; layout: see `swap_kernels`. own: of each attribute, the
+    copies in which it is the last axis; touched: all copies that it is in."""
 
     targets: Sequence[tuple[Axes, Floats]]
     costs: swap_kernels.Costs
@@ -97,7 +97,7 @@ class CostTables:
 
     @property
     def arrays(self) -> swap_kernels.Tables:
-        """What a change of a record reads and writes; the costs are those of this object, not a copy."""
+        """What a change of a record reads and writes. The costs are those of this object, not a copy."""
         return swap_kernels.Tables(self.costs, self.copies, *self.touched)
 
     @property
@@ -106,11 +106,12 @@ class CostTables:
 
     @cached_property
     def chances(self) -> swap_kernels.Places:
-        """Of each copy in `own`, how often its attribute is offered a value of it (`take_most_lacking`)."""
+        """Of each copy in `own`, the chance that it is the table from which a value is offered (`take_most_lacking`), as upper ends of parts
+        of `_CHANCE_RANGE`."""
         coefficients = [
             part for _, table in self.targets for part in uncertainty_coefficients(table)
         ]
-        # Constraints come after the targets, and say nothing.
+        # Constraints come after the targets, and have no uncertainty coefficient.
         coefficients += [0.0] * (len(self.copies) - len(coefficients))
         first, copies = self.own
         return np.concatenate(
@@ -121,7 +122,7 @@ class CostTables:
         )
 
     def views(self) -> swap_kernels.Views:
-        """What moves of records look at, with the costs of now copied column by column."""
+        """What `take_best_by_column` and `move_to_counts` read and write: a copy of the present costs, column by column."""
         columns = swap_kernels.CostColumns(*(column.copy() for column in self.costs.T))
         return swap_kernels.Views(columns, self.arrays, self.values)
 
@@ -148,7 +149,7 @@ def build(
     softness: float,
     times: RowRepeats = ONCE,
 ) -> CostTables:
-    """The board of the rows beside their targets. times: how often rows count. ValueError for codes that a table has no cell
+    """Return the costs of the rows, given their targets. times: how often rows count. ValueError for codes that a table has no cell
     for."""
     sizes = sizes_of(len(codes), [*targets, *allowed])
     if any(
@@ -212,7 +213,7 @@ def costs_of(
     softness: float,
     times: RowRepeats = ONCE,
 ) -> tuple[Floats, Floats]:
-    """What one record more costs in each cell, and twice the weight of the cell. times: how often rows count."""
+    """Return what one more record costs in each cell, and by how much that cost grows with each record. times: how often rows count."""
     rows, total = times.total(codes.shape[1]), float(target.sum())
     wanted = target * (rows / total) if total > 0 else target
     counts = times.table(codes, axes, target.shape)
@@ -221,7 +222,7 @@ def costs_of(
 
 
 def _cumulative_chances(coefficients: Sequence[float]) -> swap_kernels.Places:
-    """Chances in proportion to what each table says, as upper ends of parts of `_CHANCES`."""
+    """Return chances in proportion to the uncertainty coefficients of tables, as upper ends of parts of `_CHANCE_RANGE`."""
     # Whole numbers, so that the chances are the same on machines whose logarithms differ.
     weights = [round(coefficient * _GRAIN) + BASE_CHANCE for coefficient in coefficients]
     return np.array(
@@ -230,7 +231,7 @@ def _cumulative_chances(coefficients: Sequence[float]) -> swap_kernels.Places:
 
 
 def flatten_lists(given: Iterable[Sequence[int]]) -> Lists:
-    """Where each list begins, and all of them one after another."""
+    """Return where each list begins, and the lists one after another."""
     parts = list(given)
     first = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
     return first, np.array([number for part in parts for number in part], dtype=np.int64)
@@ -240,7 +241,7 @@ def flatten_lists(given: Iterable[Sequence[int]]) -> Lists:
 
 
 def uncertainty_coefficients(table: Floats) -> list[float]:
-    """For each attribute of a table the part of its entropy that the others tell, 0 to 1."""
+    """Return for each attribute of a table which part of its entropy the others explain, 0 to 1."""
     total = float(table.sum())
     if total <= 0:
         return [0.0] * table.ndim
@@ -249,7 +250,7 @@ def uncertainty_coefficients(table: Floats) -> list[float]:
     own = [
         _entropy(table.sum(axis=tuple(k for k in axes if k != axis)) / total) for axis in axes
     ]
-    # Of two attributes the others of one are the other one.
+    # For a table of two attributes, the other attributes of each are just the other one.
     others = (
         own[::-1]
         if table.ndim == 2
@@ -274,7 +275,7 @@ def _entropy(shares: Floats) -> float:
 def dependence_strengths(
     targets: Sequence[tuple[Axes, Floats]],
 ) -> dict[tuple[int, int], float]:
-    """For each pair of attributes that share a table, how much the better known of them tells of the other."""
+    """Return for each pair of attributes that share a table the larger of their two uncertainty coefficients."""
     strengths: dict[tuple[int, int], float] = {}
     for axes, table in targets:
         for first, second in combinations(range(len(axes)), 2):
@@ -292,8 +293,8 @@ def attribute_sets(
     *,
     tied: Sequence[Axes] = (),
 ) -> list[Axes]:
-    """Sets of attributes: each by itself, each with those that tell most of it, and all that hang together; where any of
-    a set of `tied` ones is in it, all of these. strength: the `ties` of the targets."""
+    """Return sets of attributes that are changed together: each attribute by itself, each with those on which it depends most, and
+    groups of dependent attributes. A set that holds one of `tied` attributes holds all of them. strength: `dependence_strengths` of the targets."""
     free = sorted({axis for axes, _ in targets for axis in axes})
     sets = []
     for axis in free:
@@ -309,7 +310,7 @@ def attribute_sets(
 
 
 def nearest(axis: int, strength: Mapping[tuple[int, int], float]) -> list[int]:
-    """The attributes that tell most of one or of which it tells most, as `ties` has it; at most `NEAREST`."""
+    """Return the attributes that depend most on one, the strongest first, at most `MAX_NEIGHBOURS`. strength: `dependence_strengths`."""
     others = sorted(
         (pair for pair in strength if axis in pair), key=lambda pair: (-strength[pair], pair)
     )
@@ -330,11 +331,11 @@ def _components(
     ]
 
 
-def tables_of(sets: Sequence[Axes], board: CostTables) -> Lists:
-    """For each set, one copy of each table that any of its attributes is in."""
+def tables_of(sets: Sequence[Axes], tables: CostTables) -> Lists:
+    """Return for each set one copy of each table that has one of its attributes."""
     seen: dict[int, frozenset[int]] = {}
     start = 0
-    for copy, line in enumerate(board.copies.tolist()):
+    for copy, line in enumerate(tables.copies.tolist()):
         axes = frozenset(line[:3])
         if start == 0:
             seen[copy], start = axes, len(axes)

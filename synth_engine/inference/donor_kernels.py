@@ -1,10 +1,10 @@
-"""The inner loops of the second phase of the finish: a record takes one value from another that is like it.
+"""The inner loops of the refinement of triples: a record takes one value from a record that is similar to it.
 
-`costs` are as in `moves`: one record more in a cell costs `costs[cell, 0]`, one less `costs[cell, 1] - costs[cell, 0]`.
-Every table is there once. For each attribute there is a list of `lines`, of the tables that it is in: the other columns of
-a record (twice the same in a table of two), their strides (0 for the second of the same), the stride of the attribute
-itself, and where the table begins. First come tables of codes, `lines[begin:middle]`, then those of bins,
-`lines[middle:end]`, in which the attribute stands by its bin, another column of the record, or the same.
+`costs` are as in `swap_kernels`: one more record in a cell costs `costs[cell, 0]`, one less `costs[cell, 1] - costs[cell, 0]`.
+Each table is stored once. For each attribute there is a list of `lines`, one for each of its tables: the other columns of
+a record (the same one twice in a table of two), their strides (0 for the second of the same), the stride of the attribute
+itself, and where the table begins. Tables of codes come first, `lines[begin:middle]`, then tables of bins,
+`lines[middle:end]`, in which the bin of the attribute is read from another column of the record, or from its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from synth_engine.jit import compiled
 def counts_to_costs(
     of_ab: Floats, of_ac: Floats, of_bc: Floats, softness: float, weight: float, costs: Costs
 ) -> None:
-    """Makes costs of counts, where the wished counts are the products of three factors."""
+    """Turns counts into costs, in place; target counts are the products of three factors."""
     cell = 0
     for a in range(of_ab.shape[0]):
         for b in range(of_ab.shape[1]):
@@ -38,7 +38,7 @@ def counts_to_costs(
 def counts_to_costs_of_table(
     wanted: Floats, softness: float, weight: float, costs: Costs
 ) -> None:
-    """Makes costs of counts, where the wished counts are these; shape (cells,)."""
+    """Turns counts into costs, in place. wanted: target counts, shape (cells,)."""
     for cell in range(wanted.size):
         steep = weight / (wanted[cell] + softness)
         costs[cell, 0] = (2 * (costs[cell, 0] - wanted[cell]) + 1) * steep
@@ -47,7 +47,7 @@ def counts_to_costs_of_table(
 
 @compiled
 def base_cell(record: Records, lines: Places, at: int) -> int:
-    """The cell of a table that the record were in if the attribute's own value were 0."""
+    """The cell of a table in which the record would be if its value of the attribute were 0."""
     cell: int = (
         lines[at, 5] + record[lines[at, 0]] * lines[at, 2] + record[lines[at, 1]] * lines[at, 3]
     )
@@ -67,9 +67,12 @@ def take_from_neighbours(
     window: int,
     state: State,
 ) -> float:
-    """Each record, shape (records, columns), is offered what one of those next to it, up to `window` places away, has in
-    the attribute, and takes it where that lowers the cost of all tables. Of a value that costs more than `most` in the
-    tables of codes no others are looked at. By how much the cost fell. binned: the column of the attribute's bin."""
+    """Each record is offered the value that a record up to `window` places away has in the attribute, and takes it if that
+    lowers the cost of all tables. Returns by how much the cost fell.
+
+    records: shape (records, columns); binned: the column of the attribute's bin; max_cost: a value that costs more than that in the tables of
+    codes is refused without a look at the tables of bins.
+    """
     rows, gained = records.shape[0], 0.0
     begin, middle, end = bounds[0], bounds[1], bounds[2]
     cells = np.empty(end - begin, dtype=np.int64)

@@ -49,9 +49,9 @@ NOTHING_KNOWN = AttributeFacts()
 Offers = Literal[
     "lacking by rows", "lacking by columns", "best by columns", "best, columns to rounding"
 ]
-"""Which values records are offered in the second phase: the one that a table lacks most or the best of all, to each record in all
-attributes or to some records in one attribute after the other. Samplers up to the third, the fourth, and the fifth; the sixth moves records afterwards until
-single columns are right to rounding."""
+"""Which values records are offered in the second phase, in the order of the list: the value that one table lacks most, to one record after the other
+(samplers 1 to 3) or to some thousands of records in one attribute after the other (sampler 4); the best value by all tables (sampler 5); the same, and
+records change afterwards until single columns agree with their histograms to rounding (sampler 6)."""
 PRESENT_OFFERS: Offers = "best, columns to rounding"
 """Those of the sampler that draws tables now, by which forecasts of time go as well."""
 
@@ -80,7 +80,7 @@ class Effort:
 
     @property
     def rounds_columns(self) -> bool:
-        """Whether single columns are moved to their rounded counts in the end."""
+        """Whether single columns get their rounded counts in the end."""
         return self.offers == PRESENT_OFFERS
 
 

@@ -1,10 +1,10 @@
-"""The second phase of the finish: records that have their pairs are mended until tables of three attributes are smooth.
+"""Refinement of records towards tables of three attributes, after their tables of pairs are near the targets.
 
-Records drawn from a model and mended towards pairs have in every finer table the chance of as many records. What the
-pairs say of three attributes is known, though: their table of most entropy (`foreseen`). Towards these tables, of bins,
-records are moved, one value of one record at a time, from records that are like it in the attributes that tell most of
-that one. A change is made if and only if it lowers the sum, over all pairs and, with a smaller weight, all such tables
-of three, of (count - target)² / (target + softness).
+In tables of three attributes, records that were drawn and refined towards pairs have random errors as large as those of a sample of as many
+records. But pairs imply a table of three attributes: the one with the largest entropy among those with these pairs (`maxent_triples`). Records
+are refined towards these tables, by bins. One value of one record is changed at a time, to the value of a record that is similar in the attributes
+on which the changed one depends most. A change is made if and only if it lowers the sum, over all pairs and, with a smaller weight, all such tables
+of three attributes, of (count - target)² / (target + softness).
 
 It is post-processing; the same rows, targets and generator give the same rows on every machine.
 """
@@ -34,28 +34,28 @@ from synth_engine.inference.swap_kernels import Costs, Places
 from synth_engine.inference.triple_start import TripleStart
 
 LEVELS = (64, 32, 16, 8)
-"""About how many bins an attribute has: the first of which the tables of three find room."""
+"""About how many bins an attribute has: the first level at which all tables of three attributes have at most `MAX_CELLS` together."""
 MAX_CELLS = 8_000_000
-"""Of all tables of three together: 64 MB."""
+"""Largest number of cells of all tables of three attributes together: 64 MB."""
 WEIGHT = 0.15
-"""Of a table of three, where one of two has 1."""
+"""Weight of a table of three attributes; a table of two has 1."""
 MAX_PAIR_COST = 0.2
-"""A change that costs more than that in pairs is not looked at any further."""
+"""A change that costs more than that in tables of pairs is refused without a look at tables of three attributes."""
 MAX_PASSES = 6
-"""How often every cell of the records is offered another value; for many attributes fewer times."""
+"""Largest number of passes in which every cell of the records is offered another value; for many attributes there are fewer."""
 FULL_EFFORT_ATTRIBUTES = 16
-"""Attributes from which on there are fewer passes: each change then touches more tables."""
+"""Number of attributes above which there are fewer passes: each change then touches more tables."""
 MIN_GAIN = 0.02
 """A pass that gains less than this part of all that was gained is the last."""
 WINDOW = 200
-"""How far from each other records may stand of which one takes a value from the other, sorted by what they share."""
+"""Largest distance, in places of the sorted records, between a record and the one whose value it is offered."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TripleEffort:
-    """How often every cell is offered another value. most: for few attributes; min_gain: a pass that gains less than this part of
-    all that was gained is the last; weight: of a table of three, where one of two has 1; power: of the number of attributes, with which the number
-    of passes falls above `FULL_EFFORT_ATTRIBUTES`."""
+    """How long triples are refined. most: the largest number of passes, for few attributes; min_gain: a pass that gains less than this part of
+    all that was gained is the last; weight: of a table of three attributes, where one of two has 1; power: above `FULL_EFFORT_ATTRIBUTES`, the number
+    of passes falls with this power of the number of attributes."""
 
     most: int
     min_gain: float
@@ -63,7 +63,7 @@ class TripleEffort:
     power: int = 1
 
     def passes(self, attributes: int) -> int:
-        """How many there are at most."""
+        """Return the largest number of passes for so many attributes."""
         few, many = FULL_EFFORT_ATTRIBUTES, max(FULL_EFFORT_ATTRIBUTES, attributes)
         whole, part = prod([many] * self.power), prod([few] * self.power)
         return max(1, -(-self.most * part // whole))
@@ -71,13 +71,13 @@ class TripleEffort:
 
 USUAL = TripleEffort(most=MAX_PASSES, min_gain=MIN_GAIN, weight=WEIGHT)
 THOROUGH = TripleEffort(most=20, min_gain=0.002, weight=0.6, power=3)
-"""Of the sixth sampler: triples are nearer again by what exact columns cost them."""
+"""Effort of the sixth sampler, whose exact histograms of single columns cost triples about as much as the additional passes gain."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImpliedTriples:
-    """Tables of three that follow from pairs: which, by bins of these attributes, and the pairs by these bins. start: where
-    their fitting starts, by the same bins; None for uniform tables. weight: see `TripleEffort`."""
+    """Tables of three attributes that are implied by pairs. triples: which attributes; bins: of each attribute; pairs: the tables of pairs by
+    these bins; start: where the fitting of triples starts, by the same bins, None for uniform tables; weight: see `TripleEffort`."""
 
     triples: Sequence[Triple]
     bins: Mapping[int, Bins]
@@ -92,7 +92,7 @@ class ImpliedTriples:
         return maxent_triples.factors(self._sides(triple))
 
     def costs(self, triple: Triple, softness: float, costs: Costs) -> None:
-        """Make costs of counts, in place, shape (cells, 2), where the wished counts are those of the triple."""
+        """Turn counts into costs, in place, shape (cells, 2); the target counts are those of the triple."""
         if self.start is None:
             donor_kernels.counts_to_costs(*self.factors(triple), softness, self.weight, costs)
         else:
@@ -111,8 +111,8 @@ def implied_triples(
     rows: int,
     cells: int = MAX_CELLS,
 ) -> ImpliedTriples:
-    """What the pairs among the targets say of three attributes, in as many bins as there is room for, and then as many
-    tables. Targets add up to `rows`, those of three attributes are not foreseen again."""
+    """Return the tables of three attributes that the pairs among the targets imply, by the finest bins with at most `cells` cells in all; at the
+    coarsest bins, as many tables as have that many. Targets are scaled to `rows`. Triples that are targets themselves are left out."""
     pairs = _pairs(targets, rows=rows)
     known = {tuple(sorted(axes)) for axes, _ in targets}
     triples = [
@@ -153,7 +153,7 @@ def implied_triples(
 
 
 def _pairs(targets: Sequence[tuple[Axes, Floats]], *, rows: int) -> dict[Pair, Floats]:
-    """The tables of two attributes with something in them, the first attribute first, as counts of so many rows."""
+    """Return the tables of two attributes with a positive sum, the lower attribute first, as counts of so many rows."""
     pairs: dict[Pair, Floats] = {}
     for axes, table in targets:
         total = float(table.sum())
@@ -166,8 +166,9 @@ def _pairs(targets: Sequence[tuple[Axes, Floats]], *, rows: int) -> dict[Pair, F
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Layout:
-    """Costs of all tables, each once, and what `donors` needs to find them. columns: codes of all attributes, then bins,
-    shape (columns, rows); binned: the column of each attribute's bin; bounds: see `donors`, for each attribute."""
+    """Costs of all tables, each once, and where `donor_kernels` finds them. columns: codes of all attributes, then bins,
+    shape (columns, rows); binned: the column of each attribute's bin; lines, bounds: see `donor_kernels`; bounds are begin, middle and end of each
+    attribute."""
 
     columns: Codes
     binned: Sequence[int]
@@ -184,8 +185,8 @@ def refine(
     weights: Sequence[float],
     facts: AttributeFacts,
 ) -> Codes:
-    """Rows whose tables of three are nearer to what their pairs say; all as in `record_refinement`. Attributes that are tied
-    stay.
+    """Return rows whose tables of three attributes are nearer to those that their pairs imply. Tied attributes keep their codes. Arguments are those of
+    `record_refinement.refine`.
 
     facts: of the attributes, with `ordered` and `strengths`.
     """
@@ -205,7 +206,8 @@ def refine_after(
     facts: AttributeFacts,
     effort: TripleEffort = USUAL,
 ) -> Codes:
-    """The rows after the first `fixed` ones, which count and stay; all else as in `refine`, with targets that weigh alike."""
+    """Return the rows after the first `fixed` ones, refined. The fixed rows count and are not changed; all targets have the same weight. All else is as
+    in `refine`."""
     prepared = _prepare(
         codes,
         targets=targets,
@@ -216,7 +218,7 @@ def refine_after(
     if prepared is None:
         return codes[:, fixed:].copy()
     layout, free, near = prepared
-    # Costs are those of all rows; only the later ones are moved.
+    # Costs are those of all rows; only the later ones are changed.
     later = replace(layout, columns=layout.columns[:, fixed:])
     return _refine_layout(later, free, near, rng=rng, effort=effort)[: len(codes)]
 
@@ -229,7 +231,8 @@ def _prepare(
     facts: AttributeFacts,
     weight: float = WEIGHT,
 ) -> tuple[_Layout, list[int], dict[int, Sequence[int]]] | None:
-    """The costs of all rows, the attributes that may be moved, and what rows are alike in; None where nothing may."""
+    """Return the costs of all rows, the attributes that may change, and for each of these the attributes by which rows are sorted; None if no
+    attribute may change."""
     if facts.ordered is None:
         raise TypeError("tables of three attributes need to know which attributes are ordered")
     rows = codes.shape[1]
@@ -239,7 +242,7 @@ def _prepare(
     implied = replace(implied, weight=weight)
     if facts.start is not None:
         implied = replace(implied, start=facts.start.by_bins(implied.bins))
-    # Tied attributes change together only, which a move of one value cannot do.
+    # Tied attributes change together only, and here one value is changed at a time.
     fixed = {axis for group in facts.tied for axis in group}
     free = [
         axis
@@ -279,7 +282,7 @@ def _build_layout(
         ):
             costs[start : start + part.size, column] = part.ravel()
     for (_, may), start in zip(allowed, starts[len(targets) :], strict=False):
-        # A forbidden cell costs infinitely much to enter, so no move into it lowers the
+        # A forbidden cell has an infinite cost, so that no change into it lowers the
         # total.
         costs[start : start + may.size, 0] = np.where(may, 0.0, np.inf).ravel()
     for target_axes, start, end in zip(
@@ -294,7 +297,7 @@ def _build_layout(
 
 
 def _with_bins(codes: Codes, bins: Mapping[int, Bins]) -> tuple[Codes, list[int]]:
-    """The codes, and below them the bins of attributes whose bins are not their codes; and where each attribute's are."""
+    """Return the codes, followed by the bins of attributes whose bins are not their codes, and the column of each attribute's bins."""
     columns, binned = list(codes), list(range(len(codes)))
     for axis, of_code in bins.items():
         if int(of_code.max()) + 1 < of_code.size:
@@ -311,7 +314,7 @@ def _lines(
     binned: Sequence[int],
     coarse: int,
 ) -> tuple[Places, Places]:
-    """The lists of `donors` and where they begin and end; the tables from `coarse` on are of bins."""
+    """Return the lists of lines of `donor_kernels`, and where each begins and ends. Tables from number `coarse` on are of bins."""
     fine: list[list[list[int]]] = [[] for _ in range(max(binned, default=0) + 1)]
     of_bins: list[list[list[int]]] = [[] for _ in fine]
     for number, (table_axes, shape) in enumerate(zip(axes, shapes, strict=True)):
@@ -342,7 +345,7 @@ def _refine_layout(
     rng: np.random.Generator,
     effort: TripleEffort,
 ) -> Codes:
-    """The columns when nothing much is left to gain. Records are sorted anew for every attribute, and put back in order."""
+    """Return the columns after all passes. Records are sorted again for each attribute, and put back in their first order in the end."""
     records = np.ascontiguousarray(layout.columns.T)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
     position, gained = np.arange(len(records)), 0.0
@@ -370,7 +373,7 @@ def _refine_layout(
 
 
 def _sorted(records: Codes, keys: Sequence[int]) -> Places:
-    """By the first key, then the second, and else as they stand."""
+    """Return the order of records by the first key, then the second and so on; records that agree in all keep their order."""
     order: Places = np.arange(len(records))
     for key in reversed(keys):
         order = order[np.argsort(records[order, key], kind="stable")]

@@ -1,10 +1,10 @@
-"""The inner loops of the finish: what a change of a record costs, and the change itself.
+"""The inner loops of the refinement of records: what a change of a record costs, and the change itself.
 
-Where a table of counts stands beside its target, one record more in a cell costs `costs[cell, 0]`, and one less costs
-`costs[cell, 1] - costs[cell, 0]`; so a cell that gains a record has the second added to the first. A table is kept once
-for each of its axes, with that axis last, so that the costs of all values of an attribute lie side by side. `copies`
-has a line for each: its last axis, its other axes (twice the same in a table of two), their strides, and where it
-begins. Lists of lists are given as where each begins, and all of them one after another.
+The cost of a table is the weighted squared distance of its counts from its targets. One more record in a cell adds `costs[cell, 0]` to it, and
+one less adds `costs[cell, 1] - costs[cell, 0]`; when a cell gains a record, the second number is added to the first. A table is stored once
+for each of its axes, with that axis last, so that the costs of all values of an attribute are next to each other in memory. `copies`
+has a line for each of these: its last axis, its other axes (the same one twice in a table of two), their strides, and where it
+begins. A list of lists is given as two arrays: where each list begins, and the lists one after another.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ValueCopies(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """As `ValueCopies`, and the chance of each of these copies."""
+    """As `ValueCopies`, with the chance of each of these copies (`CostTables.chances`)."""
 
     sizes: Places
     first: Places
@@ -69,7 +69,7 @@ class Offers(NamedTuple):
 
 
 class Views(NamedTuple):
-    """What moves of records look at."""
+    """What `move_to_counts` reads and writes: the two columns of the costs, the tables, and the copies of each attribute."""
 
     columns: CostColumns
     tables: Tables
@@ -77,7 +77,7 @@ class Views(NamedTuple):
 
 
 ROWS_AT_A_TIME = 4096
-"""Records whose attributes are looked at one after the other. A change of it changes what samplers 4 to 6 draw."""
+"""Number of records that are changed in one attribute before the next attribute. A change of it changes what samplers 4 to 6 draw."""
 
 _STEP, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
@@ -117,7 +117,7 @@ def count_cells(
 
 @compiled
 def line_start(record: Records, copies: Places, copy: int) -> int:
-    """Where the line of costs begins for the record, in one copy."""
+    """Where the costs of all values of the last axis begin, for the other values of the record, in one copy."""
     start: int = (
         copies[copy, 5]
         + record[copies[copy, 1]] * copies[copy, 3]
@@ -147,7 +147,7 @@ def change(
 
 @compiled
 def exchange(record: Records, values: Records, members: Places) -> bool:
-    """The members of a set change places with the values. Whether any was different."""
+    """Swaps the values of a record in the members of a set with the given ones, in place. Returns whether any was different."""
     different = False
     for at, attribute in enumerate(members):
         different = different or record[attribute] != values[at]
@@ -164,8 +164,8 @@ def cost_of_exchange(
     used: Places,
     cells: Places,
 ) -> float:
-    """What it costs that the record takes the values in the members of a set; nothing is changed in the end. used: one copy of
-    each table that the set is in; cells: room for as many numbers."""
+    """What it costs that the record takes the values in the members of a set. The record is as before in the end. used: one copy of
+    each table that the set is in; cells: an array for as many numbers."""
     costs, copies = tables.costs, tables.copies
     for at, copy in enumerate(used):
         cells[at] = line_start(record, copies, copy) + record[copies[copy, 0]]
@@ -189,8 +189,8 @@ def exchange_sets(
     tables: Tables,
     sets: Sets,
 ) -> float:
-    """One record takes the values of another in all attributes of one set, where that lowers the cost. By how much the
-    cost fell in all. Each set has its members and one copy of each of the tables that any of them is in."""
+    """Tries so many proposals: one random record takes the values of another in all attributes of a random set, if that lowers the cost.
+    Returns by how much the cost fell in all. Each set has its members and one copy of each of the tables that any of them is in."""
     rows, gained = records.shape[0], 0.0
     cells = np.empty(np.max(sets.table_first[1:] - sets.table_first[:-1]), dtype=np.int64)
     values = np.empty(records.shape[1], dtype=np.uint16)
@@ -219,8 +219,8 @@ def take_most_lacking(
     tables: Tables,
     offers: Offers,
 ) -> float:
-    """Every free attribute of the records in `order` takes the value that one of its tables, drawn by `chances` (upper
-    ends, of 2^30), lacks most where the record is, where that lowers the cost of all. By how much the cost fell."""
+    """Offers each free attribute of the records in `order` the value that costs least by one of its tables, which is drawn by `chances` (upper
+    ends, of 2^30). The record takes it if that lowers the cost of all tables. Returns by how much the cost fell."""
     gained = 0.0
     for row in order:
         for attribute in free:
@@ -256,9 +256,9 @@ def take_best_by_column(
     tables: Tables,
     values: ValueCopies,
 ) -> float:
-    """Every free attribute of the records in `order` takes the value that costs least by all of its tables, where that lowers the
-    cost. By how much the cost fell. `columns` is kept up to date, the costs of `tables` are not. Records are taken
-    some at a time as in `take_most_lacking_by_column`."""
+    """Each free attribute of the records in `order` takes the value that costs least by all of its tables, if that lowers the
+    cost. Returns by how much the cost fell. `columns` is kept up to date, the costs of `tables` are not. Records are changed
+    `ROWS_AT_A_TIME`, as in `take_most_lacking_by_column`."""
     gained = 0.0
     room = np.empty(np.max(values.sizes), dtype=np.float32)
     for start in range(0, order.size, ROWS_AT_A_TIME):
@@ -267,7 +267,7 @@ def take_best_by_column(
             for row in order[start : start + ROWS_AT_A_TIME]:
                 record = records[row]
                 leaving = _costs_of_values(record, attribute, columns, tables, values, costs)
-                # Nothing is gained by staying.
+                # The present value is no change.
                 costs[record[attribute]] = np.inf
                 value = int(np.argmin(costs))
                 cost = costs[value] + leaving
@@ -298,7 +298,7 @@ def move_to_counts(
     for row in order:
         if excess[records[row, attribute]] > 0:
             cost, _ = _least_cost(records[row], attribute, lacking, excess, views, costs)
-            # False for cells that may not be entered.
+            # The cost is infinite where all cells are forbidden.
             if cost < np.inf:
                 waiting.append((cost, row))
     heapq.heapify(waiting)
@@ -307,7 +307,7 @@ def move_to_counts(
         now = records[row, attribute]
         if excess[now] <= 0:
             continue
-        # Moves since then have changed costs, and codes are no longer lacking.
+        # Earlier moves have changed costs, and some codes have enough records by now.
         cost, value = _least_cost(records[row], attribute, lacking, excess, views, costs)
         if not cost < np.inf:
             continue
@@ -351,13 +351,13 @@ def _costs_of_values(
     values: ValueCopies,
     costs: Singles,
 ) -> float:
-    """Writes what one record more costs by each value of the attribute, where the others are those of the record. What it costs
-    that the record leaves its own value."""
+    """Writes to `costs` what one more record with each value of the attribute costs, given the other values of the record. Returns what it
+    costs that the record leaves its present value."""
     now, leaving = record[attribute], np.float32(0)
     costs[:] = 0
     entering, slopes, copies = columns.entering, columns.slopes, tables.copies
     first, end = values.first[attribute], values.first[attribute + 1]
-    # Four tables at once, so that a sum is written as seldom; its order is that of the tables.
+    # Four tables at once, so that sums are written to memory a quarter as often; they are added in the order of the tables.
     whole = first + (end - first) // 4 * 4
     for at in range(first, whole, 4):
         a = line_start(record, copies, values.own[at])
@@ -389,7 +389,7 @@ def _move(
     columns: CostColumns,
     tables: Tables,
 ) -> None:
-    """As `change`, for costs whose columns are kept one by one."""
+    """As `change`, for costs that are stored as two columns."""
     _, copies, first, touched = tables
     for at in range(first[attribute], first[attribute + 1]):
         cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
@@ -404,7 +404,7 @@ def _move(
 def _take(
     record: Records, attribute: int, state: State, tables: Tables, offers: Offers
 ) -> float:
-    """Offers one record one value, see `take_most_lacking`. By how much the cost fell."""
+    """Offers one record one value, see `take_most_lacking`. Returns by how much the cost fell."""
     costs, copies = tables.costs, tables.copies
     sizes, own_first, own, chances = offers
     draw, at = below(state, 1 << 30), own_first[attribute]
