@@ -21,6 +21,7 @@ from synth_engine.inference import maxent_triples
 from synth_engine.inference.triple_start import TripleStart
 from synth_engine.measurement import AnsweredCall, Answers, Scores
 from synth_engine.mechanisms.auto import explained
+from synth_engine.mechanisms.auto.denoising import Fine
 from synth_engine.models import description
 from synth_engine.models.model import WHOLE, Model, Table, whole_weights
 from synth_engine.models.triple_mixture import MixtureColumn, TripleMixture
@@ -291,6 +292,33 @@ def test_scores_that_the_mixture_does_not_predict_refuse_it() -> None:
             for line in answers.answered
         ]
         assert plan.fit(Answers(tuple(lines))).mixture is None
+
+
+def test_a_mixture_that_misses_pairs_is_not_taken_for_triples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, answers, found = fitted(profiles(20_000, 10), epsilon="1")
+    assert found.mixture is not None
+    holds, left = explained.holds, []
+
+    def decided(*searches: Any, left_of_pairs: float, **others: Any) -> bool:
+        left.append(left_of_pairs)
+        # All triples agree; the mixture of pairs does not.
+        return holds(*searches, left_of_pairs=0.21, **others)
+
+    monkeypatch.setattr(explained, "holds", decided)
+    assert plan.fit(answers).mixture is None
+    assert 0 < left[0] < 0.2
+
+
+def test_what_a_mixture_leaves_of_pairs_is_a_part_of_their_distances() -> None:
+    fine = Fine(rows=40, histograms=(np.full(2, 20.0),) * 2, levels=((np.arange(2),),) * 2)
+    independent, estimate = np.full((2, 2), 10.0), np.array([[18.0, 2.0], [2.0, 18.0]])
+    for part in (0.0, 0.25, 1.0):
+        predicted = estimate + part * (independent - estimate)
+        left = explained.left_of_pairs(fine, {(0, 1): predicted}, {(0, 1): estimate})
+        assert left == pytest.approx(part)
+    assert explained.left_of_pairs(fine, {}, {}) == 0
 
 
 def test_too_few_scores_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

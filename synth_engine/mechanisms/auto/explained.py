@@ -1,7 +1,8 @@
 """Whether the mixture that predicts pairs explains relations of three columns too.
 
 A mixture that was fitted to pairs implies a table of every triple. Where groups of records differ in many columns at once it
-is right about triples; where pairs depend on each other in other ways it makes relations up. The answers about triples decide:
+is right about triples; where pairs depend on each other in other ways it makes relations up. It has to explain the pairs themselves, to which it was
+fitted: a distance of a triple says how far it is from what pairs imply, not in which cells. Then the answers about triples decide:
 those with the largest distances from maximum entropy were selected, and the mixture must predict most of these distances.
 A mixture that is right is right about these as well, and noise of the selection is independent of that of scores and tables.
 All of it is post-processing.
@@ -16,13 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.mechanisms.auto import selection
-from synth_engine.mechanisms.auto.selection import Answered
+from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.selection import Answered, Pair
 from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
 
 Floats = npt.NDArray[np.float64]
 
 MAX_LEFT = 0.5
 """Largest part of the distances of triples that the mixture may leave."""
+MAX_LEFT_OF_PAIRS = 0.2
+"""Largest part of the distances of measured pairs from independence that the mixture may leave. Of groups of records it leaves about .1, of
+a chain of columns .3, and of a tree .4."""
 MIN_SCORED = 3
 """Smallest number of scores that decide: one or two distances agree by chance."""
 _SOFTNESS = 3.0
@@ -35,15 +40,30 @@ def holds(
     *,
     scored: Mapping[Triple, float],
     measured: Mapping[Triple, Answered],
+    left_of_pairs: float,
 ) -> bool:
     """Return whether tables of triples are better estimated with the mixture.
 
     without, mixed: the estimates of pairs, and the same with the mixture; scored: the noisy distances of triples from maximum
-    entropy, in L1, in records; measured: the answers about triples."""
+    entropy, in L1, in records; measured: the answers about triples; left_of_pairs: the part of the distances of measured pairs that the
+    mixture leaves."""
     return (
-        _left_of_scores(without, mixed, scored) <= MAX_LEFT
+        left_of_pairs <= MAX_LEFT_OF_PAIRS
+        and _left_of_scores(without, mixed, scored) <= MAX_LEFT
         and _left_of_tables(without, mixed, measured) <= MAX_LEFT
     )
+
+
+def left_of_pairs(
+    fine: Fine, predicted: Mapping[Pair, Floats], counts: Mapping[Pair, Floats]
+) -> float:
+    """Return how far the mixture's tables of pairs are from their estimates, as a part of how far these are from independence; 0 where there
+    are none. predicted: by the mixture, in records; counts: the estimates of the pairs that were measured."""
+    left = sum(float(np.abs(predicted[pair] - table).sum()) for pair, table in counts.items())
+    whole = sum(
+        float(np.abs(fine.independent(pair) - table).sum()) for pair, table in counts.items()
+    )
+    return left / max(whole, 1.0)
 
 
 def _left_of_scores(

@@ -71,13 +71,15 @@ class SortedAnswers:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairEstimates:
     """What the answers about columns and pairs say. rows: the number of records; histograms: of columns, by codes; counts: of
-    pairs, by the finest bins; mixtures: those that pairs were predicted by."""
+    pairs, by the finest bins; mixtures: those that pairs were predicted by; left: the part of the distances of measured pairs that these
+    leave."""
 
     rows: int
     histograms: tuple[Floats, ...]
     fine: Fine
     counts: Mapping[Pair, Floats]
     mixtures: Sequence[Mixture]
+    left: float
 
 
 def pair_estimates(
@@ -135,6 +137,7 @@ def pair_estimates(
 
     with watching.part(0.5, 0.7):
         predictions = _predictions(fine, fitted, wanted=wanted)
+    by_mixture = predictions
     if public is not None:
         with watching.part(0.7, 0.8):
             predictions = public.mixed(predictions, observed, predict=predict)
@@ -142,8 +145,14 @@ def pair_estimates(
         counts = denoising.estimates(
             fine, predictions, observed, answers.distances, scores=answers.scores
         )
+    read = {pair: table for pair, table in counts.items() if pair in observed}
     return PairEstimates(
-        rows=rows, histograms=histograms, fine=fine, counts=counts, mixtures=fitted
+        rows=rows,
+        histograms=histograms,
+        fine=fine,
+        counts=counts,
+        mixtures=fitted,
+        left=explained.left_of_pairs(fine, by_mixture, read),
     )
 
 
@@ -162,7 +171,11 @@ def model(
     histograms = dict(zip(names, fitted.fine.histograms, strict=True))
     mixed = replace(search, start=mixture.start(names, histograms))
     explained_by_mixture = explained.holds(
-        search, mixed, scored=answers.scored, measured=answers.triples
+        search,
+        mixed,
+        scored=answers.scored,
+        measured=answers.triples,
+        left_of_pairs=fitted.left,
     )
     if explained_by_mixture:
         search = mixed
