@@ -71,9 +71,6 @@ _PAIR_GAIN_FACTOR = 2.0
 _LEAST_GAIN = 0.25
 """Part of the error of a pair that measuring it must be predicted to remove, where a tree of other pairs explains it in part:
 noise of a cheaper table would count for more than what the tree says."""
-_COLUMNS_BESIDE_TARGET = 0.6
-"""Factor on the share of columns where a column is named that will be predicted: models learn from relations with it, and an
-error in the counts of single columns changes them little."""
 _FEW_COLUMNS, _EACH_COLUMN = 0.4, 0.08
 """Factor on the share of columns where there are few, and what each column adds to it: noise of a column is in as many pairs as there
 are other columns."""
@@ -634,8 +631,6 @@ class AutoPlan(Plan):
         else:  # interactions say nothing of columns, so that these need more
             share = min(max(0.21 * self.strength**-0.15, 0.1), 0.72)
         share *= min(_FEW_COLUMNS + _EACH_COLUMN * self._number_of_columns(), 1.0)
-        if self.config.target:
-            share *= _COLUMNS_BESIDE_TARGET
         return Fraction(round(1000 * share), 1000)
 
     def _number_of_columns(self) -> int:
