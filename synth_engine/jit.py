@@ -7,6 +7,7 @@ from disk, so that no run waits for a compiler.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import shutil
@@ -57,8 +58,37 @@ def _compiled(function: Function, *, nogil: bool) -> Function:
         RuntimeError
     ):  # neither beside the source nor in the user's own folder: compiled anew in each process
         machine_code = numba.njit(nogil=nogil)(function)
+    else:
+        _name_what_it_depends_on(machine_code, function)
     _REGISTRY[f"{function.__module__}.{function.__qualname__}"] = machine_code
     return cast(Function, machine_code)
+
+
+def _name_what_it_depends_on(machine_code: Any, function: Any) -> None:
+    """Let code on disk be loaded only if nothing has changed of which the function is made.
+
+    numba compares the source file of the function alone, and only after it has read which types its code is for. But
+    functions and constants of other modules are compiled into it, and classes of an earlier version may be gone. It does
+    compare its own version first, so what a function depends on becomes a part of that.
+    """
+    names = sorted(function.__globals__.items())
+    parts = [str(numba.__version__), str(_file_of(machine_code)._source_stamp)]
+    parts += [f"{name} {value!r}" for name, value in names if isinstance(value, int | float)]
+    # Functions of the same module have the same source file, and may be defined later.
+    parts += [
+        f"{name} {_file_of(value)._version}"
+        for name, value in names
+        if isinstance(value, Dispatcher)
+        and value.py_func.__module__ != function.__module__
+        and _file_of(value) is not None
+    ]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    _file_of(machine_code)._version = f"{numba.__version__} {digest}"
+
+
+def _file_of(machine_code: Any) -> Any:
+    """Where numba keeps the list of a function's code on disk; None where it keeps none."""
+    return getattr(machine_code._cache, "_cache_file", None)
 
 
 def warm_up(stored: Path | None = None) -> None:
@@ -68,27 +98,11 @@ def warm_up(stored: Path | None = None) -> None:
     version is compiled anew. Raises what numba raises on a machine on which a function does not compile."""
     if stored is not None and (place := _CONFIG.CACHE_DIR):
         _restore(stored, Path(place))
-    try:
-        _compile_recorded()
-    except (AttributeError, ImportError):
-        # Code on disk may be of an earlier version, whose classes had other names: numba reads what it
-        # was compiled for before it sees that the source has changed.
-        _forget_stored()
-        _compile_recorded()
-
-
-def _compile_recorded() -> None:
     for name, lists in recorded().items():
         function = _function(name)
         for listed in lists:
             if listed not in function.overloads:
                 function.compile(listed)
-
-
-def _forget_stored() -> None:
-    """Empty the lists of code on disk; what they listed is compiled again."""
-    for function in _REGISTRY.values():
-        function._cache.flush()
 
 
 def _restore(stored: Path, place: Path) -> None:

@@ -112,44 +112,59 @@ def test_compiled_code_that_a_process_has_is_kept(
     assert own == {"loop.nbi": b"of this processor", "loop.1.nbc": b"code"}
 
 
-RENAMED = """
+SUM_OF_PAIR = """
 import sys
-from pathlib import Path
 from numba import typeof
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 import loops
 from synth_engine import jit
 
-pair = getattr(loops, sys.argv[2])(np.zeros(2), np.ones(2))
+pair = next(value for value in vars(loops).values() if hasattr(value, "_fields"))(np.zeros(2), np.ones(2))
 jit.recorded = lambda: {"loops.add": [(typeof(pair),)]}
 jit.warm_up()
 print(loops.add(pair), sum(jit.functions()["loops.add"].stats.cache_hits.values()))
 """
+LOOPS = """
+from typing import NamedTuple
+import numpy as np
+from steps import STEP, scaled
+from synth_engine.jit import compiled
+
+class Sides(NamedTuple):
+    first: np.ndarray
+    second: np.ndarray
+
+@compiled
+def add(pair):
+    return scaled(pair.first[0] + pair.second[0]) + STEP
+"""
+STEPS = """
+from synth_engine.jit import compiled
+
+STEP = 0.5
+
+@compiled
+def scaled(number):
+    return 2 * number
+"""
 
 
-def test_code_of_an_earlier_version_whose_classes_had_other_names_is_compiled_again(
+def test_code_on_disk_is_only_loaded_if_nothing_has_changed_that_it_is_made_of(
     tmp_path: Path,
 ) -> None:
-    source = (
-        "from typing import NamedTuple\nimport numpy as np\nfrom synth_engine.jit import compiled\n"
-        "class {0}(NamedTuple):\n    first: np.ndarray\n    second: np.ndarray\n"
-        "@compiled\ndef add(pair):\n    return pair.first[0] + pair.second[0]\n"
-    )
+    """A class with another name, another function of another module, and another constant."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "NUMBA_CACHE_DIR": str(tmp_path / "code"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
-    module = tmp_path / "loops.py"
-
-    def warmed_up(name: str) -> str:
-        if not module.exists() or module.read_text() != source.format(name):
-            module.write_text(source.format(name))
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "NUMBA_CACHE_DIR": str(tmp_path / "code"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
+    def warmed_up() -> str:
+        """The result, and how many functions were loaded instead of compiled."""
         done = subprocess.run(
-            [sys.executable, "-c", RENAMED, str(tmp_path), name],
+            [sys.executable, "-c", SUM_OF_PAIR, str(tmp_path)],
             cwd=ROOT,
             env=environment,
             capture_output=True,
@@ -158,13 +173,18 @@ def test_code_of_an_earlier_version_whose_classes_had_other_names_is_compiled_ag
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    # The sum, and how many functions were loaded instead of compiled.
-    assert [warmed_up(name) for name in ("Sides", "Sides", "Ends", "Ends")] == [
-        "1.0 0",
-        "1.0 1",
-        "1.0 0",
-        "1.0 1",
-    ]
+    loops, steps = tmp_path / "loops.py", tmp_path / "steps.py"
+    loops.write_text(LOOPS)
+    steps.write_text(STEPS)
+    assert warmed_up() == "2.5 0"
+    assert warmed_up() == "2.5 1"
+    loops.write_text(LOOPS.replace("Sides", "Ends"))
+    assert warmed_up() == "2.5 0"
+    steps.write_text(STEPS.replace("2 * number", "3 * number + 0"))
+    assert warmed_up() == "3.5 0"
+    steps.write_text(STEPS.replace("2 * number", "3 * number + 0").replace("0.5", "0.25"))
+    assert warmed_up() == "3.25 0"
+    assert warmed_up() == "3.25 1"
 
 
 def is_compiled(node: ast.AST) -> bool:
