@@ -18,7 +18,7 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Measurement, Noise, Scores
-from synth_engine.mechanisms.auto import denoising, fitting
+from synth_engine.mechanisms.auto import denoising, fitting, triples
 from synth_engine.mechanisms.auto.auto import Auto, AutoPlan, Division
 from synth_engine.mechanisms.auto.denoising import Fine
 from synth_engine.mechanisms.auto.selection import Columns, PairCounts
@@ -239,6 +239,30 @@ def test_columns_get_their_usual_share_where_one_is_to_be_predicted(epsilon: str
         planned(domain, epsilon=epsilon, target="c3"),
     )
     assert predicting.column_noises() == alone.column_noises()
+
+
+def test_triples_of_which_noise_hides_nearly_all_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches: list[TripleSearch] = []
+
+    def remember(_: AutoPlan, search: TripleSearch, *__: Any, **___: Any) -> list[Any]:
+        searches.append(search)
+        return []
+
+    monkeypatch.setattr(AutoPlan, "last_stage", remember)
+    answered(planned(domain_of(6, 5, 4)), chain(20_000, 6, 5, 4))
+    (search,) = searches
+
+    def counted(deviation: float) -> int:
+        choices = search.choices(
+            [(0, 1, 2)], np.array([0.3]), deviation=lambda _: deviation, power=0.5
+        )
+        return len(choices)
+
+    assert [counted(deviation) for deviation in (10.0, 100.0, 2_500.0)] == [1, 1, 0]
+    monkeypatch.setattr(triples, "_LEAST_GAIN", 0.0)
+    assert counted(2_500.0) == 1
 
 
 def test_measured_triples_find_room_among_the_targets() -> None:
