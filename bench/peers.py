@@ -1,7 +1,7 @@
 """The methods of this project beside other synthesizers, each in a Python environment of its own.
 
     python bench/peers.py [FOLDER] [--data adult] [--epsilon 0.1 1 10] [--peer synth_engine dpmm …] [--runs 3]
-                          [--limit SECONDS] [--cache FILE] [--document FILE] [--environments FOLDER]
+                          [--limit SECONDS] [--cache FILE] [--document FILE] [--environments FOLDER] [--checkouts FOLDER]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/ and data/. All get the same integer codes and the same public
 number of codes of each column, delta = 1e-9, and draw as many rows as the table has. A run is a process: one thread of linear
@@ -9,7 +9,8 @@ algebra, processor seconds of fitting and of drawing, the most memory. Rows are 
 of single columns, all pairs and 200 triples, and the area under the curve of gradient boosting where the table has a column to predict.
 
 The environments are made on first use from the pinned lists in bench/environments, with Python's own venv and pip, and can be
-large (smartnoise-synth brings PyTorch). What ran is stored in `--cache` by table, versions, epsilon and run, and is not run again. A run
+large (smartnoise-synth brings PyTorch). Programs that are in no package index are run from checkouts of their repositories at the
+commits in `CHECKOUTS`, which `--checkouts` has in folders google_dpsynth and private_pgm; the first needs Python 3.12. What ran is stored in `--cache` by table, versions, epsilon and run, and is not run again. A run
 of more than `--limit` processor seconds is stopped. `--document` writes the page docs/peers.md and its picture from everything stored.
 `make bench` runs the methods of this project alone, `make bench-peers` all.
 """
@@ -23,6 +24,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -46,10 +48,39 @@ PEERS: Mapping[str, tuple[str, ...]] = {
     HERE: ("auto", "mst", "aim", "bayesian-network", "independent"),
     "datasynthesizer": ("independent", "correlated"),
     "dpmm": ("mst", "privbayes", "aim"),
+    "google_dpsynth": ("independent", "mst", "swift"),
     "opendp": ("mst", "aim"),
+    "private_pgm": ("mst", "aim"),
     "smartnoise": ("mst", "aim"),
 }
-"""Methods of each environment, the quickest first. google/dpsynth and private-pgm are in no package index and are left out."""
+"""Methods of each environment, the quickest first."""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A program that is in no package index. folders: what of its repository is looked for modules in; python: the interpreter that it
+    needs, empty for that of the bench."""
+
+    repository: str
+    commit: str
+    folders: tuple[str, ...]
+    python: str = ""
+
+
+CHECKOUTS: Mapping[str, Checkout] = {
+    "google_dpsynth": Checkout(
+        repository="github.com/google/dpsynth",
+        commit="cf8075f319b96c2e009e4ea6bb55378faccbbc80",
+        folders=(".",),
+        python="python3.12",
+    ),
+    "private_pgm": Checkout(
+        repository="github.com/ryan112358/private-pgm",
+        commit="4d2b3c566b148da3ef800ce76e6189c548f2da22",
+        folders=("src", "mechanisms"),
+    ),
+}
+"""They are run from `--checkouts`, a folder with one of the same name for each; without it they are left out."""
 COLUMNS = ("tvd1", "tvd2", "tvd3", "hgb_auc", "fit", "rows", "memory")
 ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -88,8 +119,27 @@ def default_environments() -> Path:
 class Environments:
     """Python environments of the peers; that of this project is the one that runs the bench."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, checkouts: Path | None = None) -> None:
+        self._folder, self._checkouts = folder, checkouts
+
+    def missing(self, peer: str) -> str:
+        """Why a peer cannot be run here; empty if it can."""
+        checkout = CHECKOUTS.get(peer)
+        if checkout is None:
+            return ""
+        if self._checkouts is None or not (self._checkouts / peer).is_dir():
+            return f"needs a checkout of {checkout.repository}"
+        if checkout.python and shutil.which(checkout.python) is None:
+            return f"needs {checkout.python}"
+        return ""
+
+    def variables(self, peer: str) -> dict[str, str]:
+        """Variables of the environment in which a peer is run."""
+        checkout = CHECKOUTS.get(peer)
+        if checkout is None or self._checkouts is None:
+            return dict(ONE_THREAD)
+        folders = [str((self._checkouts / peer / each).resolve()) for each in checkout.folders]
+        return ONE_THREAD | {"PYTHONPATH": os.pathsep.join(folders)}
 
     def python(self, peer: str) -> Path:
         if peer == HERE:
@@ -98,7 +148,10 @@ class Environments:
         python = folder / "bin" / "python"
         ready = folder / "ready"
         if not ready.exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+            maker = CHECKOUTS[peer].python if peer in CHECKOUTS else ""
+            subprocess.run(
+                [maker or sys.executable, "-m", "venv", "--clear", folder], check=True
+            )
             listed = PROGRAMS / f"{peer}.txt"
             subprocess.run(
                 [python, "-m", "pip", "install", "--quiet", "--requirement", listed],
@@ -182,6 +235,8 @@ class Bench:
             if key not in self._stored:
                 if scratch is None:
                     continue
+                if missing := self._environments.missing(peer):
+                    return Cell(table.name, epsilon, peer, method, reason=missing)
                 self._stored[key] = self._run(table, epsilon, peer, method, run, scratch)
                 self._cache.parent.mkdir(parents=True, exist_ok=True)
                 self._cache.write_text(json.dumps(self._stored, indent=1))
@@ -205,7 +260,7 @@ class Bench:
         try:
             done = subprocess.run(
                 [self._environments.python(peer), program, train, sizes, *given, out],
-                env=os.environ | ONE_THREAD,
+                env=os.environ | self._environments.variables(peer),
                 capture_output=True,
                 text=True,
                 check=True,
@@ -323,6 +378,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=1200.0)
     parser.add_argument("--cache", type=Path, default=_stored_in() / "peers.json")
     parser.add_argument("--environments", type=Path, default=default_environments())
+    parser.add_argument("--checkouts", type=Path)
     parser.add_argument("--document", type=Path)
     asked = parser.parse_args()
     if not asked.folder:
@@ -331,7 +387,7 @@ def main() -> int:
         Path(asked.folder),
         cache=asked.cache,
         limit=asked.limit,
-        environments=Environments(asked.environments),
+        environments=Environments(asked.environments, checkouts=asked.checkouts),
     )
     heading = ""
     for cell in bench.cells(asked.data, asked.epsilon, asked.peer, runs=asked.runs):
