@@ -10,11 +10,20 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test import Client
+from django.utils import translation
 from pytest_django import Settings
 
 from tests.cast import Cast
 from tests.environment import WORKER
 from tests.web.desk import Desk, ready
+
+
+@pytest.fixture(autouse=True)
+def _no_language_of_another_test() -> Iterator[None]:
+    """A request that a test client makes leaves its language active in the thread, as the middleware does for the next request."""
+    translation.deactivate()
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
