@@ -129,7 +129,7 @@ class Environments:
             return ""
         if self._checkouts is None or not (self._checkouts / peer).is_dir():
             return f"needs a checkout of {checkout.repository}"
-        if checkout.python and shutil.which(checkout.python) is None:
+        if checkout.python and not _runs(checkout.python):
             return f"needs {checkout.python}"
         return ""
 
@@ -170,6 +170,13 @@ class Environments:
         for file in files:
             digest.update(file.read_bytes())
         return digest.hexdigest()[:12]
+
+
+def _runs(interpreter: str) -> bool:
+    """Whether there is such an interpreter, and it starts: a shim may lead nowhere."""
+    if shutil.which(interpreter) is None:
+        return False
+    return subprocess.run([interpreter, "-c", ""], capture_output=True).returncode == 0
 
 
 class Bench:
@@ -257,9 +264,10 @@ class Bench:
         rho = float(rho_for(Fraction(epsilon), Fraction(auto.DELTA)))
         program = PROGRAMS / f"with_{peer}.py"
         given = [method, epsilon, auto.DELTA, f"{rho:.9f}", str(run)]
+        python = self._environments.python(peer)
         try:
             done = subprocess.run(
-                [self._environments.python(peer), program, train, sizes, *given, out],
+                [python, program, train, sizes, *given, out],
                 env=os.environ | self._environments.variables(peer),
                 capture_output=True,
                 text=True,
