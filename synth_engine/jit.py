@@ -72,7 +72,7 @@ def _name_what_it_depends_on(machine_code: Any, function: Any) -> None:
     compare its own version first, so what a function depends on becomes a part of that.
     """
     names = sorted(function.__globals__.items())
-    parts = [str(numba.__version__), str(_file_of(machine_code)._source_stamp)]
+    parts = [str(_file_of(machine_code)._source_stamp)]
     parts += [f"{name} {value!r}" for name, value in names if isinstance(value, int | float)]
     # Functions of the same module have the same source file, and may be defined later.
     parts += [

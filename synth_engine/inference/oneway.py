@@ -103,7 +103,7 @@ def mean_of_readings(
         return count_shrinkage.shrink_to_total(of, sigma=sigma, total=float(total))
 
     reading = _mean(values, by_order, by_size, sigma=sigma, usual=_USUAL_BY_SIZE)
-    comb = heaping.find(values[:along], sigma=sigma) if along >= MIN_LENGTH_TO_SMOOTH else None
+    comb = heaping.find(values[:along], sigma=sigma)
     if comb is not None:
         by_comb = _by_comb(comb, sigma=sigma, total=total, along=along)
         reading = _mean(values, reading.of, by_comb, sigma=sigma, usual=_USUAL_BY_COMB)

@@ -53,7 +53,7 @@ Offers = Literal[
 (samplers 1 to 3) or to some thousands of records in one attribute after the other (sampler 4); the best value by all tables (sampler 5); the same, and
 records change afterwards until single columns agree with their histograms to rounding (sampler 6)."""
 PRESENT_OFFERS: Offers = "best, columns to rounding"
-"""Those of the sampler that draws tables now, by which forecasts of time go as well."""
+"""Those of the sampler that draws tables now, for forecasts of time. Each sampler names its own, because it draws the same rows for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Effort:
     @property
     def rounds_columns(self) -> bool:
         """Whether single columns get their rounded counts in the end."""
-        return self.offers == PRESENT_OFFERS
+        return self.offers == "best, columns to rounding"
 
 
 def rows_refined(rows: int, attributes: int) -> int:

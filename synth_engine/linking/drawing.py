@@ -99,10 +99,8 @@ def _generated(model: Model, rows: int, *, seed: str) -> tuple[Codes, pd.DataFra
     blocks = list(
         mechanisms.draw_codes(model, rows, seed=seed, sampler=mechanisms.FIRST_SAMPLER)
     )
-    codes, frames = (
-        samplers.together(blocks),
-        mechanisms.draw_blocks(model, rows, seed, codes=blocks),
-    )
+    codes = samplers.together(blocks)
+    frames = mechanisms.draw_blocks(model, rows, seed, codes=blocks)
     table = pd.concat(frames, ignore_index=True)
     return codes, codec.without_markers(model.domain, table)
 

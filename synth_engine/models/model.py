@@ -316,7 +316,7 @@ class Model:
             # A table of few rows is a random part of one of the model's own size.
             many = max(size, min(self.rows, blocks.FIRST))
             codes = self._further_block(
-                base, many, seed=own, offers=record_refinement.PRESENT_OFFERS
+                base, many, seed=own, offers="best, columns to rounding"
             )
             yield self._completed(codes, seed=own, rows=size)
         for number, codes in enumerate(self._copies_with_columns(base, rows, seed=seed), 2):
