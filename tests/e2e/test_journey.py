@@ -76,6 +76,12 @@ class Person:
         field.clear()
         field.send_keys(text)
 
+    def scroll_to(self, selector: str) -> None:
+        self.browser.execute_script(
+            "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})",
+            self.find(selector),
+        )
+
     def press_submit(self, selector: str = "main form [type=submit]") -> None:
         self._press(By.CSS_SELECTOR, selector)
 
@@ -234,7 +240,9 @@ def test_the_main_job_from_upload_to_audit(
     person.go(f"/releases/{release}/compare/")
     person.press("Compare with real data")
     person.wait_for_text("not differentially private")
-    person.until(lambda b: b.find_elements(By.CSS_SELECTOR, ".js-plotly-plot .main-svg"))
+    # Figures are drawn when they come near the screen, and how far down the first one is depends on the words above it.
+    person.scroll_to(".figure:not([hidden]) [data-figure]")
+    person.find(".js-plotly-plot .main-svg")
     person.check_console()
     person.picture("09-compare")
     person.go("/ledger/")

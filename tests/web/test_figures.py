@@ -169,6 +169,8 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
     chrome.get_log("browser")
     chrome.get(f"{live_server.url}/releases/{played.release.code}/compare/")
     wait = WebDriverWait(chrome, 20)
+    first = ".figure:not([hidden]) [data-figure]"  # drawn when it comes near the screen
+    chrome.execute_script(f"document.querySelector('{first}').scrollIntoView()")
     wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, ".figure-drawn"))
 
     picks = chrome.find_elements(By.CSS_SELECTOR, "[data-strip] a")
