@@ -148,12 +148,14 @@ def _to_json(given: Any) -> JsonValue:
         return {"class": f"{own.__module__}.{own.__qualname__}", "of": to_json(given.types)}
     if isinstance(given, _Tuple):
         return {"of": to_json(given.types)}
-    if isinstance(given, types.Number | types.Boolean):
+    if isinstance(given, types.NoneType | types.Number | types.Boolean):
         return str(given)
     raise TypeError(f"the record of compiled functions has no word for {given}")
 
 
 def from_json(word: Any) -> Any:
+    if word == str(types.none):
+        return types.none
     if isinstance(word, str):
         name, *form = word.split()
         scalar = numba.from_dtype(np.dtype(name))

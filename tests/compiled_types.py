@@ -8,6 +8,7 @@ size of its tables.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -17,12 +18,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from synth_engine import jit, mechanisms, pipeline, tables
-from synth_engine.domain import Domain
+from synth_engine.domain import Categorical, Domain
 from synth_engine.measurement import Answers
-from synth_engine.models.model import Model
+from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.relational import plan as database_plan
 from synth_engine.spec import Spec
 from tests import databases
@@ -123,6 +125,33 @@ def draw(model: Model, folder: Path) -> None:
         tables.write_drawn(drawing, path=folder / "drawn.parquet")
 
 
+def draw_large_target(folder: Path) -> None:
+    """Rows of a model with a target of four columns: loops of such tables are compiled by themselves."""
+    names = ("a", "b", "c", "d")
+    domain = Domain(
+        attributes=tuple(
+            Categorical(name=name, values=("0", "1"), outside="clamp") for name in names
+        )
+    )
+    weights = whole_weights(np.ones([2] * 4))
+    pairs = itertools.combinations(names, 2)
+    draw(
+        Model(
+            mechanism="independent",
+            domain=domain,
+            rows=500,
+            tables=tuple(
+                Table(clique=(name,), weights=whole_weights(np.ones(2))) for name in names
+            ),
+            targets=(
+                *(Table(clique=pair, weights=whole_weights(np.ones((2, 2)))) for pair in pairs),
+                Table(clique=names, weights=weights),
+            ),
+        ),
+        folder,
+    )
+
+
 def called() -> dict[str, set[jit.Types]]:
     """For which types each function was compiled or loaded in this process."""
     return {name: set(function.overloads) for name, function in jit.functions().items()}
@@ -140,6 +169,7 @@ def run_all() -> None:
     """Every case, and connected tables."""
     with tempfile.TemporaryDirectory() as folder:
         run_database(Path(folder))
+        draw_large_target(Path(folder))
         for case in CASES:
             for method in sorted(case.methods):
                 run(case, method, Path(folder))

@@ -92,7 +92,7 @@ def match(
         times=counted,
     )
     views = tables.views()
-    records = np.ascontiguousarray(later.T)
+    records = np.array(later.T, order="C")
     for axis, surplus in excess.items():
         order = rng.permutation(len(records))
         some = _some(records[order, axis], surplus)

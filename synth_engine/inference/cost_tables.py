@@ -20,6 +20,8 @@ Codes = npt.NDArray[np.uint16]
 Truth = npt.NDArray[np.bool_]
 Axes = tuple[int, ...]
 Lists = tuple[swap_kernels.Places, swap_kernels.Places]
+Strided = tuple[int, int]
+"""An axis of a table and its stride."""
 
 JOINT_THRESHOLDS = (0.9, 0.7, 0.5, 0.3)
 """Attributes whose uncertainty coefficient is above one of these are changed together."""
@@ -29,8 +31,8 @@ _GRAIN = 256
 """Uncertainty coefficients are rounded to multiples of one part of so many, because logarithms differ from machine to machine."""
 SOFTNESS = 3.0
 """Added to each target in the denominator of a cost, so that empty cells do not outweigh all others."""
-MAX_AXES = 3
-"""Largest number of attributes of a table."""
+FIRST_AXES = 3
+"""Number of attributes of a table that compiled loops read without a loop over attributes."""
 BASE_CHANCE = 13
 """Added to the uncertainty coefficient of each table, in parts of `_GRAIN`, before chances are made of them: each table has some chance."""
 _CHANCE_RANGE = 1 << 30
@@ -40,7 +42,7 @@ _CHANCE_RANGE = 1 << 30
 class AttributeFacts:
     """What is known of attributes besides their targets. Attributes are given by their positions in the codes.
 
-    allowed: for sets of two or three attributes, which cells may be entered; a row in allowed cells stays in allowed cells.
+    allowed: for sets of two attributes or more, which cells may be entered; a row in allowed cells stays in allowed cells.
     tied: disjoint sets of attributes. A row takes all values of such a set from another row, or none of them.
     ordered: of each attribute, whether neighbouring codes mean neighbouring values; None: tables of three attributes are not
     refined. start: where the fitting of tables of three attributes starts; None for uniform tables. strengths: how
@@ -66,17 +68,21 @@ class RowRepeats:
         return rows + (self.times - 1) * self.first
 
     def table(self, codes: Codes, axes: Axes, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """The counts of all rows by up to three attributes.
+        """The counts of all rows by any attributes.
 
         codes: shape (attributes, rows), all below the sizes in `shape`, which is not checked here.
         """
         counts = np.zeros(prod(shape), dtype=np.int64)
         strides = [prod(shape[place + 1 :]) for place in range(len(shape))]
         # A table of fewer attributes reads its last one again, with no stride.
-        missing = MAX_AXES - len(axes)
-        places = np.array([*axes, *axes[-1:] * missing])
-        steps = np.array([*strides, *[0] * missing])
-        swap_kernels.count_cells(codes, places, steps, self.first, self.times, counts)
+        missing = FIRST_AXES - len(axes)
+        places = np.array(
+            [*zip(axes, strides, strict=True), *[(axes[-1], 0)] * missing], dtype=np.int64
+        )
+        further = places[FIRST_AXES:] if len(places) > FIRST_AXES else None
+        swap_kernels.count_cells(
+            codes, places[:FIRST_AXES], further, self.first, self.times, counts
+        )
         return counts.reshape(shape)
 
 
@@ -85,12 +91,14 @@ ONCE = RowRepeats(first=0, times=1)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CostTables:
-    """The costs of all tables, with one copy of each table for each of its axes; layout: see `swap_kernels`. own: of each attribute, the
-    copies in which it is the last axis; touched: all copies that it is in."""
+    """The costs of all tables, with one copy of each table for each of its axes; layout: see `swap_kernels`. axes: of each table, targets
+    before constraints; own: of each attribute, the copies in which it is the last axis; touched: all copies that it is in."""
 
     targets: Sequence[tuple[Axes, Floats]]
+    axes: Sequence[Axes]
     costs: swap_kernels.Costs
     copies: swap_kernels.Places
+    further: swap_kernels.Further
     sizes: swap_kernels.Places
     own: Lists
     touched: Lists
@@ -98,7 +106,7 @@ class CostTables:
     @property
     def arrays(self) -> swap_kernels.Tables:
         """What a change of a record reads and writes. The costs are those of this object, not a copy."""
-        return swap_kernels.Tables(self.costs, self.copies, *self.touched)
+        return swap_kernels.Tables(self.costs, self.copies, self.further, *self.touched)
 
     @property
     def values(self) -> swap_kernels.ValueCopies:
@@ -131,8 +139,8 @@ def sizes_of(attributes: int, tables: Sequence[tuple[Axes, npt.NDArray[Any]]]) -
     """How many values each attribute has, 0 where no table says; ValueError where they disagree."""
     sizes = [0] * attributes
     for axes, table in tables:
-        if len(axes) not in (2, 3) or len(set(axes)) < len(axes) or table.ndim != len(axes):
-            raise ValueError("a table of the finish is of two or three different attributes")
+        if len(axes) < 2 or len(set(axes)) < len(axes) or table.ndim != len(axes):
+            raise ValueError("a table of the finish is of two different attributes or more")
         for axis, size in zip(axes, table.shape, strict=True):
             if sizes[axis] not in (0, size):
                 raise ValueError("tables of the finish disagree about the size of an attribute")
@@ -179,15 +187,18 @@ def build(
         [copy for copy, last in enumerate(lasts) if last == attribute]
         for attribute in range(len(codes))
     ]
+    rests = [_other_axes(axes[number], last, sizes) for number, last in lines]
     return CostTables(
         targets=targets,
+        axes=axes,
         costs=costs,
         copies=np.array(
             [
-                _copy(axes[n], k, sizes, at)
-                for (n, k), at in zip(lines, starts.tolist(), strict=False)
+                [last, *first_two(rest), start]
+                for last, rest, start in zip(lasts, rests, starts.tolist(), strict=False)
             ]
         ),
+        further=after_two(rests),
         sizes=np.array(sizes, dtype=np.int64),
         own=flatten_lists(own),
         touched=flatten_lists(
@@ -197,11 +208,33 @@ def build(
     )
 
 
-def _copy(axes: Axes, last: int, sizes: Sequence[int], start: int) -> list[int]:
-    others, line = [axis for k, axis in enumerate(axes) if k != last], sizes[axes[last]]
-    if len(others) == 1:
-        return [axes[last], others[0], others[0], line, 0, start]
-    return [axes[last], *others, sizes[others[1]] * line, line, start]
+def _other_axes(axes: Axes, last: int, sizes: Sequence[int]) -> list[Strided]:
+    """Return the other axes of a copy, each with its stride."""
+    others, stride = [], sizes[axes[last]]
+    for axis in reversed([axis for place, axis in enumerate(axes) if place != last]):
+        others.append((axis, stride))
+        stride *= sizes[axis]
+    return others[::-1]
+
+
+def first_two(others: Sequence[Strided]) -> list[int]:
+    """Return the first two axes, then their strides; the only axis is read twice, the second time with no stride."""
+    (one, step), (two, other) = (
+        others[:2] if len(others) > 1 else (others[0], (others[0][0], 0))
+    )
+    return [one, two, step, other]
+
+
+def after_two(lists: Sequence[Sequence[Strided]]) -> swap_kernels.Further:
+    """Return what `swap_kernels` reads as `further`: a line for each list of axes."""
+    most = max((len(others) for others in lists), default=0) - 2
+    if most <= 0:
+        return None
+    further = np.zeros((len(lists), 1 + 2 * most), dtype=np.int64)
+    for line, others in zip(further, lists, strict=True):
+        after = [number for strided in others[2:] for number in strided]
+        line[: 1 + len(after)] = [len(after) // 2, *after]
+    return further
 
 
 def costs_of(
@@ -333,13 +366,9 @@ def _components(
 
 def tables_of(sets: Sequence[Axes], tables: CostTables) -> Lists:
     """Return for each set one copy of each table that has one of its attributes."""
-    seen: dict[int, frozenset[int]] = {}
-    start = 0
-    for copy, line in enumerate(tables.copies.tolist()):
-        axes = frozenset(line[:3])
-        if start == 0:
-            seen[copy], start = axes, len(axes)
-        start -= 1
+    # A table has as many copies as axes, one after another.
+    firsts = accumulate((len(axes) for axes in tables.axes), initial=0)
+    seen = [(copy, frozenset(axes)) for copy, axes in zip(firsts, tables.axes, strict=False)]
     return flatten_lists(
-        [copy for copy, axes in seen.items() if axes & set(axes_set)] for axes_set in sets
+        [copy for copy, axes in seen if axes & set(axes_set)] for axes_set in sets
     )

@@ -3,8 +3,9 @@
 `costs` are as in `swap_kernels`: one more record in a cell costs `costs[cell, 0]`, one less `costs[cell, 1] - costs[cell, 0]`.
 Each table is stored once. For each attribute there is a list of `lines`, one for each of its tables: the other columns of
 a record (the same one twice in a table of two), their strides (0 for the second of the same), the stride of the attribute
-itself, and where the table begins. Tables of codes come first, `lines[begin:middle]`, then tables of bins,
-`lines[middle:end]`, in which the bin of the attribute is read from another column of the record, or from its own.
+itself, and where the table begins; `further` has other columns after these, as in `swap_kernels`. Tables of codes come first,
+`lines[begin:middle]`, then tables of bins, `lines[middle:end]`, in which the bin of the attribute is read from another column of the
+record, or from its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from synth_engine.inference.maxent_triples import Floats
-from synth_engine.inference.swap_kernels import Costs, Places, Records, State, below
+from synth_engine.inference.swap_kernels import Costs, Further, Places, Records, State, below
 from synth_engine.jit import compiled
 
 
@@ -46,11 +47,15 @@ def counts_to_costs_of_table(
 
 
 @compiled
-def base_cell(record: Records, lines: Places, at: int) -> int:
+def base_cell(record: Records, lines: Places, further: Further, at: int) -> int:
     """The cell of a table in which the record would be if its value of the attribute were 0."""
     cell: int = (
         lines[at, 5] + record[lines[at, 0]] * lines[at, 2] + record[lines[at, 1]] * lines[at, 3]
     )
+    # Compiled only where there are such tables.
+    if further is not None:
+        for place in range(1, 1 + 2 * further[at, 0], 2):
+            cell += record[further[at, place]] * further[at, place + 1]
     return cell
 
 
@@ -62,6 +67,7 @@ def take_from_neighbours(
     binned: int,
     bounds: Places,
     lines: Places,
+    further: Further,
     costs: Costs,
     max_cost: float,
     window: int,
@@ -89,7 +95,7 @@ def take_from_neighbours(
             continue
         cost = np.float32(0)
         for at in range(begin, middle):
-            cell = base_cell(record, lines, at)
+            cell = base_cell(record, lines, further, at)
             cells[at - begin] = cell
             old, new = cell + now * lines[at, 4], cell + value * lines[at, 4]
             cost += costs[new, 0] + (costs[old, 1] - costs[old, 0])
@@ -100,7 +106,7 @@ def take_from_neighbours(
         bin_now, bin_value = np.int64(records[row, binned]), np.int64(records[donor, binned])
         last = end if bin_now != bin_value else middle
         for at in range(middle, last):
-            cell = base_cell(record, lines, at)
+            cell = base_cell(record, lines, further, at)
             cells[at - begin] = cell
             old, new = cell + bin_now * lines[at, 4], cell + bin_value * lines[at, 4]
             cost += costs[new, 0] + (costs[old, 1] - costs[old, 0])

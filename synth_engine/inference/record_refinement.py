@@ -102,7 +102,7 @@ def refine(
     """Return rows whose tables are closer to the targets, shape (attributes, rows), uint16. `codes`, of the same shape, is not
     changed.
 
-    targets: (axes, target counts) for any sets of two or three attributes, by their places in `codes`. The counts are
+    targets: (axes, target counts) for any sets of two attributes or more, by their places in `codes`. The counts are
     not negative, have one axis for each of `axes`, in that order, as long as the attribute has values, and are scaled
     so that they add up to the number of rows. Attributes in no target keep their codes.
     weights: how much each target counts; absent: all alike. proposals: how many changes are tried in all rows; absent: as
@@ -122,7 +122,7 @@ def refine(
     )
     strengths = cost_tables.dependence_strengths(targets)
     sets = cost_tables.attribute_sets(targets, strengths, tied=facts.tied)
-    records = np.ascontiguousarray(begun.T)
+    records = np.array(begun.T, order="C")
     with watching.part(0.0, 0.6):
         effort = Effort(width=width, proposals=proposals)
         _refine_in_place(records, tables, sets, rng=rng, effort=effort)
@@ -206,7 +206,7 @@ def _refined_after(
     )
     strengths = cost_tables.dependence_strengths(targets)
     sets = cost_tables.attribute_sets(targets, strengths, tied=facts.tied)
-    records = np.ascontiguousarray(codes[:, fixed:].T)
+    records = np.array(codes[:, fixed:].T, order="C")
     _refine_in_place(records, tables, sets, rng=rng, effort=effort)
     del tables
     if facts.ordered is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import prod
 
 import numpy as np
@@ -27,12 +28,15 @@ from synth_engine.inference.cost_tables import (
     Axes,
     Codes,
     Floats,
+    Strided,
     Truth,
 )
 from synth_engine.inference.maxent_triples import Pair, Triple
-from synth_engine.inference.swap_kernels import Costs, Places
+from synth_engine.inference.swap_kernels import Costs, Further, Places
 from synth_engine.inference.triple_start import TripleStart
 
+_Line = tuple[list[int], list[Strided]]
+"""A line of `donor_kernels`, and the other axes of its table with their strides."""
 LEVELS = (64, 32, 16, 8)
 """About how many bins an attribute has: the first level at which all tables of three attributes have at most `MAX_CELLS` together."""
 MAX_CELLS = 8_000_000
@@ -112,9 +116,10 @@ def implied_triples(
     cells: int = MAX_CELLS,
 ) -> ImpliedTriples:
     """Return the tables of three attributes that the pairs among the targets imply, by the finest bins with at most `cells` cells in all; at the
-    coarsest bins, as many tables as have that many. Targets are scaled to `rows`. Triples that are targets themselves are left out."""
+    coarsest bins, as many tables as have that many. Targets are scaled to `rows`. Triples that are targets themselves, or in one of more attributes,
+    are left out: they are known."""
     pairs = _pairs(targets, rows=rows)
-    known = {tuple(sorted(axes)) for axes, _ in targets}
+    known = {triple for axes, _ in targets for triple in combinations(sorted(axes), 3)}
     triples = [
         triple
         for triple in maxent_triples.triples({pair: strengths[pair] for pair in pairs})
@@ -167,13 +172,14 @@ def _pairs(targets: Sequence[tuple[Axes, Floats]], *, rows: int) -> dict[Pair, F
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Layout:
     """Costs of all tables, each once, and where `donor_kernels` finds them. columns: codes of all attributes, then bins,
-    shape (columns, rows); binned: the column of each attribute's bin; lines, bounds: see `donor_kernels`; bounds are begin, middle and end of each
-    attribute."""
+    shape (columns, rows); binned: the column of each attribute's bin; lines, further, bounds: see `donor_kernels`; bounds are begin, middle and end
+    of each attribute."""
 
     columns: Codes
     binned: Sequence[int]
     costs: Costs
     lines: Places
+    further: Further
     bounds: Places
 
 
@@ -292,8 +298,15 @@ def _build_layout(
         places = tuple(binned[axis] for axis in target_axes)
         own[:, 0] = cost_tables.ONCE.table(columns, places, implied.shape(target_axes)).ravel()
         implied.costs(target_axes, softness, own)
-    lines, bounds = _lines(axes, shapes, starts, binned=binned, coarse=len(tables))
-    return _Layout(columns=columns, binned=binned, costs=costs, lines=lines, bounds=bounds)
+    lines, further, bounds = _lines(axes, shapes, starts, binned=binned, coarse=len(tables))
+    return _Layout(
+        columns=columns,
+        binned=binned,
+        costs=costs,
+        lines=lines,
+        further=further,
+        bounds=bounds,
+    )
 
 
 def _with_bins(codes: Codes, bins: Mapping[int, Bins]) -> tuple[Codes, list[int]]:
@@ -313,28 +326,30 @@ def _lines(
     *,
     binned: Sequence[int],
     coarse: int,
-) -> tuple[Places, Places]:
-    """Return the lists of lines of `donor_kernels`, and where each begins and ends. Tables from number `coarse` on are of bins."""
-    fine: list[list[list[int]]] = [[] for _ in range(max(binned, default=0) + 1)]
-    of_bins: list[list[list[int]]] = [[] for _ in fine]
+) -> tuple[Places, Further, Places]:
+    """Return the lists of lines of `donor_kernels`, their further axes, and where each list begins and ends. Tables from number `coarse` on are
+    of bins."""
+    fine: list[list[_Line]] = [[] for _ in range(max(binned, default=0) + 1)]
+    of_bins: list[list[_Line]] = [[] for _ in fine]
     for number, (table_axes, shape) in enumerate(zip(axes, shapes, strict=True)):
         strides = [prod(shape[position + 1 :]) for position in range(len(shape))]
         for position, axis in enumerate(table_axes):
             others = [
                 (table_axes[k], strides[k]) for k in range(len(table_axes)) if k != position
             ]
-            (first, step), (second, other) = (
-                others if len(others) == 2 else (others[0], (others[0][0], 0))
-            )
-            line = [first, second, step, other, strides[position], starts[number]]
-            (of_bins if number >= coarse else fine)[axis].append(line)
-    lines: list[list[int]] = []
+            line = [*cost_tables.first_two(others), strides[position], starts[number]]
+            (of_bins if number >= coarse else fine)[axis].append((line, others))
+    lines: list[_Line] = []
     bounds = []
     for axis, column in enumerate(binned):
         begin, middle = len(lines), len(lines) + len(fine[axis])
         lines += [*fine[axis], *of_bins[column]]
         bounds.append((begin, middle, len(lines)))
-    return np.array(lines, dtype=np.int64), np.array(bounds, dtype=np.int64)
+    return (
+        np.array([line for line, _ in lines], dtype=np.int64),
+        cost_tables.after_two([others for _, others in lines]),
+        np.array(bounds, dtype=np.int64),
+    )
 
 
 def _refine_layout(
@@ -358,8 +373,8 @@ def _refine_layout(
             order = _sorted(records, near[axis])
             records, position = records[order], position[order]
             more += donor_kernels.take_from_neighbours(
-                records, axis, layout.binned[axis], layout.bounds[axis], layout.lines, layout.costs,
-                MAX_PAIR_COST, WINDOW, state,
+                records, axis, layout.binned[axis], layout.bounds[axis], layout.lines, layout.further,
+                layout.costs, MAX_PAIR_COST, WINDOW, state,
             )  # fmt: skip
         gained += more
         # Later passes gain less and less; what they would still gain is below the noise of

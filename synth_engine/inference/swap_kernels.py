@@ -3,8 +3,10 @@
 The cost of a table is the weighted squared distance of its counts from its targets. One more record in a cell adds `costs[cell, 0]` to it, and
 one less adds `costs[cell, 1] - costs[cell, 0]`; when a cell gains a record, the second number is added to the first. A table is stored once
 for each of its axes, with that axis last, so that the costs of all values of an attribute are next to each other in memory. `copies`
-has a line for each of these: its last axis, its other axes (the same one twice in a table of two), their strides, and where it
-begins. A list of lists is given as two arrays: where each list begins, and the lists one after another.
+has a line for each of these: its last axis, two other axes (the same one twice in a table of two), their strides, and where it
+begins. `further` has a line for each of these too: how many axes the table has after these three, and each with its stride; lines end in
+zeros. It is None where no table has more than three axes. Loops are compiled for both cases, so that the first has nothing to do with
+the second. A list of lists is given as two arrays: where each list begins, and the lists one after another.
 """
 
 from __future__ import annotations
@@ -21,16 +23,18 @@ Costs = npt.NDArray[np.float32]
 Shares = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]
+Further = Places | None
 Records = npt.NDArray[np.uint16]
 State = npt.NDArray[np.uint64]
 
 
 class Tables(NamedTuple):
-    """Costs of all cells, a line of `copies` for each table and axis, and the copies that each attribute is in: where each list
-    begins, and all of them."""
+    """Costs of all cells, a line of `copies` and of `further` for each table and axis, and the copies that each attribute is in: where
+    each list begins, and all of them."""
 
     costs: Costs
     copies: Places
+    further: Further
     first: Places
     touched: Places
 
@@ -101,28 +105,36 @@ def below(state: State, limit: int) -> int:
 
 @compiled
 def count_cells(
-    codes: Records, axes: Places, strides: Places, first: int, times: int, counts: Places
+    codes: Records, axes: Places, further: Further, first: int, times: int, counts: Places
 ) -> None:
     """Adds to `counts` how many records are in each cell of a table, of which the `first` ones count so many times. codes: shape
-    (attributes, records); axes, strides: of three attributes."""
-    one, two, three = codes[axes[0]], codes[axes[1]], codes[axes[2]]
+    (attributes, records); axes: three attributes, each with its stride, shape (3, 2); further: all after these, as many lines, None where there
+    are none."""
+    one, two, three = codes[axes[0, 0]], codes[axes[1, 0]], codes[axes[2, 0]]
     for record in range(codes.shape[1]):
         cell = (
-            np.int64(one[record]) * strides[0]
-            + np.int64(two[record]) * strides[1]
-            + np.int64(three[record]) * strides[2]
+            np.int64(one[record]) * axes[0, 1]
+            + np.int64(two[record]) * axes[1, 1]
+            + np.int64(three[record]) * axes[2, 1]
         )
+        if further is not None:
+            for at in range(further.shape[0]):
+                cell += np.int64(codes[further[at, 0], record]) * further[at, 1]
         counts[cell] += times if record < first else 1
 
 
 @compiled
-def line_start(record: Records, copies: Places, copy: int) -> int:
+def line_start(record: Records, copies: Places, further: Further, copy: int) -> int:
     """Where the costs of all values of the last axis begin, for the other values of the record, in one copy."""
     start: int = (
         copies[copy, 5]
         + record[copies[copy, 1]] * copies[copy, 3]
         + record[copies[copy, 2]] * copies[copy, 4]
     )
+    # The compiler drops this branch where the argument is None; where it is not, most tables have no further axes.
+    if further is not None:
+        for at in range(1, 1 + 2 * further[copy, 0], 2):
+            start += record[further[copy, at]] * further[copy, at + 1]
     return start
 
 
@@ -134,14 +146,14 @@ def change(
     tables: Tables,
 ) -> None:
     """Gives the record another value, and keeps the costs of all tables up to date."""
-    costs, copies, first, touched = tables
+    costs, copies, further, first, touched = tables
     for at in range(first[attribute], first[attribute + 1]):
-        cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        cell = line_start(record, copies, further, touched[at]) + record[copies[touched[at], 0]]
         # The cost of one more record is linear in the count, with slope `costs[cell, 1]`.
         costs[cell, 0] -= costs[cell, 1]
     record[attribute] = value
     for at in range(first[attribute], first[attribute + 1]):
-        cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        cell = line_start(record, copies, further, touched[at]) + record[copies[touched[at], 0]]
         costs[cell, 0] += costs[cell, 1]
 
 
@@ -166,14 +178,17 @@ def cost_of_exchange(
 ) -> float:
     """What it costs that the record takes the values in the members of a set. The record is as before in the end. used: one copy of
     each table that the set is in; cells: an array for as many numbers."""
-    costs, copies = tables.costs, tables.copies
+    costs, copies, further = tables.costs, tables.copies, tables.further
     for at, copy in enumerate(used):
-        cells[at] = line_start(record, copies, copy) + record[copies[copy, 0]]
+        cells[at] = line_start(record, copies, further, copy) + record[copies[copy, 0]]
     if not exchange(record, values, members):
         return 0.0
     cost = np.float32(0)
     for at, copy in enumerate(used):
-        cell, old = line_start(record, copies, copy) + record[copies[copy, 0]], cells[at]
+        cell, old = (
+            line_start(record, copies, further, copy) + record[copies[copy, 0]],
+            cells[at],
+        )
         if cell != old:
             cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
     # Undo: the caller decides whether the exchange is worth its cost.
@@ -355,15 +370,16 @@ def _costs_of_values(
     costs that the record leaves its present value."""
     now, leaving = record[attribute], np.float32(0)
     costs[:] = 0
-    entering, slopes, copies = columns.entering, columns.slopes, tables.copies
+    entering, slopes = columns.entering, columns.slopes
+    copies, further = tables.copies, tables.further
     first, end = values.first[attribute], values.first[attribute + 1]
     # Four tables at once, so that sums are written to memory a quarter as often; they are added in the order of the tables.
     whole = first + (end - first) // 4 * 4
     for at in range(first, whole, 4):
-        a = line_start(record, copies, values.own[at])
-        b = line_start(record, copies, values.own[at + 1])
-        c = line_start(record, copies, values.own[at + 2])
-        d = line_start(record, copies, values.own[at + 3])
+        a = line_start(record, copies, further, values.own[at])
+        b = line_start(record, copies, further, values.own[at + 1])
+        c = line_start(record, copies, further, values.own[at + 2])
+        d = line_start(record, copies, further, values.own[at + 3])
         leaving = (
             leaving + slopes[a + now] + slopes[b + now] + slopes[c + now] + slopes[d + now]
         )
@@ -372,7 +388,7 @@ def _costs_of_values(
         for value in range(costs.size):
             costs[value] = costs[value] + one[value] + two[value] + three[value] + four[value]
     for at in range(whole, end):
-        start = line_start(record, copies, values.own[at])
+        start = line_start(record, copies, further, values.own[at])
         leaving += slopes[start + now]
         line = entering[start : start + costs.size]
         for value in range(costs.size):
@@ -390,13 +406,13 @@ def _move(
     tables: Tables,
 ) -> None:
     """As `change`, for costs that are stored as two columns."""
-    _, copies, first, touched = tables
+    _, copies, further, first, touched = tables
     for at in range(first[attribute], first[attribute + 1]):
-        cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        cell = line_start(record, copies, further, touched[at]) + record[copies[touched[at], 0]]
         columns.entering[cell] -= columns.slopes[cell]
     record[attribute] = value
     for at in range(first[attribute], first[attribute + 1]):
-        cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        cell = line_start(record, copies, further, touched[at]) + record[copies[touched[at], 0]]
         columns.entering[cell] += columns.slopes[cell]
 
 
@@ -405,12 +421,12 @@ def _take(
     record: Records, attribute: int, state: State, tables: Tables, offers: Offers
 ) -> float:
     """Offers one record one value, see `take_most_lacking`. Returns by how much the cost fell."""
-    costs, copies = tables.costs, tables.copies
+    costs, copies, further = tables.costs, tables.copies, tables.further
     sizes, own_first, own, chances = offers
     draw, at = below(state, 1 << 30), own_first[attribute]
     while chances[at] <= draw:
         at += 1
-    start = line_start(record, copies, own[at])
+    start = line_start(record, copies, further, own[at])
     value, now = 0, record[attribute]
     least = costs[start, 0]
     for code in range(1, sizes[attribute]):
@@ -421,7 +437,7 @@ def _take(
         return 0.0
     cost = np.float32(0)
     for at in range(own_first[attribute], own_first[attribute + 1]):
-        start = line_start(record, copies, own[at])
+        start = line_start(record, copies, further, own[at])
         cost += costs[start + value, 0] + (costs[start + now, 1] - costs[start + now, 0])
     if not cost < 0:
         return 0.0

@@ -63,6 +63,8 @@ SCHEMAS = (
 )
 MAX_SAMPLE_ROWS = 10**9
 POPULATION = 1_000_000
+MAX_TARGET_COLUMNS = 8
+"""Columns of a table to which rows are refined."""
 MAX_TARGET_CELLS = 4_000_000
 """Cells of all targets together."""
 
@@ -84,7 +86,7 @@ class Model:
     parents and the attribute of the i-th node, and gives the attribute when its parents are drawn already.
 
     `targets` are tables of groups of attributes, which may overlap, that the rows drawn so far are changed to have, by the
-    method `synthesis`: record by record until they are near (`finish`, tables of two or three attributes), by minimum-cost
+    method `synthesis`: record by record until they are near (`finish`, tables of two to `MAX_TARGET_COLUMNS` attributes), by minimum-cost
     flow, or made anew from sorted tables.
     `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes are drawn
     within them in the end. `mixture`: where tables of three attributes that are no targets start in `finish`.
@@ -182,13 +184,13 @@ class Model:
                 )
             return
         cliques = [table.clique for table in self.targets]
-        if any(
-            len(clique) not in (2, 3) or len(set(clique)) < len(clique) for clique in cliques
-        ):
-            raise InputError(
-                "a target of the model is not of 2 or 3 columns",
-                repair="use the model of this release",
-            )
+        for clique in cliques:
+            if not 2 <= len(clique) <= MAX_TARGET_COLUMNS or len(set(clique)) < len(clique):
+                raise InputError(
+                    f"a target of the model is not of 2 to {MAX_TARGET_COLUMNS} columns",
+                    repair="take a table of as many different columns, or the model of this release",
+                    column=clique[-1] if clique else None,
+                )
         if self.mixture is not None:
             self.mixture.check(self.domain, self._bins, cliques)
         if sum(table.weights.size for table in self.targets) > MAX_TARGET_CELLS:

@@ -24,13 +24,15 @@ from synth_engine.models.triple_mixture import TripleMixture
 Floats = npt.NDArray[np.float64]
 Codes = dict[str, Column]
 Targets = Sequence[tuple[Clique, Floats]]
+_FEW_COLUMNS = 3
+"""Columns of a constraint that get a table of the cells that may be entered, whatever the targets are."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Refinement:
     """What the rows of a model are refined to.
 
-    targets: tables of two or three columns. merged: the columns whose codes are bins. enforce: rows that keep the
+    targets: tables of two columns or more. merged: the columns whose codes are bins. enforce: rows that keep the
     constraints among columns without bins still keep them. mixture: where tables of three columns start. offers: see
     `record_refinement.refine_after`.
     """
@@ -94,7 +96,11 @@ class Refinement:
         # Constraints on binned columns cannot be judged here: their codes are drawn within the
         # bins afterwards, and repaired then.
         allowed, tied = (
-            _cell_constraints(self.domain, self.merged, axis_of) if self.enforce else ([], [])
+            _cell_constraints(
+                self.domain, self.merged, axis_of, [set(c) for c, _ in self.targets]
+            )
+            if self.enforce
+            else ([], [])
         )
         free = sorted({axis for clique, _ in axes for axis in clique})
         in_sequence = {
@@ -130,9 +136,13 @@ def decidable_components(domain: Domain, merged: Mapping[str, bins.Binning]) -> 
 
 
 def _cell_constraints(
-    domain: Domain, merged: Mapping[str, bins.Binning], axis_of: Mapping[str, int]
+    domain: Domain,
+    merged: Mapping[str, bins.Binning],
+    axis_of: Mapping[str, int],
+    targets: Sequence[set[str]],
 ) -> tuple[list[tuple[Axes, Truth]], list[Axes]]:
-    """Tables of cells that may be entered, and, where these were too large, attributes to be changed together only."""
+    """Tables of cells that may be entered, and, where these were too large, attributes to be changed together only. targets: the columns of
+    each."""
     allowed: list[tuple[Axes, Truth]] = []
     tied: list[Axes] = []
     for component in decidable_components(domain, merged):
@@ -140,7 +150,9 @@ def _cell_constraints(
         axes = tuple(axis_of[name] for name in clique)
         # A larger table of allowed cells does not fit in memory. Its columns are then only
         # exchanged together, from record to record, which keeps valid combinations valid.
-        if len(axes) <= 3 and prod(domain.shape(clique)) <= bins.MAX_CELLS:
+        # Columns of one target have to change one by one to come near to it.
+        few = len(axes) <= _FEW_COLUMNS or any(set(clique) <= target for target in targets)
+        if few and prod(domain.shape(clique)) <= bins.MAX_CELLS:
             allowed.append((axes, np.ascontiguousarray(restricting.possible(domain, clique))))
         else:
             tied.append(axes)

@@ -72,7 +72,8 @@ _BYTES_OF_A_CELL_READ, _MAX_BYTES_READ = 16, 80 * MEGABYTE
 _BYTES_OF_A_CELL = 4
 _BYTES_OF_A_LISTED_CODE = 2_000
 _BYTES_OF_A_CELL_COUNTED = 10
-_BYTES_OF_A_TARGET = 64
+_BYTES_OF_A_TARGET, _BYTES_OF_A_COPY = 32, 16  # for each cell, and for each cell and axis
+_MOST_IN_A_TRIPLE = 3
 _BYTES_OF_A_CELL_FORESEEN = 8
 _BYTES_OF_A_CODE_SMOOTHED = 600
 _BYTES_OF_THE_FINISH = 45 * MEGABYTE
@@ -232,13 +233,20 @@ def of_finish(
 ) -> ResourceEstimate:
     """Estimates the refinement of generated rows to target tables of these shapes, by the sampler that draws tables now."""
     refined = blocks.rows_refined(rows, attributes)
-    cells = sum(prod(shape) for shape in shapes)
-    memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
+    memory = _BYTES_OF_THE_FINISH + sum(map(bytes_of_target, shapes))
+    # A change of each of its attributes looks a table up.
+    looked_up = sum(len(shape) for shape in shapes) / 2
     pairs = ResourceEstimate(
-        memory_bytes=memory,
-        seconds=_LOADED + refined * (_TAKEN * attributes + _REFINED * len(shapes)),
+        memory_bytes=memory + 3 * 2 * rows * attributes,
+        seconds=_LOADED + refined * (_TAKEN * attributes + _REFINED * looked_up),
     )
-    return (pairs + _of_triples(refined, shapes, attributes=attributes)).of_drawing()
+    small = [shape for shape in shapes if len(shape) <= _MOST_IN_A_TRIPLE]
+    return (pairs + _of_triples(refined, small, attributes=attributes)).of_drawing()
+
+
+def bytes_of_target(shape: tuple[int, ...]) -> int:
+    """Estimates the memory that refinement takes for a target of this shape: its costs are stored once for each axis."""
+    return (_BYTES_OF_A_TARGET + _BYTES_OF_A_COPY * len(shape)) * prod(shape)
 
 
 def _of_triples(

@@ -7,12 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import SpecError
-from synth_engine.inference import record_refinement, refine_triples
+from synth_engine.inference import cost_tables, record_refinement, refine_triples
 from synth_engine.models import blocks
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
@@ -147,6 +148,25 @@ def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:
         < 100 * resources.MEGABYTE
     )
     assert one.seconds < three.seconds < many.seconds < more.seconds
+
+
+def test_targets_of_more_columns_take_memory_for_each_of_them() -> None:
+    """Costs are stored once for each axis, and looked up for each."""
+    few, more = ((100, 100), (10, 10, 10, 10))
+    two, four = (resources.of_finish(1_000, [shape], attributes=20) for shape in (few, more))
+    stored = [
+        cost_tables.build(
+            np.zeros((4, 0), dtype=np.uint16),
+            [(tuple(range(len(shape))), np.ones(shape))],
+            allowed=(),
+            weights=[1.0],
+            softness=1.0,
+        ).costs.nbytes
+        for shape in (few, more)
+    ]
+    # Loops that offer all values keep a second copy, column by column.
+    assert four.memory_bytes - two.memory_bytes == 2 * (stored[1] - stored[0])
+    assert four.seconds > two.seconds
 
 
 def test_open_columns_are_reckoned_with() -> None:

@@ -33,6 +33,7 @@ ready = cases.called()
 for case, method in ((cases.ADULT, "auto"), (cases.PLACES, "adaptive"), (cases.POINTS, "privtree"), (cases.WORDS, "weak-domain")):
     cases.run(case, method, Path(sys.argv[1]))
 cases.run_database(Path(sys.argv[1]))
+cases.draw_large_target(Path(sys.argv[1]))
 more = {name: lists - ready[name] for name, lists in cases.called().items()}
 print(json.dumps([f"{name}{jit.to_json(each)}" for name, lists in more.items() for each in lists]))
 """
