@@ -39,27 +39,25 @@ _REGISTRY: dict[str, Any] = {}
 @overload
 def compiled(function: Function) -> Function: ...
 @overload
-def compiled(*, nogil: bool = ..., inlined: bool = ...) -> Callable[[Function], Function]: ...
-def compiled(
-    function: Function | None = None, *, nogil: bool = False, inlined: bool = False
-) -> Any:
+def compiled(*, nogil: bool) -> Callable[[Function], Function]: ...
+def compiled(function: Function | None = None, *, nogil: bool = False) -> Any:
     """The function as machine code, kept on disk for the next process where there is a place that can be written to.
 
     The order of additions is that of the source, and nothing runs in parallel: the same numbers on every machine. nogil:
-    other threads of Python run beside it. inlined: it becomes a part of each function that calls it, however long that gets.
+    other threads of Python run beside it.
     """
     if function is None:
-        return lambda given: _compiled(given, nogil=nogil, inlined=inlined)
-    return _compiled(function, nogil=nogil, inlined=inlined)
+        return lambda given: _compiled(given, nogil=nogil)
+    return _compiled(function, nogil=nogil)
 
 
-def _compiled(function: Function, *, nogil: bool, inlined: bool) -> Function:
+def _compiled(function: Function, *, nogil: bool) -> Function:
     try:
-        machine_code = numba.njit(cache=True, nogil=nogil, forceinline=inlined)(function)
+        machine_code = numba.njit(cache=True, nogil=nogil)(function)
     except (
         RuntimeError
     ):  # neither beside the source nor in the user's own folder: compiled anew in each process
-        machine_code = numba.njit(nogil=nogil, forceinline=inlined)(function)
+        machine_code = numba.njit(nogil=nogil)(function)
     else:
         _name_what_it_depends_on(machine_code, function)
     _REGISTRY[f"{function.__module__}.{function.__qualname__}"] = machine_code

@@ -46,7 +46,7 @@ def counts_to_costs_of_table(
         costs[cell, 1] = 2 * steep
 
 
-@compiled(inlined=True)
+@compiled
 def base_cell(record: Records, lines: Places, further: Further, at: int) -> int:
     """The cell of a table in which the record would be if its value of the attribute were 0."""
     cell: int = (

@@ -123,7 +123,7 @@ def count_cells(
         counts[cell] += times if record < first else 1
 
 
-@compiled(inlined=True)
+@compiled
 def line_start(record: Records, copies: Places, further: Further, copy: int) -> int:
     """Where the costs of all values of the last axis begin, for the other values of the record, in one copy."""
     start: int = (

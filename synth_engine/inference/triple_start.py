@@ -36,6 +36,18 @@ class TripleStart:
             np.add.at(columns[axis], of_value, self.columns[axis])
         return replace(self, columns=columns)
 
+    def table(self, group: Sequence[int]) -> Floats:
+        """Return the table of a group of attributes, as shares that add up to 1."""
+        first, *others = (self.columns[axis] for axis in group)
+        table = np.zeros([self.columns[axis].shape[0] for axis in group])
+        # One component after another: all of them together would take as many times the memory.
+        for component, share in enumerate(self.shares.tolist()):
+            product: Floats = share * first[:, component]
+            for column in others:
+                product = np.multiply.outer(product, column[:, component])
+            table += product
+        return table
+
     def fitted(
         self, triple: Triple, pairs: Sequence[Floats], *, rounds: int = ROUNDS
     ) -> Floats:

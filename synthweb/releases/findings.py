@@ -12,10 +12,10 @@ from synthweb.releases.models import Release
 
 
 @dataclass(frozen=True, kw_only=True)
-class TriplesLooked:
-    """The search for relations of three columns. candidates: groups that were compared; measured: those with a table; columns:
-    the group that is farthest from what its pairs imply; largest, noise, by_noise: shares of the records, with a sign of per
-    cent."""
+class GroupsLooked:
+    """A search for relations of three columns or more. candidates: groups that were compared; measured: those with a table; columns:
+    the group that is farthest from what its pairs, and its triples, imply; largest, noise, by_noise: shares of the records, with a sign
+    of per cent."""
 
     candidates: int
     measured: int
@@ -25,12 +25,21 @@ class TriplesLooked:
     by_noise: str
 
 
-def triples(release: Release) -> TriplesLooked | None:
-    """What the search found; None where there was none, or where the release is older than its record."""
-    search: Mapping[str, Any] | None = release.model.get("findings", {}).get("triples")
+def triples(release: Release) -> GroupsLooked | None:
+    """What the search for relations of three columns found; None where there was none, or where the release is older than its record."""
+    return _looked(release, "triples")
+
+
+def larger_groups(release: Release) -> GroupsLooked | None:
+    """The same of four columns and more."""
+    return _looked(release, "groups")
+
+
+def _looked(release: Release, kind: str) -> GroupsLooked | None:
+    search: Mapping[str, Any] | None = release.model.get("findings", {}).get(kind)
     if search is None:
         return None
-    return TriplesLooked(
+    return GroupsLooked(
         candidates=search["candidates"],
         measured=search["measured"],
         columns=" × ".join(search["largest"]["columns"]),

@@ -296,6 +296,7 @@ def overview(release: Release) -> dict[str, object]:
         "looked": chain.is_after_looking(release),
         "protects": _protects(receipt_facts.of(release)),
         "triples": findings.triples(release),
+        "larger_groups": findings.larger_groups(release),
         "cited": cited(domain),
         "public_table": public_table.stated(receipt_facts.of(release)),
         "constraints": [each.sentence for each in domain.constraints],

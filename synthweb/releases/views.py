@@ -172,6 +172,7 @@ def measured(request: SignedInRequest, code: str) -> HttpResponse:
     context = screens.frame(request.user, release, tab="measured") | {
         "measured": shown,
         "triples": findings.triples(release),
+        "larger_groups": findings.larger_groups(release),
     }
     return render(request, "releases/measured.html", context)
 

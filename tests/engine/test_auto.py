@@ -19,8 +19,9 @@ from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Measurement, Noise, Scores
 from synth_engine.mechanisms.auto import denoising, fitting, triples
-from synth_engine.mechanisms.auto.auto import Auto, AutoPlan, Division
+from synth_engine.mechanisms.auto.auto import Auto, AutoPlan
 from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.questions import Division
 from synth_engine.mechanisms.auto.selection import Columns, PairCounts
 from synth_engine.mechanisms.auto.triples import TripleSearch
 from synth_engine.models.model import Model
@@ -57,6 +58,15 @@ def answered(plan: Any, table: np.ndarray) -> Answers:
         open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss)
     )
     return found
+
+
+def asked(answers: Answers, verb: str) -> list[int]:
+    """The numbers of candidates of the questions with this verb about pairs and triples."""
+    return [
+        len(call.query.candidates)
+        for call in answers.calls
+        if call.query.verb == verb and all(len(clique) <= 3 for clique in call.query.candidates)
+    ]
 
 
 def chain(rows: int, *sizes: int, seed: int = 0) -> np.ndarray:
@@ -135,8 +145,8 @@ def test_with_a_large_budget_all_triples_are_scored_and_many_are_measured() -> N
     )
     plan = planned(domain_of(*[4] * 6), epsilon="20")
     answers = answered(plan, table)
-    assert not answers.selections
-    assert [scores.values.size for scores in answers.scores] == [15, 20]
+    assert asked(answers, "select") == []
+    assert asked(answers, "score") == [15, 20]
     measured = {m.clique for m in answers.measurements if len(m.clique) == 3}
     targets = plan.fit(answers).targets
     assert measured <= {target.clique for target in targets}
@@ -147,8 +157,8 @@ def test_with_a_large_budget_all_triples_are_scored_and_many_are_measured() -> N
 def test_a_small_budget_selects_triples_one_by_one() -> None:
     plan = planned(domain_of(2, 3, 4, 2), epsilon="0.5")
     answers = answered(plan, chain(500, 2, 3, 4, 2))
-    assert len(answers.selections) == 4
-    assert [scores.values.size for scores in answers.scores] == [6, 4]
+    assert asked(answers, "select") == [4, 3, 2, 1]
+    assert asked(answers, "score") == [6, 4]
 
 
 def test_with_a_column_to_predict_only_triples_that_hold_it_are_selected() -> None:
@@ -157,7 +167,7 @@ def test_with_a_column_to_predict_only_triples_that_hold_it_are_selected() -> No
     answers = answered(plan, table)
     selects = [call.query for call in answers.calls if call.query.verb == "select"]
     # Of ten triples of five columns six hold the fourth one; each selection leaves one less.
-    assert [len(query.candidates) for query in selects] == [6, 5, 4, 3, 2, 1]
+    assert asked(answers, "select") == [6, 5, 4, 3, 2, 1]
     assert all("c3" in clique for query in selects for clique in query.candidates)
     assert sorted(m.clique for m in plan.fit(answers).targets if len(m.clique) == 3) == sorted(
         m.clique for m in answers.measurements if len(m.clique) == 3
@@ -167,8 +177,8 @@ def test_with_a_column_to_predict_only_triples_that_hold_it_are_selected() -> No
 def test_a_large_budget_scores_triples_without_the_column_to_predict_as_well() -> None:
     plan = planned(domain_of(2, 3, 4, 2), epsilon="20", target="c3")
     answers = answered(plan, chain(20_000, 2, 3, 4, 2))
-    assert not answers.selections
-    assert [scores.values.size for scores in answers.scores] == [6, 4]
+    assert asked(answers, "select") == []
+    assert asked(answers, "score") == [6, 4]
 
 
 @pytest.mark.parametrize(

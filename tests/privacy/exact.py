@@ -241,10 +241,10 @@ def rows_of(table: Table, domain: Domain) -> Rows:
 def domain_of(
     *sizes: int, relation: Relation = Relation.ADD_REMOVE, max_records: int = 1
 ) -> Domain:
-    """Up to four columns, a to d, of so many codes each."""
+    """Up to five columns, a to e, of so many codes each."""
     attributes = tuple(
         Integer(name=name, low=0, high=size - 1)
-        for name, size in zip("abcd", sizes, strict=False)
+        for name, size in zip("abcde", sizes, strict=False)
     )
     return Domain(
         attributes=attributes, relation=relation, unit=PrivacyUnit(max_records=max_records)

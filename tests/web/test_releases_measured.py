@@ -303,3 +303,37 @@ def test_the_legend_and_the_search_for_triples_are_german_on_german_pages(
     assert "unter 0,02" in page and "0,02 bis 0,05" in page and "0,4 und mehr" in page
     assert "ist die Gruppe region × age × works entfernt: 7,4 % der Datensätze" in page
     assert "Rauschen allein eine größte Zahl von etwa 0,61 %" in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("language", "measured", "words"),
+    [
+        ("en", 0, "None was clear enough"),
+        ("en", 1, "1 of them was counted"),
+        (
+            "en",
+            1,
+            "The group with the largest figure is a × b × c × label: 43 % of the records",
+        ),
+        ("de", 2, "2 davon wurden gezählt"),
+        ("de", 0, "in 365 Gruppen schmaler Spalten gesucht"),
+        ("de", 0, "so ergäben Rauschen und Zufall allein eine Zahl von etwa 1,2 %"),
+    ],
+)
+def test_a_release_says_whether_relations_of_four_to_six_columns_were_seen(
+    cast: Cast, browser: Open, language: str, measured: int, words: str
+) -> None:
+    release = scene.released(cast, mechanism="auto", epsilon="1", name="Four", table=TABLE)
+    client = browser(cast.steward)
+    addresses = [
+        reverse(f"releases:{tab}", args=[release.code]) for tab in ("release", "measured")
+    ]
+    # A table of three columns has no larger groups.
+    assert "four to six columns" not in html_of(client.get(addresses[1]))
+    largest = {"columns": ["a", "b", "c", "label"], "distance": 0.43}
+    search = {"candidates": 365, "scored": 3, "measured": measured, "largest": largest}
+    changed = {"groups": search | {"noise": 0.003, "by_noise": 0.012}}
+    Release.objects.filter(pk=release.pk).update(model=release.model | {"findings": changed})
+    for address in addresses:
+        assert words in html_of(client.get(address, headers={"accept-language": language}))

@@ -1,4 +1,4 @@
-"""The default mechanism: adaptive selection of one-way, pair and triple marginals, read against a mixture and refined into
+"""The default mechanism: adaptive selection of one-way, pair, triple and larger marginals, read against a mixture and refined into
 rows."""
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from synth_engine.inference.allocation import Choice
 from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import (
     Answers,
+    Candidate,
     Clique,
     Measurement,
     Noise,
@@ -28,10 +29,25 @@ from synth_engine.measurement import (
     Session,
 )
 from synth_engine.measurement.replay import Replay
-from synth_engine.mechanisms.auto import denoising, dependence_tree, fitting, selection, triples
+from synth_engine.mechanisms.auto import (
+    denoising,
+    dependence_tree,
+    findings,
+    fitting,
+    groups,
+    selection,
+    triples,
+)
+from synth_engine.mechanisms.auto.groups import GroupSearch
 from synth_engine.mechanisms.auto.prior import Prior
+from synth_engine.mechanisms.auto.questions import (
+    Division,
+    ScoredGroups,
+    Stage,
+    TableQuestion,
+)
 from synth_engine.mechanisms.auto.selection import Columns, Floats, Pair
-from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
+from synth_engine.mechanisms.auto.triples import Group, Triple, TripleSearch
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, two_stage, workload
 from synth_engine.plans.parameters import ParameterSchema
@@ -85,15 +101,15 @@ _LAPLACE_TO_RHO = 240.0
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Weighted):
-    """A histogram of every column, one vector of scores of all pairs, the pairs that are worth it, and the triples that
+    """A histogram of every column, one vector of scores of all pairs, the pairs that are worth it, and the groups of three to six columns that
     pairs do not explain.
 
     Asks: `measure` of every modelled attribute by itself; one `score` of all pairs, at a coarse resolution, against the
         product of their noisy histograms; then one `interaction` (with Laplace noise one `measure`) of each pair that is
         worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or, where columns
         gain more by it, one more `measure` of every attribute. Then `select` a few times among all triples, against what
-        the estimated pairs imply, one `score` of the selected ones, `interaction` (or `measure`) of those that are worth
-        it, and with what these leave the tables of before once more (adaptive).
+        the estimated pairs imply, one `score` of the selected ones, the same of groups of four, five and six narrow columns,
+        `interaction` (or `measure`) of those that are worth it, and with what these leave the tables of before once more (adaptive).
     Privacy: a cap fixed beforehand: epsilon (Laplace noise) for delta 0, else mu² (rounded Gaussian noise), or rho after
         a stage that was budgeted so. References, bins and prices are functions of paid answers alone.
         Proof: docs/proofs/auto.md.
@@ -110,7 +126,7 @@ class Auto(Weighted):
     title: ClassVar[str] = "Automatic"
     summary: ClassVar[str] = (
         "Measures every column, finds out privately which pairs of columns depend on each other, and spends the rest of "
-        "the budget where it improves the table most; relations of three columns are looked for as well. The most accurate method for most tables."
+        "the budget where it improves the table most; relations of three columns and more are looked for as well. The most accurate method for most tables."
     )
     paper: ClassVar[str] = (
         "Zhang et al. 2021 (PrivSyn); McKenna et al. 2022 (AIM); Koenker and Mizera 2014 (shrinkage); this project"
@@ -118,7 +134,7 @@ class Auto(Weighted):
     keeps: ClassVar[tuple[str, ...]] = (
         "histograms of single columns",
         "relations of all pairs of columns, the stronger the better",
-        "relations of three columns that pairs do not show, where they are strong",
+        "relations of three to six columns that pairs do not show, where they are strong",
         "number of records",
     )
     parameters: ClassVar[ParameterSchema] = {
@@ -150,42 +166,6 @@ class Auto(Weighted):
         plan = AutoPlan(config=self, domain=domain, spec=spec, cap=cap)
         plan.require_noise()
         return plan
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableQuestion:
-    """A table to be measured: a pair, a triple, or one column again.
-
-    axes: its attributes; levels: the resolution of each; noise: of each count; interaction: whether the interaction is asked
-    for instead of all counts; part: its share of the budget of its stage."""
-
-    axes: tuple[int, ...]
-    levels: tuple[int, ...]
-    noise: Noise
-    interaction: bool
-    part: float = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    """Tables that are asked together. price: what they cost; error: their predicted error in records, weighted by the workload."""
-
-    questions: Sequence[TableQuestion]
-    price: Fraction
-    error: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Division:
-    """The triples to be measured, and what they cost together."""
-
-    price: Fraction
-    choices: Sequence[Choice]
-
-    @property
-    def gain(self) -> float:
-        """The predicted gain of all triples, in records times their weights."""
-        return sum(choice.gain for choice in self.choices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,8 +204,16 @@ class AutoPlan(Plan):
         if search.triples:
             with watching.part(0.7, 0.8):
                 selected, compared = self._scored_triples(session, search, budget=budget)
-            rest -= budget * (SELECTING_SHARE + COMPARING_SHARE)
-            last = self.last_stage(search, selected, compared, stage, budget=rest)
+                rest -= budget * (SELECTING_SHARE + COMPARING_SHARE)
+                larger = GroupSearch(
+                    triples=search, relations=search.relations(selected, compared)
+                )
+                scored_groups = self._scored_groups(session, larger, budget=budget)
+                if scored_groups is not None:
+                    rest -= scored_groups.price
+            last = self.last_stage(
+                search, selected, compared, stage, budget=rest, larger=scored_groups
+            )
         else:  # there was no room for estimates of their pairs
             last = self._once_more(stage, columns, budget=rest)
         with watching.part(0.8, 1.0):
@@ -360,6 +348,38 @@ class AutoPlan(Plan):
         compared = session.score([candidate for _, candidate in chosen], noise=noise)
         return [triple for triple, _ in chosen], compared
 
+    def _scored_groups(
+        self, session: Session, search: GroupSearch, *, budget: Fraction
+    ) -> ScoredGroups | None:
+        """Select a group of each number of columns, the one farthest from what its pairs and triples imply, and score them; None where
+        there are no such groups. A group that holds one selected before is no candidate: most of its distance is that of the other."""
+        candidates = {size: search.groups(size) for size in groups.SIZES}
+        sizes = [size for size, able in candidates.items() if able]
+        if not sizes:
+            return None
+        price = budget * groups.SELECTING_SHARE / len(sizes)
+        scale = self.loss.of(price).selection_scale(self.sensitivity.linf)
+        chosen: list[tuple[Group, Candidate]] = []
+        looked = 0
+        for size in watching.each(sizes):
+            able = [
+                (group, search.candidate(group))
+                for group in candidates[size]
+                if not any(set(group).issuperset(earlier) for earlier, _ in chosen)
+            ]
+            if able:
+                chosen.append(able[session.select([each for _, each in able], scale=scale)])
+                looked += len(able)
+        noise = budget_allocation.noise(
+            self.loss.of(budget * groups.COMPARING_SHARE), self._of_scores(len(chosen))
+        )
+        scores = session.score([candidate for _, candidate in chosen], noise=noise)
+        return ScoredGroups(
+            price=price * len(chosen) + budget * groups.COMPARING_SHARE,
+            groups=[group for group, _ in chosen],
+            distances=search.distances(scores, compared=looked),
+        )
+
     def last_stage(
         self,
         search: TripleSearch,
@@ -368,25 +388,30 @@ class AutoPlan(Plan):
         before: Stage,
         *,
         budget: Fraction,
+        larger: ScoredGroups | None = None,
     ) -> list[TableQuestion]:
-        """Return questions for the selected triples that are worth their price, and for the earlier tables with the rest of the
-        budget."""
+        """Return questions for the selected triples and larger groups that are worth their price, and for the earlier tables with
+        the rest of the budget."""
         doubt = math.sqrt(compared.noise.variance)
         distances = np.maximum(compared.values - doubt, 0.0) / search.columns.total
-        division = self._division(search, selected, distances, before, budget=budget)
+        able: list[Group] = [*selected]
+        of_larger = np.zeros(0)
+        if larger is not None:
+            able += larger.groups
+            of_larger = larger.distances
+        division = self._division(
+            search, able, np.concatenate([distances, of_larger]), before, budget=budget
+        )
         if len(selected) == len(search.triples):
             # Readers compare with the real table, in which chance makes a distance too.
-            real = np.hypot(distances, search.distances_by_chance)
-            followed = self._division(search, selected, real, before, budget=budget)
-            if followed.gain >= _CHANCE_FOLLOWED * search.error(selected, real):
+            real = np.concatenate([np.hypot(distances, search.distances_by_chance), of_larger])
+            followed = self._division(search, able, real, before, budget=budget)
+            if followed.gain >= _CHANCE_FOLLOWED * search.error(able, real):
                 division = followed
         questions = self._divided(
             division.price,
             search.columns,
-            [
-                (selected[choice.number], choice.levels, choice.part)
-                for choice in division.choices
-            ],
+            [(able[choice.number], choice.levels, choice.part) for choice in division.choices],
         )
         rest = budget - division.price
         return [*questions, *self._once_more(before, search.columns, budget=rest)]
@@ -394,16 +419,17 @@ class AutoPlan(Plan):
     def _division(
         self,
         search: TripleSearch,
-        selected: Sequence[Triple],
+        able: Sequence[Group],
         distances: Floats,
         before: Stage,
         *,
         budget: Fraction,
     ) -> Division:
-        """Return how much of the budget triples get, and which, so that the predicted error is least."""
+        """Return how much of the budget these groups of three columns and more get, and which of them, so that the predicted error is
+        least."""
         least, division = math.inf, Division(price=Fraction(0), choices=[])
         for share in _TRIPLE_SHARES:
-            offered = self._triple_choices(search, selected, distances, budget * share)
+            offered = self._group_choices(search, able, distances, budget * share)
             left = float((budget * (1 - share)) / before.price)
             # Precisions of independent measurements add up.
             precision = 1 + left ** (2 * self._power)
@@ -427,17 +453,17 @@ class AutoPlan(Plan):
         tables = [(old.axes, old.levels, old.part) for old in before.questions]
         return self._divided(budget, columns, tables)
 
-    def _triple_choices(
+    def _group_choices(
         self,
         search: TripleSearch,
-        selected: Sequence[Triple],
+        able: Sequence[Group],
         distances: Floats,
         budget: Fraction,
     ) -> list[Choice]:
         if not budget:
             return []
         return search.choices(
-            selected,
+            able,
             distances,
             deviation=cache(lambda shape: self._deviation(budget, shape)),
             power=self._power,
@@ -479,12 +505,11 @@ class AutoPlan(Plan):
         measured = list(tables.of(Measurement))
         # Where triples were looked for: selections and the scores of what was selected, or the
         # scores of all triples; then tables.
-        selections = given.take_while(lambda line: isinstance(line.answer, Selection))
-        number = len(selections) or None
-        compared: dict[Clique, float] = {}
-        if given.comes(Scores):
-            compared = given.scores(number)
-            measured += given.all_of(Measurement)
+        compared = self._read_scores(given, columns=triples.COLUMNS)
+        # Larger groups are looked for after triples; releases that are older have none.
+        larger = self._read_scores(given, columns=groups.MAX_COLUMNS)
+        given.require(all(len(clique) > triples.COLUMNS for clique in larger))
+        measured += given.all_of(Measurement)
         with given.fitting_together():
             answers = self._sorted(oneways, measured, scores, compared)
         return fitting.model(
@@ -494,9 +519,23 @@ class AutoPlan(Plan):
             prior=None if self.prior is None else Prior.of(self.prior, self.domain),
         )
 
+    @staticmethod
+    def _read_scores(given: Replay, *, columns: int) -> dict[Clique, float]:
+        """Read the next selections and the scores of what they selected, or scores of all candidates; nothing where none comes, or where
+        they are of more columns."""
+        selections = given.take_while(
+            lambda line: (
+                isinstance(line.answer, Selection)
+                and all(len(clique) <= columns for clique in line.call.query.candidates)
+            )
+        )
+        if not given.comes(Scores):
+            given.require(not selections)
+            return {}
+        return given.scores(len(selections) or None)
+
     def findings(self, answers: Answers, *, rows: int) -> JsonObject | None:
-        search = triples.findings(answers, rows=rows)
-        return None if search is None else {"triples": search}
+        return findings.of(answers, rows=rows)
 
     def _sorted(
         self,
@@ -521,13 +560,15 @@ class AutoPlan(Plan):
                 continue
             axes = tuple(axis_of.get(name, -1) for name in answer.clique)
             sides = itertools.combinations(axes, 2)
-            if len(axes) not in (2, 3) or not all(side in able for side in sides):
-                raise ValueError("only pairs and triples of pairs that matter are measured")
+            if not 2 <= len(axes) <= groups.MAX_COLUMNS or not all(
+                side in able for side in sides
+            ):
+                raise ValueError("only groups of pairs that matter are measured")
             levels = columns.levels_of(answer, axes)
             before = answered.get(axes)
-            # A pair is measured twice at most, a triple once.
+            # A pair is measured twice at most, a larger group once.
             if before is not None and (
-                before.levels != levels or len(before.measurements) > 1 or len(axes) == 3
+                before.levels != levels or len(before.measurements) > 1 or len(axes) > 2
             ):
                 raise ValueError("a table is measured too often")
             earlier = () if before is None else before.measurements
@@ -541,6 +582,7 @@ class AutoPlan(Plan):
             again=again,
             tables={(k[0], k[1]): v for k, v in answered.items() if len(k) == 2},
             triples={(k[0], k[1], k[2]): v for k, v in answered.items() if len(k) == 3},
+            larger={k: v for k, v in answered.items() if len(k) > triples.COLUMNS},
             distances=dict(zip(pairs, distances, strict=True)) if distances else {},
             scored=self._scored(compared or {}, able),
             scores=self._pair_scores(pairs, scores),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +14,15 @@ import numpy.typing as npt
 from synth_engine import watching
 from synth_engine.domain import Domain
 from synth_engine.inference import bins as binning
-from synth_engine.inference import decomposable, maxent_triples, mixture
+from synth_engine.inference import decomposable, mixture
 from synth_engine.inference.mixture import COMPONENT_LEVEL, Mixture
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Clique, Measurement
-from synth_engine.mechanisms.auto import denoising, explained, selection, triples
+from synth_engine.mechanisms.auto import denoising, explained, groups, selection, triples
 from synth_engine.mechanisms.auto.denoising import Fine, PairAnswers
 from synth_engine.mechanisms.auto.prior import Prior, PublicPairs
 from synth_engine.mechanisms.auto.selection import Answered, Columns, Pair
-from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
+from synth_engine.mechanisms.auto.triples import Group, Triple, TripleSearch
 from synth_engine.models.binning import Binning
 from synth_engine.models.model import (
     MAX_TARGET_CELLS,
@@ -55,7 +56,7 @@ _USUAL = 1
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SortedAnswers:
     """The answers of a run by what they measure. oneways, again: the columns, and their second measurements if there are any;
-    tables, triples: of pairs and of three columns; distances: of pairs from independence, in L1, as a share of the records;
+    tables, triples, larger: of pairs, of three columns, and of more; distances: of pairs from independence, in L1, as a share of the records;
     scored: noisy distances of triples from what their pairs implied, in L1, in records; scores: of all pairs."""
 
     columns: Columns
@@ -63,9 +64,16 @@ class SortedAnswers:
     again: Sequence[Measurement]
     tables: Mapping[Pair, Answered]
     triples: Mapping[Triple, Answered]
+    larger: Mapping[Group, Answered]
     distances: Mapping[Pair, float]
     scored: Mapping[Triple, float]
     scores: denoising.PairScores | None
+
+    @property
+    def groups(self) -> Mapping[Group, Answered]:
+        """The tables of three columns and more."""
+        tables = itertools.chain(self.triples.items(), self.larger.items())
+        return dict[Group, Answered](tables)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,14 +125,14 @@ def pair_estimates(
         )
         for pair, table in answers.tables.items()
     }
-    # Measured triples and their pairs find room before all others.
+    # Measured groups and their pairs find room before all others.
     taken = sum(
-        math.prod(fine.histograms[axis].size for axis in triple) for triple in answers.triples
+        math.prod(fine.histograms[axis].size for axis in group) for group in answers.groups
     )
     wanted = affordable_pairs(
         fine,
         answers.distances,
-        first=[pair for triple in answers.triples for pair in maxent_triples.pairs_of(triple)],
+        first=[pair for group in answers.groups for pair in itertools.combinations(group, 2)],
         then=answers.tables,
         room=target_cells(memory_mb) - taken,
     )
@@ -188,7 +196,7 @@ def model(
     )
     targets: list[tuple[tuple[int, ...], Floats]] = [
         *fitted.counts.items(),
-        *_triples(answers, search).items(),
+        *_groups(answers, search).items(),
     ]
     return Model(
         mechanism=mechanism,
@@ -220,16 +228,25 @@ def _mean_mixture(columns: Columns, fitted: PairEstimates) -> TripleMixture:
     )
 
 
-def _triples(answers: SortedAnswers, search: TripleSearch) -> dict[Triple, Floats]:
-    """Estimate the tables of the measured triples, by the finest bins."""
-    estimated = {}
-    for triple, table in answers.triples.items():
-        expected = search.expected(triple, table.levels)
-        observed = [
-            selection.around(expected, answer, table.levels) for answer in table.measurements
-        ]
-        estimated[triple] = search.estimate(triple, selection.combined(observed))
-    return estimated
+def _groups(answers: SortedAnswers, search: TripleSearch) -> dict[Group, Floats]:
+    """Estimate the tables of the measured groups of three columns and more, by the finest bins."""
+    of_triples = {
+        triple: _estimated(search, triple, table) for triple, table in answers.triples.items()
+    }
+    larger = replace(search, known=of_triples)
+    tables = itertools.chain(
+        of_triples.items(),
+        ((group, _estimated(larger, group, table)) for group, table in answers.larger.items()),
+    )
+    return dict[Group, Floats](tables)
+
+
+def _estimated(search: TripleSearch, group: Group, table: Answered) -> Floats:
+    expected = search.expected(group, table.levels)
+    observed = [
+        selection.around(expected, answer, table.levels) for answer in table.measurements
+    ]
+    return search.estimate(group, selection.combined(observed))
 
 
 def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ...]:
@@ -358,6 +375,7 @@ def resources_needed(
     asking = resources.of_groups(rows, scored, in_memory_at_once=True)
     asking += resources.of_pairs(rows, read, looks=1)
     asking += triples.resources_needed(domain, rows=rows)
+    asking += groups.resources_needed(domain, rows=rows)
     width = max((max(shape) for shape in mixed), default=0)
     estimates = resources.of_estimates(read, columns=len(domain.names))
 

@@ -1,7 +1,7 @@
 """Relations of three columns that pairs do not show: which triples to look for, and how to estimate them.
 
-A triple is compared with the table of maximum entropy given its three estimated pairs. Everything here is a function of
-public facts and of paid answers.
+A triple is compared with the table of maximum entropy given its three estimated pairs. Larger groups of columns, which `groups` looks
+for, are estimated in the same way. Everything here is a function of public facts and of paid answers.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
-from synth_engine.inference import allocation, maxent_triples, shrinkage
+from synth_engine.inference import allocation, maxent_groups, maxent_triples, shrinkage
 from synth_engine.inference import bins as binning
 from synth_engine.inference.allocation import Choice, TableOption
+from synth_engine.inference.bins import Bins
 from synth_engine.inference.tables import Margin, fit_margins
 from synth_engine.inference.triple_start import TripleStart
-from synth_engine.measurement import Answers, Candidate, Measurement, Scores, Selection
+from synth_engine.measurement import Candidate, Scores
 from synth_engine.mechanisms.auto.denoising import CLEAR, CLOSE, FIT_ROUNDS, Fine
 from synth_engine.mechanisms.auto.selection import (
     Columns,
@@ -32,12 +33,13 @@ from synth_engine.mechanisms.auto.selection import (
 from synth_engine.models.model import MAX_TARGET_CELLS
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
-from synth_engine.strict_json import JsonObject
 
 Floats = npt.NDArray[np.float64]
 Triple = tuple[int, int, int]
+Group = tuple[int, ...]
+"""Three columns or more."""
 Levels = tuple[int, ...]
-_COLUMNS = 3
+COLUMNS = 3
 """Columns of a triple."""
 
 MIN_SELECTED, MAX_SELECTED = 6, 24
@@ -92,54 +94,14 @@ def resources_needed(domain: Domain, *, rows: int) -> ResourceEstimate:
     return resources.of_triples(rows, number=number, cells=round(cells))
 
 
-def findings(answers: Answers, *, rows: int) -> JsonObject | None:
-    """Return what the search for triples found, from paid answers alone; None if there was none.
-
-    candidates: the number of triples that were compared; scored: of those with a score; measured: of those with a table;
-    largest: the largest score with its columns; noise: the standard deviation of each score; by_noise: about the largest score
-    if no triple were farther from what its pairs imply than chance makes it. Scores are total variation distances beyond
-    chance, shares of the records."""
-    scored = [
-        (line.call.query.candidates, line.answer)
-        for line in answers.answered
-        if isinstance(line.answer, Scores)
-        and all(len(clique) == _COLUMNS for clique in line.call.query.candidates)
-    ]
-    if not scored:
-        return None
-    cliques, scores = scored[-1]
-    compared = [
-        len(line.call.query.candidates)
-        for line in answers.answered
-        if isinstance(line.answer, Selection)
-    ]
-    measured = {
-        answer.clique for answer in answers.of(Measurement) if len(answer.clique) == _COLUMNS
-    }
-    # Half of an L1 distance is a total variation distance.
-    unit = 0.5 / max(1, rows)
-    first = int(scores.values.argmax())
-    noise = math.sqrt(scores.noise.variance) * unit
-    return {
-        "candidates": max([*compared, scores.values.size]),
-        "scored": scores.values.size,
-        "measured": len(measured),
-        "largest": {
-            "columns": list(cliques[first]),
-            "distance": max(0.0, float(scores.values[first]) * unit),
-        },
-        "noise": noise,
-        "by_noise": noise * math.sqrt(2 * math.log(max(2, scores.values.size))),
-    }
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TripleSearch:
     """The search for triples that the estimated pairs do not explain.
 
     counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of the pairs in
     the workload; target: the axis of the column to predict; room: for the estimated tables of measured triples, in cells;
-    start: the mixture from which expected tables are fitted to their pairs, instead of from uniform tables."""
+    start: the mixture from which expected tables are fitted to their pairs, instead of from uniform tables; known: estimated tables of
+    triples, by the finest bins, which larger groups have too."""
 
     columns: Columns
     fine: Fine
@@ -148,6 +110,7 @@ class TripleSearch:
     target: int | None = None
     room: int = MAX_TARGET_CELLS // ROOM_SHARE
     start: TripleStart | None = None
+    known: Mapping[Triple, Floats] = field(default_factory=dict)
 
     @cached_property
     def triples(self) -> list[Triple]:
@@ -163,9 +126,9 @@ class TripleSearch:
             able.sort(key=lambda triple: (math.prod(sizes[axis] for axis in triple), triple))
         return able[:MAX_CANDIDATES]
 
-    def estimable(self, triple: Triple) -> bool:
-        """Return whether the three pairs of a triple are estimated."""
-        return all(pair in self.counts for pair in maxent_triples.pairs_of(triple))
+    def estimable(self, group: Group) -> bool:
+        """Return whether all pairs of a group are estimated."""
+        return all(pair in self.counts for pair in itertools.combinations(group, 2))
 
     @cached_property
     def selected_from(self) -> list[Triple]:
@@ -185,7 +148,20 @@ class TripleSearch:
         penalties = [candidate.penalty for candidate in self.candidates]
         return np.array(penalties, dtype=np.float64) / self.columns.total
 
-    def error(self, triples: Sequence[Triple], distances: Floats) -> float:
+    def relations(self, triples: Sequence[Triple], scores: Scores) -> dict[Group, float]:
+        """Return how far these scored triples are from what their pairs imply, in L1, in records, without the part that chance makes."""
+        if len(triples) == len(self.triples):
+            penalties = [candidate.penalty for candidate in self.candidates]
+        else:
+            penalties = [self.candidate(triple).penalty for triple in triples]
+        beyond = np.maximum(scores.values, 0) + np.array(penalties)
+        # A distance by chance is orthogonal to a relation, so that squares are subtracted.
+        distances = np.sqrt(beyond**2 - np.square(penalties))
+        relations: dict[Group, float] = {}
+        relations.update(zip(triples, distances.tolist(), strict=True))
+        return relations
+
+    def error(self, triples: Sequence[Group], distances: Floats) -> float:
         """Return the error of these triples if none is measured, in records times their weights. distances: in L1, as shares of
         the records."""
         weights = [self.weight(triple) for triple in triples]
@@ -225,17 +201,23 @@ class TripleSearch:
                 return (level, level, level)
         return (last, last, last)
 
-    def expected(self, triple: Triple, levels: Levels) -> Floats:
-        """Return the table given the three estimated pairs, in records, by bins of these levels: that of maximum entropy, or the
-        one nearest to the mixture."""
-        level_of = dict(zip(triple, levels, strict=True))
+    def expected(self, group: Group, levels: Levels) -> Floats:
+        """Return the table given the estimated pairs, in records, by bins of these levels: that of maximum entropy, or, of three
+        columns, the one nearest to the mixture. That of a larger group has the triples that are known as well."""
+        level_of = dict(zip(group, levels, strict=True))
         sides = [
             self._counts_by_bins(pair, (level_of[pair[0]], level_of[pair[1]]))
-            for pair in maxent_triples.pairs_of(triple)
+            for pair in itertools.combinations(group, 2)
         ]
+        bins = {axis: self.fine.levels[axis][level] for axis, level in level_of.items()}
+        if len(group) > COLUMNS:
+            start = None if self.start is None else self.start.by_bins(bins).table(group)
+            table = maxent_groups.fitted(sides, start=start)
+            margins = self._margins(group, bins)
+            return fit_margins(table, margins) if self._known(group) else table
         if self.start is not None:
-            bins = {axis: self.fine.levels[axis][level] for axis, level in level_of.items()}
-            return self.start.by_bins(bins).fitted(triple, sides)
+            first, second, third = group
+            return self.start.by_bins(bins).fitted((first, second, third), sides)
         return maxent_triples.product(maxent_triples.factors(sides))
 
     def _counts_by_bins(self, pair: Pair, levels: tuple[int, int]) -> Floats:
@@ -253,74 +235,68 @@ class TripleSearch:
     def _known_by_bins(self) -> dict[tuple[Pair, tuple[int, int]], Floats]:
         return {}
 
-    def weight(self, triple: Triple) -> float:
-        """Return the mean weight of the three pairs of a triple."""
-        return sum(self.weights[pair] for pair in maxent_triples.pairs_of(triple)) / 3
+    def weight(self, group: Group) -> float:
+        """Return the mean weight of the pairs of a group."""
+        weights = [self.weights[pair] for pair in itertools.combinations(group, 2)]
+        return sum(weights) / len(weights)
 
     def choices(
         self,
-        triples: Sequence[Triple],
+        groups: Sequence[Group],
         distances: Floats,
         *,
         deviation: Callable[[tuple[int, ...]], float],
         power: float,
     ) -> list[Choice]:
-        """Return which triples to measure, at which resolution, and with what share of the budget.
+        """Return which groups to measure, at which resolution, and with what share of the budget.
 
-        distances: of each triple from its expected table, in L1, as a share of the records; deviation: the standard deviation
+        distances: of each group from its expected table, in L1, as a share of the records; deviation: the standard deviation
         of a cell's noise, by the shape of a table, if the whole budget were spent on it; power: see `AutoPlan`."""
         options = []
-        for number, triple in enumerate(triples):
-            levels = tuple(self.resolutions(triple))
+        for number, group in enumerate(groups):
+            levels = tuple(self.resolutions(group))
             if not levels:
                 continue
             options.append(
                 TableOption(
                     number=number,
                     distance=float(distances[number]),
-                    weight=self.weight(triple),
-                    sides=tuple(self.columns.sides[axis] for axis in triple),
+                    weight=self.weight(group),
+                    sides=tuple(self.columns.sides[axis] for axis in group),
                     levels=levels,
-                    deviations=tuple(
-                        deviation(self.columns.shape(triple, at)) for at in levels
-                    ),
+                    deviations=tuple(deviation(self.columns.shape(group, at)) for at in levels),
                 )
             )
         choices = allocation.allocate(options, rows=self.columns.total, power=power)
         errors = {each.number: each.distance * each.weight for each in options}
         least = _LEAST_GAIN * self.columns.total
         worth = [choice for choice in choices if choice.gain > least * errors[choice.number]]
-        return self._with_room(worth, triples)
+        return self._with_room(worth, groups)
 
-    def _with_room(self, choices: Sequence[Choice], triples: Sequence[Triple]) -> list[Choice]:
+    def _with_room(self, choices: Sequence[Choice], groups: Sequence[Group]) -> list[Choice]:
         """Return the choices whose tables find room among the targets, those that gain most first."""
         room, fitting = self.room, list[Choice]()
         for choice in sorted(choices, key=lambda choice: (-choice.gain, choice.number)):
-            cells = self.cells(triples[choice.number])
+            cells = self.cells(groups[choice.number])
             if cells <= room:
                 fitting.append(choice)
                 room -= cells
         return sorted(fitting, key=lambda choice: choice.number)
 
-    def cells(self, triple: Triple) -> int:
-        """Return the number of cells of the estimated table of a triple."""
-        return math.prod(self.fine.histograms[axis].size for axis in triple)
+    def cells(self, group: Group) -> int:
+        """Return the number of cells of the estimated table of a group."""
+        return math.prod(self.fine.histograms[axis].size for axis in group)
 
-    def estimate(self, triple: Triple, observed: PairCounts) -> Floats:
-        """Estimate the table of a measured triple by the finest bins, in records; its sums are the estimated pairs. An answer whose
+    def estimate(self, group: Group, observed: PairCounts) -> Floats:
+        """Estimate the table of a measured group by the finest bins, in records; its sums are the estimated pairs. An answer whose
         noise hides every relation leaves what is expected."""
-        finest = self.expected(triple, (0, 0, 0))
-        bins = [
-            self.fine.levels[axis][level]
-            for axis, level in zip(triple, observed.levels, strict=True)
-        ]
-        expected = binning.sum_into_bins(finest, bins)
-        pairs = maxent_triples.pairs_of(triple)
-        places = [tuple(triple.index(axis) for axis in pair) for pair in pairs]
-        sums: list[Margin] = [
-            (at, binning.sum_into_bins(self.counts[pair], [bins[place] for place in at]))
-            for pair, at in zip(pairs, places, strict=True)
-        ]
+        finest = self.expected(group, (0,) * len(group))
+        bins = {
+            axis: self.fine.levels[axis][level]
+            for axis, level in zip(group, observed.levels, strict=True)
+        }
+        expected = binning.sum_into_bins(finest, list(bins.values()))
+        sums = self._margins(group, bins)
         if not shrinkage.stands_out(expected, sums, variance=observed.variance):
             return finest
         distance = float(np.abs(observed.values - expected).sum()) / self.fine.rows
@@ -338,16 +314,33 @@ class TripleSearch:
         ratios = np.where(
             clear, observed.values / np.maximum(expected, shrinkage.MIN_EXPECTED), read.ratios
         )
-        margins: list[Margin] = [
-            (at, self.counts[pair]) for pair, at in zip(pairs, places, strict=True)
-        ]
-        return fit_margins(finest * ratios[np.ix_(*bins)], margins, rounds=FIT_ROUNDS)
+        by_codes = np.ix_(*bins.values())
+        finest_sums = self._margins(group, {axis: self.fine.levels[axis][0] for axis in group})
+        return fit_margins(finest * ratios[by_codes], finest_sums, rounds=FIT_ROUNDS)
 
-    def resolutions(self, triple: Triple) -> list[Levels]:
-        """Return the resolutions at which a triple may be measured, the finest first."""
+    def _margins(self, group: Group, bins: Mapping[int, Bins]) -> list[Margin]:
+        """Return the estimated sums of the table of a group: its pairs, and the triples within a larger one that are known."""
+        tables: list[tuple[Group, Floats]] = [
+            (pair, self.counts[pair]) for pair in itertools.combinations(group, 2)
+        ]
+        tables += [(triple, self.known[triple]) for triple in self._known(group)]
+        return [
+            (
+                tuple(group.index(axis) for axis in axes),
+                binning.sum_into_bins(table, [bins[axis] for axis in axes]),
+            )
+            for axes, table in tables
+        ]
+
+    def _known(self, group: Group) -> list[Triple]:
+        return [triple for triple in self.known if set(triple) < set(group)]
+
+    def resolutions(self, group: Group) -> list[Levels]:
+        """Return the resolutions at which a group may be measured, the finest first."""
         able: list[Levels] = []
         for level in range(len(binning.LEVELS)):
-            shape = self.columns.shape(triple, (level, level, level))
+            levels = (level,) * len(group)
+            shape = self.columns.shape(group, levels)
             if min(shape) > 1 and math.prod(shape) <= MAX_CELLS:
-                able.append((level, level, level))
+                able.append(levels)
         return able
