@@ -16,11 +16,17 @@ Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 ROUNDS = 8
-"""Of fitting: twice as many as for three attributes, because each pair is disturbed by more others."""
+"""Of fitting, at most: twice as many as for three attributes, because each pair is disturbed by more others."""
+TOLERANCE = 1e-4
+"""Fitting ends when a round scales no cell of a pair by more than this part."""
 
 
 def fitted(
-    pairs: Sequence[Floats], *, start: Floats | None = None, rounds: int = ROUNDS
+    pairs: Sequence[Floats],
+    *,
+    start: Floats | None = None,
+    rounds: int = ROUNDS,
+    tolerance: float = TOLERANCE,
 ) -> Floats:
     """Return the table that nearly has these pairs, in records: that of most entropy, or the one nearest to another table.
 
@@ -37,28 +43,42 @@ def fitted(
     table = np.ones(math.prod(shape)) if start is None else start.astype(np.float64).ravel()
     sides = np.array(list(itertools.combinations(range(attributes), 2)), dtype=np.int64)
     counts = np.concatenate([pair.ravel() for pair in pairs])
-    _fit(table, np.array(shape, dtype=np.int64), sides, counts, rounds)
+    _fit(table, np.array(shape, dtype=np.int64), sides, counts, rounds, tolerance)
     return table.reshape(shape)
 
 
+# A compiled function takes plain arrays and numbers.
 @compiled
-def _fit(table: Floats, sizes: Places, sides: Places, counts: Floats, rounds: int) -> None:
+def _fit(
+    table: Floats, sizes: Places, sides: Places, counts: Floats, rounds: int, tolerance: float
+) -> None:
     """Scales the table to each pair in turn, in place. sizes: of its attributes, whose last one varies fastest; sides: the two attributes of each
     pair, shape (pairs, 2); counts: the tables of the pairs one after another."""
     codes = _codes(table.size, sizes)
+    # The cell of each pair that each cell of the table is in.
+    places = np.empty((sides.shape[0], table.size), dtype=np.int64)
+    for pair in range(sides.shape[0]):
+        for cell in range(table.size):
+            places[pair, cell] = (
+                codes[sides[pair, 0], cell] * sizes[sides[pair, 1]]
+                + codes[sides[pair, 1], cell]
+            )
     for _ in range(rounds):
-        start = 0
-        for first, second in sides:
-            width = sizes[second]
-            wanted = counts[start : start + sizes[first] * width]
+        start, largest = 0, 0.0
+        for pair in range(sides.shape[0]):
+            wanted = counts[start : start + sizes[sides[pair, 0]] * sizes[sides[pair, 1]]]
             start += wanted.size
-            sums = np.zeros(wanted.size)
+            ratios = np.zeros(wanted.size)
             for cell in range(table.size):
-                sums[codes[first, cell] * width + codes[second, cell]] += table[cell]
+                ratios[places[pair, cell]] += table[cell]
             for at in range(wanted.size):
-                sums[at] = wanted[at] / sums[at] if sums[at] > 0 else 0.0
+                ratios[at] = wanted[at] / ratios[at] if ratios[at] > 0 else 0.0
+                if wanted[at] > 0:
+                    largest = max(largest, abs(ratios[at] - 1))
             for cell in range(table.size):
-                table[cell] *= sums[codes[first, cell] * width + codes[second, cell]]
+                table[cell] *= ratios[places[pair, cell]]
+        if largest <= tolerance:
+            break
 
 
 @compiled

@@ -38,12 +38,10 @@ MAX_COLUMNS = max(SIZES)
 SELECTING_SHARE = Fraction(1, 200)
 COMPARING_SHARE = Fraction(1, 400)
 """Shares of the tables' budget: for selecting groups, and for scoring the selected ones."""
-MAX_CANDIDATES = 3_100
-"""Largest number of candidates of one size: all groups of four of eighteen columns, of five of fifteen, of six of fourteen."""
+MAX_CANDIDATES = 2_002
+"""Largest number of candidates of one size: all groups of four of sixteen columns, of five of fourteen, of six of thirteen."""
 MAX_COMPARED = 512
 """Largest number of cells of a table that is used to select groups."""
-ALL_CELLS_COMPARED = 1 << 19
-"""Largest number of cells of all these tables of one size together."""
 MAX_CELLS = 1 << 16
 """Largest number of cells, by codes, of a group that may be selected: its table becomes a target of row refinement."""
 _SPREAD_BY_CHANCE = 0.6
@@ -84,12 +82,13 @@ class GroupSearch:
 
     def _level(self, group: Group) -> int | None:
         """Return the finest resolution whose table is not too large to compare; None if there is none."""
-        columns = self.triples.columns
-        most = min(MAX_COMPARED, columns.total // RECORDS_A_CELL)
+        most = min(MAX_COMPARED, self.triples.columns.total // RECORDS_A_CELL)
+        numbers = [self.triples.columns.numbers_of_bins[axis] for axis in group]
         for level in range(len(binning.LEVELS)):
-            shape = columns.shape(group, (level,) * len(group))
-            if min(shape) > 1 and math.prod(shape) <= most:
-                return level
+            cells = math.prod(of_axis[level] for of_axis in numbers)
+            if cells <= most:
+                # Nothing interacts along an axis of one bin, and coarser ones have no more.
+                return level if all(of_axis[level] > 1 for of_axis in numbers) else None
         return None
 
     def candidate(self, group: Group) -> Candidate:

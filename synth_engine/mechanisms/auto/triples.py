@@ -213,8 +213,9 @@ class TripleSearch:
         if len(group) > COLUMNS:
             start = None if self.start is None else self.start.by_bins(bins).table(group)
             table = maxent_groups.fitted(sides, start=start)
-            margins = self._margins(group, bins)
-            return fit_margins(table, margins) if self._known(group) else table
+            if not self._known(group):
+                return table
+            return fit_margins(table, self._margins(group, bins))
         if self.start is not None:
             first, second, third = group
             return self.start.by_bins(bins).fitted((first, second, third), sides)
