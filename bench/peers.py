@@ -1,6 +1,6 @@
 """The methods of this project beside other synthesizers, each in a Python environment of its own.
 
-    python bench/peers.py [FOLDER] [--data adult] [--epsilon 0.1 1 10] [--peer synth_engine dpmm …] [--runs 3]
+    python bench/peers.py [FOLDER] [--data adult] [--epsilon 0.1 1 10] [--peer synth_engine dpmm …] [--method mst …] [--runs 3]
                           [--limit SECONDS] [--cache FILE] [--document FILE] [--environments FOLDER] [--checkouts FOLDER]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/ and data/. All get the same integer codes and the same public
@@ -199,15 +199,18 @@ class Bench:
         peers: Sequence[str],
         *,
         runs: int,
+        methods: Sequence[str] = (),
         stored_alone: bool = False,
     ) -> Iterator[Cell]:
-        """Every setting in turn. stored_alone: nothing is run."""
+        """Every setting in turn. methods: of each peer, all of them if there are none; stored_alone: nothing is run."""
         for name in data:
             with tempfile.TemporaryDirectory() as scratch:
                 table = auto.read(self._folder, name, Path(scratch))
                 for epsilon in epsilons:
                     for peer in peers:
                         for method in PEERS[peer]:
+                            if methods and method not in methods:
+                                continue
                             yield self._cell(
                                 table,
                                 epsilon,
@@ -309,7 +312,8 @@ def page(cells: Sequence[Cell], *, picture: str) -> str:
         "",
         "TVD is the mean total variation distance of single columns, of all pairs and of 200 triples; AUC is that of gradient boosting for",
         "the column to predict, trained on the release and tested on records that no release used. Seconds are processor seconds,",
-        "without starting Python. Pinned versions are in `bench/environments`. `synth_engine` is this project.",
+        f"without starting Python.{_spread(cells)} Pinned versions are in `bench/environments`, commits of programs that are in",
+        "no package index in the program. `synth_engine` is this project.",
         "",
         f"![Error of pairs by method]({picture})",
         "",
@@ -324,6 +328,15 @@ def page(cells: Sequence[Cell], *, picture: str) -> str:
         lines += [_row(cell) for cell in cells if cell.data == data]
         lines.append("")
     return "\n".join(lines)
+
+
+def _spread(cells: Sequence[Cell]) -> str:
+    """How much the seconds of one setting differ, which other programs on the machine change; nothing where all take little."""
+    fits = [[run["fit"] for run in cell.runs] for cell in cells if not cell.reason]
+    ratios = [max(each) / min(each) for each in fits if len(each) > 1 and min(each) >= 1]
+    if not ratios:
+        return ""
+    return f" Those of one setting differ by up to {100 * (max(ratios) - 1):.0f} % between releases."
 
 
 def _machine() -> str:
@@ -382,6 +395,7 @@ def main() -> int:
     parser.add_argument("--data", nargs="+", choices=auto.DATA, default=["adult"])
     parser.add_argument("--epsilon", nargs="+", default=["0.1", "1", "10"])
     parser.add_argument("--peer", nargs="+", choices=list(PEERS), default=list(PEERS))
+    parser.add_argument("--method", nargs="+", default=[], help="of each peer; by default all")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=float, default=1200.0)
     parser.add_argument("--cache", type=Path, default=_stored_in() / "peers.json")
@@ -398,7 +412,9 @@ def main() -> int:
         environments=Environments(asked.environments, checkouts=asked.checkouts),
     )
     heading = ""
-    for cell in bench.cells(asked.data, asked.epsilon, asked.peer, runs=asked.runs):
+    for cell in bench.cells(
+        asked.data, asked.epsilon, asked.peer, runs=asked.runs, methods=asked.method
+    ):
         if heading != (heading := f"{cell.data}, epsilon {cell.epsilon}"):
             print(
                 f"{heading:30}{'tvd1':>9}{'tvd2':>9}{'tvd3':>9}{'AUC':>8}{'fit s':>9}{'rows s':>9}{'MB':>9}"
