@@ -271,7 +271,7 @@ def test_triples_of_which_noise_hides_nearly_all_are_not_counted(
         return len(choices)
 
     assert [counted(deviation) for deviation in (10.0, 100.0, 2_500.0)] == [1, 1, 0]
-    monkeypatch.setattr(triples, "_LEAST_GAIN", 0.0)
+    monkeypatch.setattr(triples, "_LEAST_REMOVED", 0.0)
     assert counted(2_500.0) == 1
 
 

@@ -61,7 +61,7 @@ MAX_CELLS = 1 << 18
 """Largest number of cells, by codes, of a triple that may be selected: its table becomes a target of row refinement."""
 ROOM_SHARE = 4
 """All triples that are measured have at most one in this many of the cells that targets may have together."""
-_LEAST_GAIN = 0.02
+_LEAST_REMOVED = 0.02
 """Part of the distance of a triple that counting it must be predicted to remove: a table of which noise hides nearly all gets nearly nothing of the budget,
 and would be one more target all the same."""
 MAX_SCORED = 1_000
@@ -270,7 +270,7 @@ class TripleSearch:
             )
         choices = allocation.allocate(options, rows=self.columns.total, power=power)
         errors = {each.number: each.distance * each.weight for each in options}
-        least = _LEAST_GAIN * self.columns.total
+        least = _LEAST_REMOVED * self.columns.total
         worth = [choice for choice in choices if choice.gain > least * errors[choice.number]]
         return self._with_room(worth, groups)
 
