@@ -321,7 +321,9 @@ def test_the_penalty_is_what_chance_and_triples_add() -> None:
 
 def test_a_distance_that_chance_makes_among_so_many_is_nothing() -> None:
     search = search_of(2, 2, 2, 2)
-    doubt = math.sqrt(NOISE.variance) + groups.by_chance(search.triples.columns.total, 3_000)
+    doubt = 3 * math.sqrt(NOISE.variance) + groups.by_chance(
+        search.triples.columns.total, 3_000
+    )
     values = np.array([-5, int(0.9 * doubt), int(doubt) + 1_001])
     found = search.distances(Scores(noise=NOISE, values=values), compared=3_000)
     assert found[0] == found[1] == 0

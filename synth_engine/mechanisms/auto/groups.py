@@ -44,6 +44,9 @@ MAX_COMPARED = 512
 """Largest number of cells of a table that is used to select groups."""
 MAX_CELLS = 1 << 16
 """Largest number of cells, by codes, of a group that may be selected: its table becomes a target of row refinement."""
+_DOUBT = 3.0
+"""Standard deviations of the noise of a score that are subtracted from it: most selected groups have no relation, and a table of one that only
+seems to have it takes budget from pairs."""
 _SPREAD_BY_CHANCE = 0.6
 """Standard deviation of the L1 distance that chance makes, over the root of the number of records: that of the absolute value of a
 normal number is sqrt(1 - 2 / pi)."""
@@ -121,7 +124,7 @@ class GroupSearch:
     def distances(self, scores: Scores, *, compared: int) -> Floats:
         """Estimate what only these groups show, in L1, as shares of the records: nothing where noise of the score, or chance in the
         largest of so many `compared` groups, could have made it."""
-        doubt = math.sqrt(scores.noise.variance) + by_chance(
+        doubt = _DOUBT * math.sqrt(scores.noise.variance) + by_chance(
             self.triples.columns.total, compared
         )
         clear: Floats = np.maximum(scores.values - doubt, 0.0)
