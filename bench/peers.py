@@ -85,6 +85,7 @@ COLUMNS = ("tvd1", "tvd2", "tvd3", "hgb_auc", "fit", "rows", "memory")
 ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
+NOT_RUN = "not run yet"
 Figures = dict[str, float]
 
 
@@ -254,7 +255,7 @@ class Bench:
             if isinstance(figures, str):
                 return Cell(table.name, epsilon, peer, method, reason=figures)
             found.append(figures)
-        reason = "" if found else "not run yet"
+        reason = "" if found else NOT_RUN
         return Cell(table.name, epsilon, peer, method, tuple(found), reason)
 
     def _run(
@@ -325,9 +326,22 @@ def page(cells: Sequence[Cell], *, picture: str) -> str:
             "| ε | method | TVD 1 | TVD 2 | TVD 3 | AUC | fit s | rows s | MB | runs |",
             "|---|---|---|---|---|---|---|---|---|---|",
         ]
-        lines += [_row(cell) for cell in cells if cell.data == data]
-        lines.append("")
+        of_table = [cell for cell in cells if cell.data == data]
+        lines += [_row(cell) for cell in of_table if cell.reason != NOT_RUN]
+        lines += ["", *_not_run(of_table)]
     return "\n".join(lines)
+
+
+def _not_run(cells: Sequence[Cell]) -> list[str]:
+    """A sentence about the settings that have not run, in lines."""
+    missing: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.reason == NOT_RUN:
+            missing.setdefault(cell.name, []).append(cell.epsilon)
+    if not missing:
+        return []
+    named = [f"{name} (ε {', '.join(epsilons)})" for name, epsilons in missing.items()]
+    return [f"Not run yet: {'; '.join(named)}.", ""]
 
 
 def _spread(cells: Sequence[Cell]) -> str:
