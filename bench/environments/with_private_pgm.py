@@ -21,7 +21,8 @@ def fit(task: Task) -> Any:
     from aim import AIM
 
     pairs = [(pair, 1.0) for pair in itertools.combinations(task.sizes, 2)]
-    return AIM(task.epsilon, task.delta).run(data, pairs)
+    _, synthetic = AIM(task.epsilon, task.delta).run(data, pairs)
+    return synthetic
 
 
 def draw(synthetic: Any, task: Task) -> pd.DataFrame:
