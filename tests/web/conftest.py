@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test import Client
-from django.utils import translation
+from django.utils import timezone, translation
 from pytest_django import Settings
 
 from tests.cast import Cast
@@ -24,6 +24,15 @@ def _no_language_of_another_test() -> Iterator[None]:
     translation.deactivate()
     yield
     translation.deactivate()
+
+
+@pytest.fixture
+def noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of this process goes on from noon: no day and no year ends during the test."""
+    real = timezone.now
+    begun = real()
+    shift = begun.replace(hour=12, minute=0, second=0, microsecond=0) - begun
+    monkeypatch.setattr(timezone, "now", lambda: real() + shift)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from tests.web.html import html_of
 from tests.web.scene import Scene
 
 Open = Callable[..., Client]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 
 def make(cast: Cast, release: Release, *, days: int = 7) -> public_links.MadeLink:

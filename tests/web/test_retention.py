@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.test import Client
@@ -26,9 +26,15 @@ from tests.cast import Cast
 from tests.web import addresses, doorbell, scene
 from tests.web.scene import Scene
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("places")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("noon", "places"),
+]
 Browser = Callable[..., Client]
-TODAY = timezone.now().date
+
+
+def today() -> date:
+    return timezone.now().date()
 
 
 @pytest.fixture
@@ -41,14 +47,14 @@ def played(cast: Cast) -> Iterator[Scene]:
 
 def ended(dataset: Dataset, *what: str, days: int = 1) -> None:
     """The last day of these is so many days ago."""
-    day = TODAY() - timedelta(days=days)
+    day = today() - timedelta(days=days)
     Dataset.objects.filter(pk=dataset.pk).update(**{f"{name}_until": day for name in what})
 
 
 def test_the_page_sets_days_and_the_list_says_what_goes_and_what_it_costs(
     played: Scene, browser: Browser, cast: Cast
 ) -> None:
-    client, day = browser(cast.steward), TODAY() + timedelta(days=30)
+    client, day = browser(cast.steward), today() + timedelta(days=30)
     address = reverse("pages:dataset-retention", args=[played.dataset.code])
     assert client.post(address, {"table_until": day, "releases_until": day}).status_code == 302
     page = browser(cast.auditor).get(reverse("pages:retention")).text
@@ -64,7 +70,7 @@ def test_the_page_sets_days_and_the_list_says_what_goes_and_what_it_costs(
 def test_a_day_that_is_over_is_refused_and_keeps_what_was_typed(
     played: Scene, browser: Browser, cast: Cast
 ) -> None:
-    past = TODAY() - timedelta(days=1)
+    past = today() - timedelta(days=1)
     address = reverse("pages:dataset-retention", args=[played.dataset.code])
     answer = browser(cast.steward).post(address, {"answers_until": past})
     assert answer.status_code == 422

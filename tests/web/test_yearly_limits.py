@@ -25,7 +25,7 @@ from synthweb.runs.estimate import Bar
 from tests.web import ledger_setup as setup
 from tests.web.rest import Caller
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 
 @pytest.fixture
