@@ -3,8 +3,9 @@
 A block for each table and epsilon with a line for each method: mean distances of single columns (tvd1), of all pairs
 (tvd2) and of 200 triples (tvd3), area under the curve of gradient boosting where a table has a column to predict,
 processor seconds, and the forecasts of errors that are made before a run. A last line has the ratios of `auto` to the best of the
-others. Runs of methods other than `auto` are stored in the file `--cache`, by table, epsilon and run, and are not measured again:
-delete it after such a method changes. A run that takes more than `--limit` processor seconds is stopped, and so is not compared.
+others. Runs are stored in the file `--cache`, by table, epsilon and run, and are not measured again: those of `auto` until the code of the
+engine changes, the others until the file is deleted. A run that takes more than `--limit` processor seconds is stopped, and so is not compared.
+`--document` writes the page docs/auto.md and its picture (bench/against_page.py).
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Protocol
 
+from bench import provenance
 from synth_engine.errors import SynthError
 from synth_engine.inference.error_forecast import Band, ErrorForecast
 
-METHODS = ("auto", "independent", "mst", "bayesian-network", "dpsyn", "privsyn", "aim")
+OURS = "auto"
+METHODS = (OURS, "independent", "mst", "bayesian-network", "dpsyn", "privsyn", "aim")
 DATA = (
     *("gate", "xor", "checker", "plain", "clusters", "adult", "bank", "ma2019"),
     *("national2019", "commutes", "retail", "fire"),
@@ -32,6 +35,8 @@ CLOSE = 1.05
 """A cell is met where `auto` is off by at most so much more than the best of the others."""
 WITHIN = 1.5
 """A forecast holds where it is off by no more than this factor."""
+DISTANCES = ("tvd1", "tvd2", "tvd3")
+AREA = "hgb_auc"
 Figures = dict[str, float]
 
 
@@ -57,6 +62,7 @@ class Cache:
 
     def __init__(self, path: Path, *, limit: float) -> None:
         self._path, self._limit = path, limit
+        self._version = provenance.engine_version()
         self._stored: dict[str, Figures | str] = (
             json.loads(path.read_text()) if path.is_file() else {}
         )
@@ -64,15 +70,30 @@ class Cache:
     def figures(
         self, measure: Measurement, name: str, run: int, *, epsilon: str, method: str
     ) -> Figures | str:
-        if method == "auto":
-            return self._measured(measure, name, run, epsilon=epsilon, method=method)
-        key = f"{name} {measure.digest(name, run)} epsilon {epsilon} run {run} {method}"
+        key = self._key(measure, name, run, epsilon=epsilon, method=method)
         if key not in self._stored:
             self._stored[key] = self._measured(
                 measure, name, run, epsilon=epsilon, method=method
             )
             self._write()
         return self._stored[key]
+
+    def runs(
+        self, measure: Measurement, name: str, *, epsilon: str, method: str, runs: int
+    ) -> list[Figures | str]:
+        """What is stored of these runs."""
+        keys = [
+            self._key(measure, name, run, epsilon=epsilon, method=method) for run in range(runs)
+        ]
+        return [self._stored[key] for key in keys if key in self._stored]
+
+    def _key(
+        self, measure: Measurement, name: str, run: int, *, epsilon: str, method: str
+    ) -> str:
+        version = f" {self._version}" if method == OURS else ""
+        return (
+            f"{name} {measure.digest(name, run)} epsilon {epsilon} run {run} {method}{version}"
+        )
 
     def _measured(
         self, measure: Measurement, name: str, run: int, *, epsilon: str, method: str
@@ -107,6 +128,50 @@ def _within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, previous)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One table at one epsilon. figures: by method, the mean of its runs, or why it did not run; forecasts: of the methods that ran."""
+
+    table: str
+    epsilon: str
+    runs: int
+    figures: Mapping[str, Figures | str]
+    forecasts: Mapping[str, ErrorForecast] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.table}, epsilon {self.epsilon}"
+
+    @property
+    def able(self) -> dict[str, Figures]:
+        """The figures of the methods that ran."""
+        return {
+            method: figures
+            for method, figures in self.figures.items()
+            if not isinstance(figures, str)
+        }
+
+    def best(self, figure: str) -> tuple[str, float] | None:
+        """The best of the other methods by this figure: distances are the better the smaller, areas under curves the larger."""
+        others = {
+            method: figures[figure]
+            for method, figures in self.able.items()
+            if method != OURS and figure in figures
+        }
+        if not others:
+            return None
+        choose = max if figure == AREA else min
+        method = choose(others, key=lambda each: others[each])
+        return method, others[method]
+
+    def ratio(self, figure: str) -> float | None:
+        """`auto` over the best of the others, where that is above zero."""
+        best = self.best(figure)
+        if best is None or OURS not in self.able or best[1] <= 0:
+            return None
+        return self.able[OURS][figure] / best[1]
+
+
 @dataclass(frozen=True)
 class Ratio:
     """`auto` over the best of the others, in one cell."""
@@ -126,6 +191,31 @@ class Summary:
     areas: list[Ratio] = field(default_factory=list)
     columns_in_band: list[bool] = field(default_factory=list)
     pairs_in_band: list[bool] = field(default_factory=list)
+
+    def add(self, block: Block) -> None:
+        able = block.able
+        for method, forecast in block.forecasts.items():
+            figures = able[method]
+            self.columns_in_band.append(_inside(figures["tvd1"], forecast.columns_band))
+            if forecast.pairs_band is not None:
+                self.pairs_in_band.append(_inside(figures["tvd2"], forecast.pairs_band))
+            if figures["tvd2"] > 0:
+                off = forecast.mean_pairs / figures["tvd2"]
+                self.forecasts.append(Ratio(f"{method}, {block.name}", off))
+        if OURS not in able or len(able) == 1:
+            return
+        own = able[OURS]
+        for figure in DISTANCES[1:]:
+            best, ratio = block.best(figure), block.ratio(figure)
+            if best is not None and ratio is not None:
+                self.ratios.append(Ratio(f"{figure}, {block.name}, {best[0]}", ratio))
+        area = block.best(AREA)
+        if area is not None:
+            self.areas.append(Ratio(f"{block.name}, {area[0]}", area[1] - own[AREA]))
+        alone = able.get("independent", {}).get("tvd1", 0.0)
+        if alone > 0:
+            self.single_columns.append(Ratio(block.name, own["tvd1"] / alone))
+        self.seconds.append(Ratio(block.name, own["whole"]))
 
     def lines(self) -> Iterator[str]:
         if self.ratios:
@@ -158,6 +248,10 @@ class Summary:
             yield f"CPU s of auto: {total:.0f} in all; {_most(self.seconds)}"
 
 
+def _inside(error: float, band: Band) -> bool:
+    return band[0] <= error <= band[1]
+
+
 def _most(ratios: Sequence[Ratio], number: int = 6) -> str:
     return _shown(sorted(ratios, key=lambda one: one.value, reverse=True)[:number])
 
@@ -187,15 +281,52 @@ def compare(
                         cache.figures(measure, name, run, epsilon=epsilon, method=method)
                     )
         for epsilon in epsilons:
-            block = {method: _mean(cells[epsilon, method]) for method in methods}
-            forecasts = {
-                method: measure.forecast(name, 0, epsilon=epsilon, method=method)
-                for method, figures in block.items()
-                if not isinstance(figures, str)
-            }
-            _print(f"{name}, epsilon {epsilon}", block, forecasts, summary)
+            figures = {method: _mean(cells[epsilon, method]) for method in methods}
+            block = Block(
+                table=name,
+                epsilon=epsilon,
+                runs=runs,
+                figures=figures,
+                forecasts={
+                    method: measure.forecast(name, 0, epsilon=epsilon, method=method)
+                    for method, mean in figures.items()
+                    if not isinstance(mean, str)
+                },
+            )
+            summary.add(block)
+            print("\n".join(_lines(block)), end="\n\n", flush=True)
     for line in summary.lines():
         print(line, flush=True)
+
+
+def stored(
+    data: Sequence[str],
+    epsilons: Sequence[str],
+    *,
+    runs: int,
+    measure: Measurement,
+    cache: Cache,
+) -> Iterator[Block]:
+    """The blocks of which figures are stored, of as many runs as `auto` and at least one other method have; a method with fewer is left out."""
+    for name in data:
+        for epsilon in epsilons:
+            found = {
+                method: cache.runs(measure, name, epsilon=epsilon, method=method, runs=runs)
+                for method in METHODS
+            }
+            others = [len(each) for method, each in found.items() if method != OURS]
+            number = min(len(found[OURS]), max(others))
+            if number:
+                yield Block(
+                    table=name,
+                    epsilon=epsilon,
+                    runs=number,
+                    figures={
+                        method: _mean(each[:number])
+                        for method, each in found.items()
+                        if len(each) >= number
+                    },
+                )
 
 
 def _mean(runs: Sequence[Figures | str]) -> Figures | str:
@@ -207,72 +338,29 @@ def _mean(runs: Sequence[Figures | str]) -> Figures | str:
     return {key: fmean(run[key] for run in figures) for key in figures[0]}
 
 
-def _print(
-    cell: str,
-    block: Mapping[str, Figures | str],
-    forecasts: Mapping[str, ErrorForecast],
-    summary: Summary,
-) -> None:
-    print(
-        f"{cell:28}{'tvd1':>9}{'tvd2':>9}{'tvd3':>9}{'AUC':>7}{'CPU s':>8}"
+def _lines(block: Block) -> Iterator[str]:
+    yield (
+        f"{block.name:28}{'tvd1':>9}{'tvd2':>9}{'tvd3':>9}{'AUC':>7}{'CPU s':>8}"
         f"{'forecast tvd1':>15}{'tvd2':>9}"
     )
-    able: dict[str, Figures] = {}
-    for method, figures in block.items():
+    for method, figures in block.figures.items():
         if isinstance(figures, str):
-            print(f"  {method:26}  did not run: {figures}")
+            yield f"  {method:26}  did not run: {figures}"
             continue
-        able[method] = figures
-        area = f"{figures['hgb_auc']:7.3f}" if "hgb_auc" in figures else " " * 7
-        print(
+        area = f"{figures[AREA]:7.3f}" if AREA in figures else " " * 7
+        forecast = block.forecasts[method]
+        yield (
             f"  {method:26}{figures['tvd1']:9.4f}{figures['tvd2']:9.4f}{figures['tvd3']:9.4f}{area}"
-            f"{figures['whole']:8.1f}{forecasts[method].mean:15.4f}{forecasts[method].mean_pairs:9.4f}"
+            f"{figures['whole']:8.1f}{forecast.mean:15.4f}{forecast.mean_pairs:9.4f}"
         )
-    _compare_forecasts(cell, able, forecasts, summary)
-    if "auto" in able and len(able) > 1:
-        _ratios(cell, able, summary)
-    print(flush=True)
-
-
-def _compare_forecasts(
-    cell: str,
-    able: Mapping[str, Figures],
-    forecasts: Mapping[str, ErrorForecast],
-    summary: Summary,
-) -> None:
-    for method, figures in able.items():
-        forecast = forecasts[method]
-        summary.columns_in_band.append(_inside(figures["tvd1"], forecast.columns_band))
-        if forecast.pairs_band is not None:
-            summary.pairs_in_band.append(_inside(figures["tvd2"], forecast.pairs_band))
-        if figures["tvd2"] > 0:
-            ratio = forecast.mean_pairs / figures["tvd2"]
-            summary.forecasts.append(Ratio(f"{method}, {cell}", ratio))
-
-
-def _inside(error: float, band: Band) -> bool:
-    return band[0] <= error <= band[1]
-
-
-def _ratios(cell: str, able: Mapping[str, Figures], summary: Summary) -> None:
-    own = able["auto"]
-    others = {method: figures for method, figures in able.items() if method != "auto"}
     texts = []
-    for key in ("tvd1", "tvd2", "tvd3"):
-        best = min(others, key=lambda method: others[method][key])
-        if others[best][key] <= 0:
+    for figure in (*DISTANCES, AREA):
+        best, ratio = block.best(figure), block.ratio(figure)
+        if best is None or ratio is None:
             continue
-        ratio = own[key] / others[best][key]
-        texts.append(f"{key} {ratio:.3f} ({best})")
-        if key != "tvd1":
-            summary.ratios.append(Ratio(f"{key}, {cell}, {best}", ratio))
-    if "hgb_auc" in own:
-        best = max(others, key=lambda method: others[method]["hgb_auc"])
-        behind = others[best]["hgb_auc"] - own["hgb_auc"]
-        texts.append(f"AUC {-behind:+.3f} ({best})")
-        summary.areas.append(Ratio(f"{cell}, {best}", behind))
-    if "independent" in others and others["independent"]["tvd1"] > 0:
-        alone = own["tvd1"] / others["independent"]["tvd1"]
-        summary.single_columns.append(Ratio(cell, alone))
-    summary.seconds.append(Ratio(cell, own["whole"]))
-    print(f"  auto / best of the others   {', '.join(texts)}")
+        if figure == AREA:
+            texts.append(f"AUC {block.able[OURS][AREA] - best[1]:+.3f} ({best[0]})")
+        else:
+            texts.append(f"{figure} {ratio:.3f} ({best[0]})")
+    if texts:
+        yield f"  auto / best of the others   {', '.join(texts)}"

@@ -1,7 +1,7 @@
 """Accuracy and time of `auto` beside `independent` and `mst`, on public tables, through the room with its own noise.
 
     python bench/auto.py [FOLDER] [--data adult national2019 …] [--epsilon 0.1 1 10] [--method auto mst …] [--runs 3]
-                         [--learn] [--target COLUMN] [--large] [--against-all [--cache FILE] [--limit SECONDS]]
+                         [--learn] [--target COLUMN] [--large] [--against-all [--cache FILE] [--limit SECONDS] [--document FILE]]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, tools/score.py and data/. Prints a line for
 each setting: mean total variation distances of all pairs and of 200 triples, seconds of processor time for fit and rows
@@ -41,7 +41,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import against, commutes, made, values
+from bench import against, against_page, commutes, made, values
 from synth_engine import domain as domains
 from synth_engine import mechanisms, pipeline, tables
 from synth_engine.domain import Domain
@@ -66,6 +66,8 @@ CLASSES = {"age": "SA", "pay": "SE", "industry": "SI"}
 """Classes of jobs of three codes each, and the beginnings of the names of their columns."""
 TWENTIETHS = 20
 """Numbers of Bank are released as numbers, and compared by as many bins of about equal counts."""
+MOST_RUNS = 10
+"""Of a setting in the document."""
 Matrix = npt.NDArray[np.int64]
 
 
@@ -365,16 +367,24 @@ class Measure:
     def __init__(self, folder: Path, scratch: Path, score: ModuleType) -> None:
         self._folder, self._scratch, self._score = folder, scratch, score
         self._last: tuple[tuple[str, int], Data] | None = None
+        self._digests: dict[tuple[str, int], str] = {}
 
     def data(self, name: str, run: int) -> Data:
-        """Made tables have the number of the run as their seed: all methods get the same ones."""
-        which = (name, run if name in (*PLANTED, *made.KINDS) else 0)
+        which = self._which(name, run)
         if self._last is None or self._last[0] != which:
             self._last = which, read(self._folder, name, self._scratch, seed=which[1])
         return self._last[1]
 
     def digest(self, name: str, run: int) -> str:
-        return self.data(name, run).digest
+        which = self._which(name, run)
+        if which not in self._digests:
+            self._digests[which] = self.data(name, run).digest
+        return self._digests[which]
+
+    @staticmethod
+    def _which(name: str, run: int) -> tuple[str, int]:
+        """Made tables have the number of the run as their seed: all methods get the same ones."""
+        return name, run if name in (*PLANTED, *made.KINDS) else 0
 
     def figures(self, name: str, run: int, *, epsilon: str, method: str) -> dict[str, float]:
         data = self.data(name, run)
@@ -413,6 +423,32 @@ def large(folder: Path, scratch: Path) -> None:
         )
 
 
+def _against_all(options: argparse.Namespace, measure: Measure) -> None:
+    cache = against.Cache(options.cache, limit=options.limit)
+    against.compare(
+        options.data or against.DATA,
+        options.epsilon,
+        options.method or against.METHODS,
+        runs=options.runs,
+        measure=measure,
+        cache=cache,
+    )
+    if options.document:
+        # Everything stored, not only what was asked for this time.
+        blocks = list(
+            against.stored(
+                (*against.DATA, *made.KINDS),
+                ["0.1", "1", "10"],
+                runs=MOST_RUNS,
+                measure=measure,
+                cache=cache,
+            )
+        )
+        picture = options.document.parent / "images" / "auto.svg"
+        picture.write_text(against_page.chart(blocks))
+        options.document.write_text(against_page.page(blocks, picture="images/auto.svg"))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -427,6 +463,7 @@ def main() -> int:
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--cache", type=Path, default=against.default_cache())
     parser.add_argument("--limit", type=float, default=1800.0)
+    parser.add_argument("--document", type=Path)
     options = parser.parse_args()
     if not options.folder:
         parser.error("give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it")
@@ -438,14 +475,7 @@ def main() -> int:
             large(folder, scratch)
             return 0
         if options.against_all:
-            against.compare(
-                options.data or against.DATA,
-                options.epsilon,
-                options.method or against.METHODS,
-                runs=options.runs,
-                measure=Measure(folder, scratch, score),
-                cache=against.Cache(options.cache, limit=options.limit),
-            )
+            _against_all(options, Measure(folder, scratch, score))
             return 0
         for which in options.data or UNLESS_ASKED:
             data = read(folder, which, scratch)

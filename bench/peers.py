@@ -18,11 +18,8 @@ of more than `--limit` processor seconds is stopped. `--document` writes the pag
 from __future__ import annotations
 
 import argparse
-import datetime
-import hashlib
 import json
 import os
-import platform
 import resource
 import shutil
 import subprocess
@@ -39,7 +36,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import auto
+from bench import auto, provenance
 from synth_engine.privacy.conversion import rho_for
 
 PROGRAMS = Path(__file__).resolve().parent / "environments"
@@ -163,14 +160,9 @@ class Environments:
 
     def version(self, peer: str) -> str:
         """A digest of the pinned list, or of the engine's code."""
-        root = PROGRAMS.parents[1]
-        files = (
-            sorted((root / HERE).rglob("*.py")) if peer == HERE else [PROGRAMS / f"{peer}.txt"]
-        )
-        digest = hashlib.sha256()
-        for file in files:
-            digest.update(file.read_bytes())
-        return digest.hexdigest()[:12]
+        if peer == HERE:
+            return provenance.engine_version()
+        return provenance.digest([PROGRAMS / f"{peer}.txt"])
 
 
 def _runs(interpreter: str) -> bool:
@@ -309,7 +301,7 @@ def page(cells: Sequence[Cell], *, picture: str) -> str:
         "# Beside other synthesizers",
         "",
         "Written by `make bench-peers` ([program](../bench/peers.py)): the same integer codes, the same public number of codes of each",
-        f"column, δ = 10⁻⁹, every run in a process with one thread. {_machine()}",
+        f"column, δ = 10⁻⁹, every run in a process with one thread. {provenance.machine()}",
         "",
         "TVD is the mean total variation distance of single columns, of all pairs and of 200 triples; AUC is that of gradient boosting for",
         "the column to predict, trained on the release and tested on records that no release used. Seconds are processor seconds,",
@@ -351,11 +343,6 @@ def _spread(cells: Sequence[Cell]) -> str:
     if not ratios:
         return ""
     return f" Those of one setting differ by up to {100 * (max(ratios) - 1):.0f} % between releases."
-
-
-def _machine() -> str:
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {today}."
 
 
 def _row(cell: Cell) -> str:
