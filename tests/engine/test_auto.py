@@ -18,9 +18,10 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Measurement, Noise, Scores
-from synth_engine.mechanisms.auto import denoising, fitting, triples
+from synth_engine.mechanisms.auto import denoising, fitting, group_tables
 from synth_engine.mechanisms.auto.auto import Auto, AutoPlan
 from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.group_tables import GroupTables
 from synth_engine.mechanisms.auto.questions import Division
 from synth_engine.mechanisms.auto.selection import Columns, PairCounts
 from synth_engine.mechanisms.auto.triples import TripleSearch
@@ -265,13 +266,13 @@ def test_triples_of_which_noise_hides_nearly_all_are_not_counted(
     (search,) = searches
 
     def counted(deviation: float) -> int:
-        choices = search.choices(
+        choices = search.tables.choices(
             [(0, 1, 2)], np.array([0.3]), deviation=lambda _: deviation, power=0.5
         )
         return len(choices)
 
     assert [counted(deviation) for deviation in (10.0, 100.0, 2_500.0)] == [1, 1, 0]
-    monkeypatch.setattr(triples, "_LEAST_REMOVED", 0.0)
+    monkeypatch.setattr(group_tables, "_LEAST_REMOVED", 0.0)
     assert counted(2_500.0) == 1
 
 
@@ -655,7 +656,7 @@ def test_a_triple_whose_noise_is_next_to_nothing_is_taken_as_it_is() -> None:
         (a, b): np.multiply.outer(fine.histograms[a], fine.histograms[b]) / fine.rows
         for a, b in columns.pairs
     }
-    search = TripleSearch(columns=columns, fine=fine, counts=pairs, weights={})
+    tables = GroupTables(columns=columns, fine=fine, counts=pairs, weights={})
     # No pair shows anything of the pattern.
     first, second, third = (np.resize([1.0, -1.0], size) for size in sizes)
     first[-1] = 0
@@ -663,5 +664,5 @@ def test_a_triple_whose_noise_is_next_to_nothing_is_taken_as_it_is() -> None:
     true = rows / 40 * (1 + 0.317 * pattern)
     noise = np.random.default_rng(3).normal(0, 0.8, sizes)
     answer = PairCounts(values=true + noise, variance=0.64, law="gaussian", levels=(0, 0, 0))
-    estimated = search.estimate((0, 1, 2), answer)
+    estimated = tables.estimate((0, 1, 2), answer)
     assert np.abs(estimated - true).sum() < 40

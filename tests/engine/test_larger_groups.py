@@ -16,6 +16,7 @@ from synth_engine.measurement import Answers, Measurement, Noise, Scores, Select
 from synth_engine.mechanisms.auto import groups
 from synth_engine.mechanisms.auto.auto import AutoPlan
 from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.group_tables import GroupTables
 from synth_engine.mechanisms.auto.groups import GroupSearch
 from synth_engine.mechanisms.auto.questions import ScoredGroups, Stage
 from synth_engine.mechanisms.auto.triples import TripleSearch
@@ -186,14 +187,10 @@ def search_in(table: np.ndarray, target: int | None = None) -> GroupSearch:
     )
     fine = Fine.of(columns, rows=columns.rows, histograms=columns.histograms)
     counts = {pair: counted(table, pair).astype(np.float64) for pair in columns.pairs}
-    triples = TripleSearch(
-        columns=columns,
-        fine=fine,
-        counts=counts,
-        weights=dict.fromkeys(counts, 1.0),
-        target=target,
+    tables = GroupTables(
+        columns=columns, fine=fine, counts=counts, weights=dict.fromkeys(counts, 1.0)
     )
-    return GroupSearch(triples=triples, relations={})
+    return GroupSearch(triples=TripleSearch(tables=tables, target=target), relations={})
 
 
 def counted(table: np.ndarray, axes: Sequence[int]) -> np.ndarray:
@@ -322,9 +319,9 @@ def test_the_penalty_is_what_chance_and_triples_add() -> None:
 def test_a_distance_that_chance_makes_among_so_many_is_nothing() -> None:
     search = search_of(2, 2, 2, 2)
     doubt = 3 * math.sqrt(NOISE.variance) + groups.by_chance(
-        search.triples.columns.total, 3_000
+        search.triples.tables.columns.total, 3_000
     )
     values = np.array([-5, int(0.9 * doubt), int(doubt) + 1_001])
     found = search.distances(Scores(noise=NOISE, values=values), compared=3_000)
     assert found[0] == found[1] == 0
-    assert math.isclose(found[2] * search.triples.columns.total, 1_001, abs_tol=1.0)
+    assert math.isclose(found[2] * search.triples.tables.columns.total, 1_001, abs_tol=1.0)

@@ -29,6 +29,7 @@ from synth_engine.mechanisms.auto.auto import (
     AutoPlan,
 )
 from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.group_tables import GroupTables
 from synth_engine.mechanisms.auto.groups import GroupSearch
 from synth_engine.mechanisms.auto.questions import Stage
 from synth_engine.mechanisms.auto.selection import Columns, Floats
@@ -230,9 +231,10 @@ def fixed_search(plan: AutoPlan, columns: Columns) -> TripleSearch:
         pair: np.multiply.outer(fine.histograms[pair[0]], fine.histograms[pair[1]]) / fine.rows
         for pair in columns.pairs
     }
-    return TripleSearch(
+    tables = GroupTables(
         columns=columns, fine=fine, counts=counts, weights=dict.fromkeys(counts, 1.0)
     )
+    return TripleSearch(tables=tables)
 
 
 def worst_of_triples(plan: AutoPlan) -> Fraction | float:

@@ -38,6 +38,13 @@ from synth_engine.mechanisms.auto import (
     selection,
     triples,
 )
+from synth_engine.mechanisms.auto.group_tables import (
+    COLUMNS,
+    ROOM_SHARE,
+    Group,
+    GroupTables,
+    Triple,
+)
 from synth_engine.mechanisms.auto.groups import GroupSearch
 from synth_engine.mechanisms.auto.prior import Prior
 from synth_engine.mechanisms.auto.questions import (
@@ -47,7 +54,7 @@ from synth_engine.mechanisms.auto.questions import (
     TableQuestion,
 )
 from synth_engine.mechanisms.auto.selection import Columns, Floats, Pair
-from synth_engine.mechanisms.auto.triples import Group, Triple, TripleSearch
+from synth_engine.mechanisms.auto.triples import TripleSearch
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, two_stage, workload
 from synth_engine.plans.parameters import ParameterSchema
@@ -323,7 +330,7 @@ class AutoPlan(Plan):
                 self.loss.of(budget * (SELECTING_SHARE + COMPARING_SHARE)),
                 self._of_scores(number),
             )
-            precise = triples.MAX_SCORE_NOISE * search.columns.total
+            precise = triples.MAX_SCORE_NOISE * search.tables.columns.total
             if math.sqrt(noise.variance) <= precise:
                 return search.triples, session.score(search.candidates, noise=noise)
         return self._select(session, search, budget=budget)
@@ -393,7 +400,7 @@ class AutoPlan(Plan):
         """Return questions for the selected triples and larger groups that are worth their price, and for the earlier tables with
         the rest of the budget."""
         doubt = math.sqrt(compared.noise.variance)
-        distances = np.maximum(compared.values - doubt, 0.0) / search.columns.total
+        distances = np.maximum(compared.values - doubt, 0.0) / search.tables.columns.total
         able: list[Group] = [*selected]
         of_larger = np.zeros(0)
         if larger is not None:
@@ -406,15 +413,15 @@ class AutoPlan(Plan):
             # Readers compare with the real table, in which chance makes a distance too.
             real = np.concatenate([np.hypot(distances, search.distances_by_chance), of_larger])
             followed = self._division(search, able, real, before, budget=budget)
-            if followed.gain >= _CHANCE_FOLLOWED * search.error(able, real):
+            if followed.gain >= _CHANCE_FOLLOWED * search.tables.error(able, real):
                 division = followed
         questions = self._divided(
             division.price,
-            search.columns,
+            search.tables.columns,
             [(able[choice.number], choice.levels, choice.part) for choice in division.choices],
         )
         rest = budget - division.price
-        return [*questions, *self._once_more(before, search.columns, budget=rest)]
+        return [*questions, *self._once_more(before, search.tables.columns, budget=rest)]
 
     def _division(
         self,
@@ -462,7 +469,7 @@ class AutoPlan(Plan):
     ) -> list[Choice]:
         if not budget:
             return []
-        return search.choices(
+        return search.tables.choices(
             able,
             distances,
             deviation=cache(lambda shape: self._deviation(budget, shape)),
@@ -505,10 +512,10 @@ class AutoPlan(Plan):
         measured = list(tables.of(Measurement))
         # Where triples were looked for: selections and the scores of what was selected, or the
         # scores of all triples; then tables.
-        compared = self._read_scores(given, columns=triples.COLUMNS)
+        compared = self._read_scores(given, columns=COLUMNS)
         # Larger groups are looked for after triples; releases that are older have none.
         larger = self._read_scores(given, columns=groups.MAX_COLUMNS)
-        given.require(all(len(clique) > triples.COLUMNS for clique in larger))
+        given.require(all(len(clique) > COLUMNS for clique in larger))
         measured += given.all_of(Measurement)
         with given.fitting_together():
             answers = self._sorted(oneways, measured, scores, compared)
@@ -582,7 +589,7 @@ class AutoPlan(Plan):
             again=again,
             tables={(k[0], k[1]): v for k, v in answered.items() if len(k) == 2},
             triples={(k[0], k[1], k[2]): v for k, v in answered.items() if len(k) == 3},
-            larger={k: v for k, v in answered.items() if len(k) > triples.COLUMNS},
+            larger={k: v for k, v in answered.items() if len(k) > COLUMNS},
             distances=dict(zip(pairs, distances, strict=True)) if distances else {},
             scored=self._scored(compared or {}, able),
             scores=self._pair_scores(pairs, scores),
@@ -620,14 +627,14 @@ class AutoPlan(Plan):
         )
         columns = answers.columns
         pairs = list(fitted.counts)
-        return TripleSearch(
+        tables = GroupTables(
             columns=columns,
             fine=fitted.fine,
             counts=fitted.counts,
             weights=dict(zip(pairs, self._weights(columns, pairs), strict=True)),
-            target=self._target,
-            room=fitting.target_cells(self.config.memory_mb) // triples.ROOM_SHARE,
+            room=fitting.target_cells(self.config.memory_mb) // ROOM_SHARE,
         )
+        return TripleSearch(tables=tables, target=self._target)
 
     @property
     def strength(self) -> float:

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from synth_engine.mechanisms.auto import selection
 from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.group_tables import GroupTables, Triple
 from synth_engine.mechanisms.auto.selection import Answered, Pair
-from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
+from synth_engine.mechanisms.auto.triples import TripleSearch
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,8 +36,8 @@ _SOFTNESS = 3.0
 
 
 def holds(
-    without: TripleSearch,
-    mixed: TripleSearch,
+    search: TripleSearch,
+    mixed: GroupTables,
     *,
     scored: Mapping[Triple, float],
     measured: Mapping[Triple, Answered],
@@ -44,13 +45,13 @@ def holds(
 ) -> bool:
     """Return whether tables of triples are better estimated with the mixture.
 
-    without, mixed: the estimates of pairs, and the same with the mixture; scored: the noisy distances of triples from maximum
+    search: with tables that pairs imply; mixed: the same tables with the mixture; scored: the noisy distances of triples from maximum
     entropy, in L1, in records; measured: the answers about triples; left_of_pairs: the part of the distances of measured pairs that the
     mixture leaves."""
     return (
         left_of_pairs <= MAX_LEFT_OF_PAIRS
-        and _left_of_scores(without, mixed, scored) <= MAX_LEFT
-        and _left_of_tables(without, mixed, measured) <= MAX_LEFT
+        and _left_of_scores(search, mixed, scored) <= MAX_LEFT
+        and _left_of_tables(search.tables, mixed, measured) <= MAX_LEFT
     )
 
 
@@ -67,29 +68,29 @@ def left_of_pairs(
 
 
 def _left_of_scores(
-    without: TripleSearch, mixed: TripleSearch, scored: Mapping[Triple, float]
+    search: TripleSearch, mixed: GroupTables, scored: Mapping[Triple, float]
 ) -> float:
     """Return how far predicted distances are from the noisy ones, as a part of these; 1 where too few are known."""
-    known = [triple for triple in scored if without.estimable(triple)]
+    known = [triple for triple in scored if search.tables.estimable(triple)]
     if len(known) < MIN_SCORED:
         return 1.0
     noisy = np.array([scored[triple] for triple in known])
     predicted = np.empty(noisy.size)
     for number, triple in enumerate(known):
-        levels = without.compared_levels(triple)
-        moved = mixed.expected(triple, levels) - without.expected(triple, levels)
+        levels = search.compared_levels(triple)
+        moved = mixed.expected(triple, levels) - search.tables.expected(triple, levels)
         predicted[number] = np.abs(moved).sum()
     return float(np.abs(noisy - predicted).sum() / max(np.abs(noisy).sum(), 1.0))
 
 
 def _left_of_tables(
-    without: TripleSearch, mixed: TripleSearch, measured: Mapping[Triple, Answered]
+    without: GroupTables, mixed: GroupTables, measured: Mapping[Triple, Answered]
 ) -> float:
     """Return how far noisy tables are from the mixture's, beyond their noise, as a part of how far they are from those of maximum
     entropy; 0 where none was measured."""
     before = after = 0.0
     for triple, table in measured.items():
-        tables = [search.expected(triple, table.levels) for search in (without, mixed)]
+        tables = [each.expected(triple, table.levels) for each in (without, mixed)]
         mean = (tables[0] + tables[1]) / 2
         distances = [_beyond_noise(table, expected, mean) for expected in tables]
         before, after = before + distances[0], after + distances[1]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 from synth_engine.measurement import Answers, Clique, Measurement, Scores, Selection
-from synth_engine.mechanisms.auto import groups, triples
+from synth_engine.mechanisms.auto import groups
+from synth_engine.mechanisms.auto.group_tables import COLUMNS
 from synth_engine.strict_json import JsonObject
 
 
@@ -18,10 +19,10 @@ def of(answers: Answers, *, rows: int) -> JsonObject | None:
     if no group were farther from what its pairs (and triples) imply than chance makes it. Scores are total variation distances beyond
     chance, shares of the records."""
     results: JsonObject = {}
-    of_triples = _result(answers, rows, lambda clique: len(clique) == triples.COLUMNS)
+    of_triples = _result(answers, rows, lambda clique: len(clique) == COLUMNS)
     if of_triples is not None:
         results["triples"] = of_triples
-    of_larger = _result(answers, rows, lambda clique: len(clique) > triples.COLUMNS)
+    of_larger = _result(answers, rows, lambda clique: len(clique) > COLUMNS)
     if of_larger is not None:
         results["groups"] = of_larger
     return results or None
@@ -51,7 +52,7 @@ def _result(
     first = int(scores.values.argmax())
     noise = math.sqrt(scores.noise.variance) * unit
     by_noise = noise * math.sqrt(2 * math.log(max(2, scores.values.size)))
-    if len(cliques[0]) > triples.COLUMNS:
+    if len(cliques[0]) > COLUMNS:
         by_noise += groups.by_chance(max(1, rows), len(compared)) * unit
     return {
         "candidates": len(compared),

@@ -20,9 +20,10 @@ from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Clique, Measurement
 from synth_engine.mechanisms.auto import denoising, explained, groups, selection, triples
 from synth_engine.mechanisms.auto.denoising import Fine, PairAnswers
+from synth_engine.mechanisms.auto.group_tables import Group, GroupTables, Triple
 from synth_engine.mechanisms.auto.prior import Prior, PublicPairs
 from synth_engine.mechanisms.auto.selection import Answered, Columns, Pair
-from synth_engine.mechanisms.auto.triples import Group, Triple, TripleSearch
+from synth_engine.mechanisms.auto.triples import TripleSearch
 from synth_engine.models.binning import Binning
 from synth_engine.models.model import (
     MAX_TARGET_CELLS,
@@ -173,20 +174,20 @@ def model(
     with watching.part(0.0, 0.8):
         fitted = pair_estimates(answers, memory_mb=memory_mb, prior=prior)
     watching.tell(0.8)
-    search = TripleSearch(columns=columns, fine=fitted.fine, counts=fitted.counts, weights={})
+    tables = GroupTables(columns=columns, fine=fitted.fine, counts=fitted.counts, weights={})
     mixture = _mean_mixture(columns, fitted)
     names = columns.domain.names
     histograms = dict(zip(names, fitted.fine.histograms, strict=True))
-    mixed = replace(search, start=mixture.start(names, histograms))
+    mixed = replace(tables, start=mixture.start(names, histograms))
     explained_by_mixture = explained.holds(
-        search,
+        TripleSearch(tables=tables),
         mixed,
         scored=answers.scored,
         measured=answers.triples,
         left_of_pairs=fitted.left,
     )
     if explained_by_mixture:
-        search = mixed
+        tables = mixed
     # The tree gives the records to start from; the targets then correct all other pairs.
     order = _order(columns, fitted.fine, fitted.counts)
     network = tuple(Node(attribute=step.attribute, parents=step.parents) for step in order)
@@ -196,7 +197,7 @@ def model(
     )
     targets: list[tuple[tuple[int, ...], Floats]] = [
         *fitted.counts.items(),
-        *_groups(answers, search).items(),
+        *_groups(answers, tables).items(),
     ]
     return Model(
         mechanism=mechanism,
@@ -228,25 +229,25 @@ def _mean_mixture(columns: Columns, fitted: PairEstimates) -> TripleMixture:
     )
 
 
-def _groups(answers: SortedAnswers, search: TripleSearch) -> dict[Group, Floats]:
+def _groups(answers: SortedAnswers, tables: GroupTables) -> dict[Group, Floats]:
     """Estimate the tables of the measured groups of three columns and more, by the finest bins."""
     of_triples = {
-        triple: _estimated(search, triple, table) for triple, table in answers.triples.items()
+        triple: _estimated(tables, triple, table) for triple, table in answers.triples.items()
     }
-    larger = replace(search, known=of_triples)
-    tables = itertools.chain(
+    larger = replace(tables, known=of_triples)
+    estimated = itertools.chain(
         of_triples.items(),
         ((group, _estimated(larger, group, table)) for group, table in answers.larger.items()),
     )
-    return dict[Group, Floats](tables)
+    return dict[Group, Floats](estimated)
 
 
-def _estimated(search: TripleSearch, group: Group, table: Answered) -> Floats:
-    expected = search.expected(group, table.levels)
+def _estimated(tables: GroupTables, group: Group, table: Answered) -> Floats:
+    expected = tables.expected(group, table.levels)
     observed = [
         selection.around(expected, answer, table.levels) for answer in table.measurements
     ]
-    return search.estimate(group, selection.combined(observed))
+    return tables.estimate(group, selection.combined(observed))
 
 
 def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ...]:

@@ -20,13 +20,9 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.inference import bins as binning
 from synth_engine.measurement import Candidate, Scores
+from synth_engine.mechanisms.auto.group_tables import COLUMNS, Group
 from synth_engine.mechanisms.auto.selection import distance_by_chance
-from synth_engine.mechanisms.auto.triples import (
-    COLUMNS,
-    RECORDS_A_CELL,
-    Group,
-    TripleSearch,
-)
+from synth_engine.mechanisms.auto.triples import RECORDS_A_CELL, TripleSearch
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
 
@@ -73,20 +69,22 @@ class GroupSearch:
     @cached_property
     def _able(self) -> list[int]:
         """The columns whose pairs are estimated, the narrowest first."""
-        axes = {axis for pair in self.triples.counts for axis in pair}
-        return sorted(axes, key=lambda axis: (self.triples.fine.histograms[axis].size, axis))
+        return sorted(
+            self.triples.tables.axes,
+            key=lambda axis: (self.triples.tables.fine.histograms[axis].size, axis),
+        )
 
     def _fits(self, group: Group) -> bool:
         return (
-            self.triples.cells(group) <= MAX_CELLS
+            self.triples.tables.cells(group) <= MAX_CELLS
             and self._level(group) is not None
-            and self.triples.estimable(group)
+            and self.triples.tables.estimable(group)
         )
 
     def _level(self, group: Group) -> int | None:
         """Return the finest resolution whose table is not too large to compare; None if there is none."""
-        most = min(MAX_COMPARED, self.triples.columns.total // RECORDS_A_CELL)
-        numbers = [self.triples.columns.numbers_of_bins[axis] for axis in group]
+        most = min(MAX_COMPARED, self.triples.tables.columns.total // RECORDS_A_CELL)
+        numbers = [self.triples.tables.columns.numbers_of_bins[axis] for axis in group]
         for level in range(len(binning.LEVELS)):
             cells = math.prod(of_axis[level] for of_axis in numbers)
             if cells <= most:
@@ -97,12 +95,12 @@ class GroupSearch:
     def candidate(self, group: Group) -> Candidate:
         """Return the group at the resolution at which it is compared, with its expected table. The penalty is the distance that chance and
         its triples make."""
-        columns = self.triples.columns
+        columns = self.triples.tables.columns
         level = self._level(group)
         if level is None:
             raise ValueError("this group is no candidate")
         levels = (level,) * len(group)
-        expected = self.triples.expected(group, levels)
+        expected = self.triples.tables.expected(group, levels)
         of_triples = [
             self.relations.get(triple, self._unscored)
             for triple in itertools.combinations(group, COLUMNS)
@@ -125,10 +123,10 @@ class GroupSearch:
         """Estimate what only these groups show, in L1, as shares of the records: nothing where noise of the score, or chance in the
         largest of so many `compared` groups, could have made it."""
         doubt = _DOUBT * math.sqrt(scores.noise.variance) + by_chance(
-            self.triples.columns.total, compared
+            self.triples.tables.columns.total, compared
         )
         clear: Floats = np.maximum(scores.values - doubt, 0.0)
-        return clear / self.triples.columns.total
+        return clear / self.triples.tables.columns.total
 
 
 def by_chance(rows: int, compared: int) -> float:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from synth_engine.inference.allocation import Choice
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms.auto.selection import Floats
-from synth_engine.mechanisms.auto.triples import Group
+from synth_engine.mechanisms.auto.group_tables import Group
 
 
 @dataclass(frozen=True, kw_only=True)
