@@ -25,7 +25,10 @@ from synth_engine.errors import SynthError
 from synth_engine.inference.error_forecast import Band, ErrorForecast
 
 OURS = "auto"
-METHODS = (OURS, "independent", "mst", "bayesian-network", "dpsyn", "privsyn", "aim")
+OTHERS = ("independent", "mst", "bayesian-network", "dpsyn", "privsyn", "aim")
+REAL = "real"
+"""The real records in place of a release: only what models learn from them is of interest."""
+METHODS = (OURS, *OTHERS, REAL)
 DATA = (
     *("gate", "xor", "checker", "plain", "clusters", "adult", "bank", "ma2019"),
     *("national2019", "commutes", "retail", "fire"),
@@ -156,7 +159,7 @@ class Block:
         others = {
             method: figures[figure]
             for method, figures in self.able.items()
-            if method != OURS and figure in figures
+            if method in OTHERS and figure in figures
         }
         if not others:
             return None
@@ -202,7 +205,7 @@ class Summary:
             if figures["tvd2"] > 0:
                 off = forecast.mean_pairs / figures["tvd2"]
                 self.forecasts.append(Ratio(f"{method}, {block.name}", off))
-        if OURS not in able or len(able) == 1:
+        if OURS not in able or not able.keys() & set(OTHERS):
             return
         own = able[OURS]
         for figure in DISTANCES[1:]:
@@ -290,7 +293,7 @@ def compare(
                 forecasts={
                     method: measure.forecast(name, 0, epsilon=epsilon, method=method)
                     for method, mean in figures.items()
-                    if not isinstance(mean, str)
+                    if not isinstance(mean, str) and method != REAL
                 },
             )
             summary.add(block)
@@ -314,8 +317,7 @@ def stored(
                 method: cache.runs(measure, name, epsilon=epsilon, method=method, runs=runs)
                 for method in METHODS
             }
-            others = [len(each) for method, each in found.items() if method != OURS]
-            number = min(len(found[OURS]), max(others))
+            number = min(len(found[OURS]), max(len(found[method]) for method in OTHERS))
             if number:
                 yield Block(
                     table=name,
@@ -348,6 +350,9 @@ def _lines(block: Block) -> Iterator[str]:
             yield f"  {method:26}  did not run: {figures}"
             continue
         area = f"{figures[AREA]:7.3f}" if AREA in figures else " " * 7
+        if method == REAL:
+            yield f"  {method:26}{' ' * 27}{area}"
+            continue
         forecast = block.forecasts[method]
         yield (
             f"  {method:26}{figures['tvd1']:9.4f}{figures['tvd2']:9.4f}{figures['tvd3']:9.4f}{area}"

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from bench import provenance
-from bench.against import AREA, CLOSE, METHODS, OURS, Block
+from bench.against import AREA, CLOSE, OTHERS, OURS, REAL, Block
 
 COMMAND = "python bench/auto.py ../shared --against-all --document docs/auto.md"
 
 
 def page(blocks: Sequence[Block], *, picture: str) -> str:
     """The page, in Markdown."""
-    others = ", ".join(f"`{method}`" for method in METHODS if method != OURS)
+    others = ", ".join(f"`{method}`" for method in OTHERS)
     return "\n".join(
         [
             "# `auto` beside all other methods",
@@ -24,15 +24,15 @@ def page(blocks: Sequence[Block], *, picture: str) -> str:
             f"The other methods are {others}. TVD is the mean total variation distance of single columns, of all pairs and of 200",
             "triples, in means over runs; of a made table every run is another draw, the same for all methods. *Best other* is the best of",
             "the others by that figure, so that one line may name several methods. AUC is that of gradient boosting for the label, trained on the",
-            "release and tested on records that no release used. Seconds are processor seconds of `auto` with reading, counting and noise.",
+            "release, or on the real records, and tested on records that no release used. Seconds are processor seconds of `auto` with reading, counting and noise.",
             "What is in the made tables is said in `bench/made.py`; [Benchmarks](benchmarks.md) describes the public ones.",
             "",
             *_findings(blocks),
             "",
             f"![Error of auto over that of the best other method]({picture})",
             "",
-            "| table | ε | runs | TVD 1 | `independent` | TVD 2 | best other | TVD 3 | best other | AUC | best other | seconds |",
-            "|---|---|---|---|---|---|---|---|---|---|---|---|",
+            "| table | ε | runs | TVD 1 | `independent` | TVD 2 | best other | TVD 3 | best other | AUC | best other | real | seconds |",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
             *(_row(block) for block in blocks if OURS in block.able),
             "",
         ]
@@ -81,6 +81,8 @@ def _row(block: Block) -> str:
         best = block.best(figure)
         cells.append(_number(own[figure]))
         cells.append("" if best is None else f"{_number(best[1])} `{best[0]}`")
+    real = block.able.get(REAL, {}).get(AREA)
+    cells.append("" if real is None else _number(real))
     cells.append(f"{own['whole']:.1f}")
     return f"| {' | '.join(cells)} |"
 

@@ -388,6 +388,11 @@ class Measure:
 
     def figures(self, name: str, run: int, *, epsilon: str, method: str) -> dict[str, float]:
         data = self.data(name, run)
+        if method == against.REAL:
+            if data.test is None:
+                return {}
+            learned = scored(data, data.codes, self._score, learn=True)
+            return {against.AREA: learned[against.AREA]}
         one = released(data, self._scratch, method=method, epsilon=epsilon)
         codes = one.pop("codes")
         return scored(data, codes, self._score, learn=True) | one
