@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -356,7 +357,9 @@ def scored(data: Data, found: Matrix, score: ModuleType, *, learn: bool) -> dict
         "tvd3": mean([triples[at] for at in sorted(some)]) if triples else 0.0,
     }
     if learn and data.test is not None:
-        models = score.ml(found, data.test, data.sizes, place, names, names[-1])
+        # Threads of several programs on few cores wait for one another.
+        with threadpool_limits(limits=1):
+            models = score.ml(found, data.test, data.sizes, place, names, names[-1])
         figures |= {"lr_auc": models["lr_auc"], "hgb_auc": models["hgb_auc"]}
     return figures
 
