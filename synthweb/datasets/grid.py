@@ -30,6 +30,7 @@ from synthweb.datasets.kinds.form import Fields
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
 from synthweb.datasets.learned import is_learned, may_be_found, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped, shortened
 
 EXAMPLES = 4
@@ -487,7 +488,11 @@ def completions_summary(text: str) -> str:
 
 def _counted(number: int) -> str:
     """A size that may have thirty digits."""
-    return grouped(number) if number < 10**9 else f"about {number:.3g}".replace("e+", " · 10^")
+    return (
+        grouped(number)
+        if number < 10**9
+        else written_number(f"about {number:.3g}".replace("e+", " · 10^"))
+    )
 
 
 # --- all lines -----------------------------------------------------------------------------------------------------

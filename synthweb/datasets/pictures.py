@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from django.utils.translation import gettext
+
 from synth_engine.inference.error_forecast import ROWS
 from synth_engine.plans import sample_size
 from synth_engine.plans.scale_learning import MAX_BINS
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped
 
 WIDTH, HEIGHT = 600.0, 120.0
@@ -81,7 +84,8 @@ class Bars:
                 y=round(HEIGHT * (1 - share / most), 2),
                 width=round((end - start) / span * WIDTH, 2),
                 height=round(HEIGHT * share / most, 2),
-                label=f"{label}: {100 * share:.2g} of 100",
+                label=gettext("%(values)s: %(share)s of 100")
+                % {"values": label, "share": written_number(f"{100 * share:.2g}")},
             )
             for (start, end), share, label in zip(
                 pairwise(edges), shares, histogram["labels"], strict=True

@@ -14,6 +14,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import short_text
 from synthweb.ledger.models import BudgetAccount
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import in_letters
 
 _PAGES = {
@@ -128,9 +129,8 @@ def _fact(name: str, value: Any, names: _Names | None) -> tuple[str, str]:
         return name, names.of("dataset", value)
     currency, _, step = name.rpartition("_")
     if step in ("nano", "atto") and isinstance(value, int):
-        return in_letters(currency.replace("_", " ")), short_text(
-            currency.rpartition("_")[2], value
-        )
+        amount = short_text(currency.rpartition("_")[2], value)
+        return in_letters(currency.replace("_", " ")), written_number(amount)
     return name.replace("_", " "), _words(value)
 
 

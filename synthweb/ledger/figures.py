@@ -17,6 +17,7 @@ from synthweb.ledger.filters import MEANING
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.ledger.selectors import amount_of, counted
 from synthweb.lib.hashing import instant
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import GREEK
 
 # The light tones of static/css/tokens.css; static/js/figures.js exchanges them for those of the page's theme.
@@ -105,7 +106,7 @@ def _what(entry: LedgerEntry, currency: str) -> str:
     meaning = str(MEANING[entry.kind])
     if entry.kind == LedgerEntry.Kind.OUTSIDE:
         return meaning
-    return f"{meaning} {short_text(currency, getattr(entry, currency))}"
+    return f"{meaning} {written_number(short_text(currency, getattr(entry, currency)))}"
 
 
 def _figure(shown: list[BalanceStep], currency: str) -> Figure:

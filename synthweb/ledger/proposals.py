@@ -15,6 +15,7 @@ from synth_engine.privacy import conversion
 from synthweb.ledger.amounts import ATTO, NANO, short_text
 from synthweb.ledger.models import BudgetRequest, Rule
 from synthweb.lib import guarantee
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import delta as delta_text
 
 Readers = BudgetRequest.Readers
@@ -113,12 +114,12 @@ def _why_delta(rule: str, *, delta: int, releases: int) -> str:
 
 def _why_rule(rule: str, *, epsilon: int, delta: int, releases: int) -> str:
     each = epsilon_of_a_release(rule=rule, epsilon=epsilon, delta=delta, releases=releases)
-    facts = {"releases": releases, "each": f"{float(each):.2g}"}
+    facts = {"releases": releases, "each": written_number(f"{float(each):.2g}")}
     if rule == Rule.ZCDP:
         added = short_text("epsilon", epsilon // releases)
         return _(
             "With many releases (%(releases)s) zCDP adds losses up more slowly: each can take ε %(each)s, instead of %(added)s."
-        ) % {**facts, "added": f"{float(added):.2g}"}
+        ) % {**facts, "added": written_number(f"{float(added):.2g}")}
     if releases == 1:
         return _("One release takes all of it, and nothing needs to be added up.")
     return (

@@ -21,7 +21,7 @@ from synthweb.lib import sentences
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-DECIMAL_POINT = re.compile(r"(?<=[0-9])\.(?=[0-9])")
+DECIMAL_POINT = re.compile(r"(?<![0-9.])([0-9]+)\.([0-9]+)(?![0-9]*\.[0-9])")
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 ENGLISH = "en"  # of all messages
 REST = "/api/v1/"
@@ -79,9 +79,10 @@ def translated(text: str) -> str:
 
 
 def written_number(text: str) -> str:
-    """A number as people write it in the language of the page: `0.5` is `0,5` in German. For pages alone."""
+    """A number as people write it in the language of the page, also within a text: `0.5` is `0,5` in German. For pages alone. What
+    has several points, such as a date or a version, stays."""
     language = translation.get_language() or "en"
-    return DECIMAL_POINT.sub(",", text) if language in COMMA_LANGUAGES else text
+    return DECIMAL_POINT.sub(r"\1,\2", text) if language in COMMA_LANGUAGES else text
 
 
 def typed_number(text: str) -> str:

@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from synth_engine.privacy import receipt
+from synthweb.lib.language import written_number
 
 GREEK = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 RELATIONS = {"add-remove": "added or removed", "replace-one": "replaced"}
@@ -36,8 +37,8 @@ def short(number: str) -> str:
 
 
 def share(value: float) -> str:
-    """A distance as a share of records: two significant digits of a per cent."""
-    return f"{float(f'{100 * value:.2g}'):g} %"
+    """A distance as a share of records: two significant digits of a per cent, as the language of the page writes them."""
+    return written_number(f"{float(f'{100 * value:.2g}'):g} %")
 
 
 def shortened(text: str, *, most: int) -> str:

@@ -144,6 +144,10 @@ PATTERNS: tuple[str, ...] = (
     _("Beyond the declared bounds"),
     _("Values that are not in the real table"),
     _("most frequent: %(shares)s"),
+    _("Most changed: %(columns)s, %(change)s. From %(retained)s of %(records)s real records"),
+    _("Strongest: %(columns)s, %(strength)s. From %(retained)s of %(records)s real records"),
+    _("Most changed: %(columns)s, %(change)s"),
+    _("Strongest: %(columns)s, %(strength)s"),
     # values of columns
     _("%(number)s values: %(values)s and %(others)s more, any other"),
     _("%(number)s values: %(values)s and %(others)s more"),
@@ -189,6 +193,8 @@ PATTERNS: tuple[str, ...] = (
     _("The release is ready."),
     _("The figures are ready."),
     _("Failed. %(reason_text)s"),
+    # a budget over time
+    _("%(letter)s %(charged)s charged, %(held)s held, %(free)s free of %(granted)s"),
     # why a price would not be held
     _("This year %(left)s may still be taken of the account, and this costs %(price)s; spend less, wait for the next year, or ask a custodian to raise the limit"),
     _("Of what is left %(amount)s is set aside; spend less, name what it is set aside for, or ask a custodian to free it"),
@@ -198,7 +204,9 @@ PATTERNS: tuple[str, ...] = (
 )  # fmt: skip
 """The first one that matches counts, so that a longer pattern stands before one that it contains."""
 
-NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?%?")
+NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?%?")
+AMOUNT = re.compile(r"[ερδ] [0-9.e-]+(?:, [ερδ] [0-9.e-]+)*")
+SHARE = re.compile(r"[0-9]+\.[0-9]+(?= %)")
 _OF_FIELDS = {"level_text": LEVEL, "verdict_text": rf"{LEVEL}: .+"}
 _FIELD = re.compile(r"%\((\w+)\)s")
 
@@ -244,8 +252,10 @@ def translated_sentence(
     pattern, fields = composed
     shown = {}
     for name, value in fields:
-        if NUMBER.fullmatch(value):
+        if NUMBER.fullmatch(value) or AMOUNT.fullmatch(value):
             shown[name] = number(value)
+        elif name == "shares":
+            shown[name] = SHARE.sub(lambda share: number(share[0]), value)
         else:
             shown[name] = _shown(name, value, message)
     return translation.gettext(pattern) % shown

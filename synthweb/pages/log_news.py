@@ -26,6 +26,7 @@ from synthweb.ledger import audit_lines, log_access
 from synthweb.ledger.amounts import short_text
 from synthweb.ledger.audit_lines import Deed
 from synthweb.ledger.models import LedgerEntry
+from synthweb.lib.language import written_number
 from synthweb.releases import selectors as releases
 from synthweb.runs import selectors as runs
 from synthweb.runs.models import SynthesisRun
@@ -200,8 +201,8 @@ def _far_above(user: User, since: datetime) -> Iterator[Unusual]:
                 sentence=_("%(name)s: ε %(epsilon)s, median %(median)s")
                 % {
                     "name": name,
-                    "epsilon": short_text("epsilon", epsilon),
-                    "median": short_text("epsilon", int(usual)),
+                    "epsilon": written_number(short_text("epsilon", epsilon)),
+                    "median": written_number(short_text("epsilon", int(usual))),
                 },
                 address=reverse("releases:receipt", args=[code]),
             )

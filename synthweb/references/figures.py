@@ -54,7 +54,9 @@ def table(reference: Reference) -> CardTable:
             if reference.at is not None
             else []
         )
-        row += [f"{reference.weights[line]:,.6g}"] if reference.weights is not None else []
+        row += (
+            [grouped(reference.weights[line], ",.6g")] if reference.weights is not None else []
+        )
         rows.append((*row, *(parts[line] for parts in reference.parents.values())))
     numeric = (False, *[True] * (len(head) - 1), *[False] * len(reference.parents))
     caption = f"The first {len(rows)} of {grouped(len(reference))} codes"

@@ -28,6 +28,7 @@ from synth_engine.evaluation.model_pairs import Pairs
 from synth_engine.evaluation.thumbnails import model_thumbnail
 from synthweb.accounts.models import User
 from synthweb.lib import codes, number_format
+from synthweb.lib.language import translated, written_number
 from synthweb.releases import look, selectors
 from synthweb.releases.look import ColumnError, LookColumn
 from synthweb.releases.models import ExpectedRanges, Release
@@ -88,13 +89,15 @@ class SideRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartPoint:
-    """A release in the chart. letter: empty for one that is not on the page. x, y: its place in the picture."""
+    """A release in the chart. letter: empty for one that is not on the page. error: share, as people read it; x, y: its
+    place in the picture."""
 
     letter: str
     name: str
     address: str
     epsilon: str
     error: str
+    share: float
     x: float
     y: float
 
@@ -276,7 +279,8 @@ def _cell(letter: str, column: LookColumn, order: Sequence[str]) -> SideCell:
         letter=letter,
         column=column,
         picture=model_thumbnail(
-            _shares(histogram, order), words=f"{letter}, {column.name}: {histogram.words}"
+            _shares(histogram, order),
+            words=f"{letter}, {column.name}: {translated(histogram.words)}",
         ),
         span="" if order else _span(histogram),
     )
@@ -339,6 +343,7 @@ def _plotted(measured: Sequence[tuple[Release, float]], letters: dict[str, str])
             address=reverse("releases:look", args=[release.code]),
             epsilon=f"{epsilon:.3g}",
             error=number_format.share(error),
+            share=error,
             x=across(epsilon),
             y=upward(error),
         )
@@ -348,7 +353,7 @@ def _plotted(measured: Sequence[tuple[Release, float]], letters: dict[str, str])
         # Those on the page are drawn last, over the others.
         points=tuple(sorted(points, key=lambda point: (bool(point.letter), point.letter))),
         across=tuple(
-            Tick(at=across(10.0**power), text=f"{10.0**power:g}")
+            Tick(at=across(10.0**power), text=written_number(f"{10.0**power:g}"))
             for power in range(low, high + 1)
         ),
         upward=tuple(

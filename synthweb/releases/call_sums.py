@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from synth_engine.evaluation.style import INK
 from synth_engine.privacy import receipt as receipts
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import share as share_text
 
 KINDS = {
@@ -67,7 +68,7 @@ def by_kind(calls: Sequence[receipts.CallDocument], *, pure: bool) -> list[CallS
         CallSum(
             kind=kind,
             count=len(groups[kind]),
-            cost=f"{sign} {float(cost):.3g}",
+            cost=written_number(f"{sign} {float(cost):.3g}"),
             share=float(cost / whole) if whole else 0.0,
         )
         for kind, cost in sorted(costs.items(), key=lambda item: (-item[1], item[0]))

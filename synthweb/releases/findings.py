@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from synthweb.lib.language import written_number
 from synthweb.lib.number_format import share
 from synthweb.releases.models import Release
 
@@ -43,7 +42,7 @@ def _looked(release: Release, kind: str) -> GroupsLooked | None:
         candidates=search["candidates"],
         measured=search["measured"],
         columns=" × ".join(search["largest"]["columns"]),
-        largest=written_number(share(search["largest"]["distance"])),
-        noise=written_number(share(search["noise"])),
-        by_noise=written_number(share(search["by_noise"])),
+        largest=share(search["largest"]["distance"]),
+        noise=share(search["noise"]),
+        by_noise=share(search["by_noise"]),
     )

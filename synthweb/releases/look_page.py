@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synth_engine.evaluation.figure_origins import SyntheticRow
 from synth_engine.evaluation.thumbnails import model_thumbnail
+from synthweb.lib.language import translated
 from synthweb.lib.pagination import query_with
 from synthweb.releases import look
 from synthweb.releases.look import LookColumn
@@ -117,7 +118,7 @@ def _head(column: LookColumn, query: QueryDict, *, sort: int | None, falls: bool
         if histogram is None or not histogram.bars
         else model_thumbnail(
             [bar.share.value for bar in histogram.bars],
-            words=f"{column.name}: {histogram.words}",
+            words=f"{column.name}: {translated(histogram.words)}",
         ),
         query=query_with(query, {"sort": f"{turn}{column.index}"}),
         sorted=("descending" if falls else "ascending") if here else "",

@@ -457,8 +457,10 @@ def call_line(number: int, call: receipts.CallDocument, *, pure: bool) -> CallLi
         noise=_describe_noise(noise)
         or f"{gettext(NOISE.get(law, law or gettext_noop('noise')))}, {gettext('scale') if scale[0] == 'scale' else gettext('standard deviation')} {written_number(size)}",
         sensitivity=f"{NORMS.get(norm, norm)} {bound}".strip(),
-        cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}"
-        + _delta(call["cost"]),
+        cost=written_number(
+            f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}"
+            + _delta(call["cost"])
+        ),
     )
 
 

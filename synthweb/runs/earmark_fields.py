@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from synthweb.ledger.yearly_limits import EarmarkBalance
+from synthweb.lib.language import written_number
 
 
 def earmark_field() -> forms.ChoiceField:
@@ -34,6 +35,6 @@ def _earmark_choice(balance: EarmarkBalance) -> tuple[str, str]:
     earmark = balance.earmark
     words = _("%(purpose)s: %(left)s left") % {
         "purpose": earmark.purpose,
-        "left": balance.left.text(earmark.account.rule),
+        "left": written_number(balance.left.text(earmark.account.rule)),
     }
     return balance.code, words

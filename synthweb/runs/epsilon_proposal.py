@@ -12,6 +12,7 @@ from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans import two_stage
 from synth_engine.privacy.loss import plain
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped, share
 from synthweb.runs.planning import Proposal, rule_of
 
@@ -84,4 +85,4 @@ def _sentence(criterion: Criterion, epsilon: Fraction | None) -> str:
         )
     return _(
         "Counts of %(column)s of %(least)s within %(within)s need an ε of about %(epsilon)s with this method."
-    ) % {**words, "epsilon": plain(epsilon)}
+    ) % {**words, "epsilon": written_number(plain(epsilon))}

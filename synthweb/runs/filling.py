@@ -26,6 +26,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount
+from synthweb.lib.language import written_number
 from synthweb.runs import errors, planning
 from synthweb.runs.models import FilledCounts
 
@@ -57,7 +58,7 @@ class FillProposal:
     @property
     def price_text(self) -> str:
         """The price as a person reads it."""
-        return self.price.text(self.account.rule)
+        return written_number(self.price.text(self.account.rule))
 
 
 def propose(request: FillRequest) -> FillProposal:

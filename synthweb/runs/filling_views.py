@@ -23,6 +23,7 @@ from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
 from synthweb.lib.errors import Refused
+from synthweb.lib.language import written_number
 from synthweb.runs import errors, filling, filling_services, planning, screens
 from synthweb.runs.filling_forms import DecisionForm, FillForm
 from synthweb.runs.models import FilledCounts
@@ -125,7 +126,7 @@ def _page(
         "counts": row,
         "facts": PlanFacts.of(filling.plan_of(row)),
         "private": private,
-        "price": price.text(row.account.rule),
+        "price": written_number(price.text(row.account.rule)),
         "groups": groups[:PAGE_GROUPS],
         "more": len(groups) - PAGE_GROUPS,
         "sees_dataset": sees_dataset,

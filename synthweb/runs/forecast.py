@@ -24,7 +24,7 @@ from synth_engine.plans import forecast as engine
 from synth_engine.plans.forecast import Point
 from synth_engine.plans.plan import Rule
 from synth_engine.spec import Spec
-from synthweb.lib.language import translated
+from synthweb.lib.language import translated, written_number
 from synthweb.lib.number_format import share
 from synthweb.runs import methods
 
@@ -162,7 +162,7 @@ def forecast(
         _line(titles[name], name == spec.mechanism, at_epsilon[name], style=offered.index(name))
         for name in offered
     )
-    epsilon = f"{float(spec.epsilon):.3g}"
+    epsilon = written_number(f"{float(spec.epsilon):.3g}")
     drawing = _Drawing(
         grid=grid, here=at_epsilon, offered=offered, titles=titles, chosen=spec.mechanism
     )
@@ -170,9 +170,12 @@ def forecast(
         epsilon=epsilon,
         lines=lines,
         panels=tuple(drawing.panel(place) for place in range(len(MEASURES))),
-        epsilons=tuple(f"{float(each):.3g}" for each in GRID),
+        epsilons=tuple(written_number(f"{float(each):.3g}") for each in GRID),
         tables=tuple((title, drawing.rows(measure)) for measure, title in MEASURES),
-        marks=tuple((_across(value) or 0.0, f"{value:g}") for value in (0.01, 0.1, 1, 10)),
+        marks=tuple(
+            (_across(value) or 0.0, written_number(f"{value:g}"))
+            for value in (0.01, 0.1, 1, 10)
+        ),
         mark=_across(float(spec.epsilon)),
         words=_words(lines, epsilon),
         waiting=waiting,
@@ -324,9 +327,7 @@ class _Drawing:
             title=title,
             top=top,
             bottom=top + PANEL,
-            ticks=tuple(
-                (_down(value, top), f"{100 * value:g} %") for value in (1, 0.1, 0.01, 0.001)
-            ),
+            ticks=tuple((_down(value, top), share(value)) for value in (1, 0.1, 0.01, 0.001)),
             paths=tuple(
                 (
                     "chosen" if name == self.chosen else str(self.offered.index(name)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synth_engine.inference.error_forecast import ErrorForecast
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped
 
 
@@ -51,4 +52,6 @@ def _in_words(count: int) -> str:
     if count < 10**6:
         return grouped(count)
     digits = len(str(count)) - 1
-    return f"{count / 10**digits:.1f} × 10^{digits}" if digits < 300 else f"10^{digits}"
+    if digits >= 300:
+        return f"10^{digits}"
+    return written_number(f"{count / 10**digits:.1f} × 10^{digits}")

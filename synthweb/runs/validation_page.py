@@ -11,6 +11,7 @@ from synth_engine.plans import release_check
 from synth_engine.spec import Spec
 from synthweb.accounts.models import User
 from synthweb.ledger.amounts import Amount
+from synthweb.lib.language import written_number
 from synthweb.releases import paid
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
@@ -81,20 +82,22 @@ def _line(use: AllowanceUse) -> AllowanceLine:
     return AllowanceLine(
         code=allowance.code,
         for_whom=allowance.analyst.username if allowance.analyst else _("each reader"),
-        granted=use.granted.text(use.rule),
+        granted=written_number(use.granted.text(use.rule)),
         used=_spent(use.used, use.rule),
         left=_spent(use.left, use.rule),
         ends=f"{allowance.expires_at:%Y-%m-%d %H:%M}",
         state=_state(use),
         by=allowance.granted_by.username,
         note=allowance.note,
-        readers=tuple(f"{name}: {spent.text(use.rule)}" for name, spent in use.readers),
+        readers=tuple(
+            f"{name}: {written_number(spent.text(use.rule))}" for name, spent in use.readers
+        ),
         is_open=use.is_open,
     )
 
 
 def _spent(amount: Amount, rule: str) -> str:
-    return amount.text(rule) if any(amount.as_dict.values()) else _("nothing")
+    return written_number(amount.text(rule)) if any(amount.as_dict.values()) else _("nothing")
 
 
 def _state(use: AllowanceUse) -> str:
@@ -112,7 +115,7 @@ def _part(user: User, release: Release, run: SynthesisRun) -> ValidationPart:
         code=run.code,
         by=run.created_by.username,
         at=f"{run.created_at:%Y-%m-%d %H:%M}",
-        price=price.text(run.account.rule),
+        price=written_number(price.text(run.account.rule)),
         state=str(run.get_state_display()),
         is_open=run.is_open,
         # Why it failed is for stewards, on the page of the run.

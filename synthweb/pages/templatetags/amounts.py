@@ -124,6 +124,12 @@ def number(value: Number, digits: int = 3) -> str:
 
 
 @register.filter
+def written(text: object) -> str:
+    """A number that is a text already, also one with its unit, as the language of the page writes it: 4.3 % → 4,3 %."""
+    return written_number(str(text))
+
+
+@register.filter
 def count(value: Number) -> str:
     """A count with thin separators: 48842 → 48 842."""
     return "–" if value is None else grouped(int(value))

@@ -13,7 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.utils.html import escape, json_script
 from django.utils.safestring import SafeString, mark_safe
 
-from synthweb.lib.language import translated
+from synthweb.lib.language import translated, written_number
 from synthweb.pages.templatetags.amounts import percent
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def measure_rows(rows: Iterable[Sequence[tuple[object, bool]]]) -> SafeString:
 def _figure_cells(row: Sequence[tuple[object, bool]]) -> str:
     last = len(row) - 1
     return "".join(
-        _cell(text, "number")
+        _cell(written_number(str(text)), "number")
         if numeric
         else _cell(_sentence(text) if index == last else text, "words" if index == last else "")
         for index, (text, numeric) in enumerate(row)
