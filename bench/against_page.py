@@ -17,7 +17,7 @@ def page(blocks: Sequence[Block], *, picture: str) -> str:
     others = ", ".join(f"`{method}`" for method in OTHERS)
     return "\n".join(
         [
-            "# `auto` beside all other methods",
+            "# Automatic beside all other methods",
             "",
             f"Written by `{COMMAND}` ([program](../bench/against.py)): δ = 10⁻⁹, no column named as target. {provenance.machine()}",
             "",
