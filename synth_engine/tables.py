@@ -39,7 +39,7 @@ class Drawing:
     progress: Callable[[int], None] = lambda _: None
 
     def blocks(self) -> Iterator[pd.DataFrame]:
-        """Its rows, block by block; samplers 2 and 6 draw each when it is asked for."""
+        """Its rows, block by block; samplers 2, 6 and 7 draw each when it is asked for."""
         rows = 0
         for block in self._blocks():
             rows += len(block)

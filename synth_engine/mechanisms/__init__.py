@@ -38,6 +38,7 @@ from synth_engine.models.samplers import COLUMN_SAMPLER as COLUMN_SAMPLER
 from synth_engine.models.samplers import COUNTER_SAMPLER as COUNTER_SAMPLER
 from synth_engine.models.samplers import FAST_SAMPLER as FAST_SAMPLER
 from synth_engine.models.samplers import FIRST_SAMPLER as FIRST_SAMPLER
+from synth_engine.models.samplers import ROUNDING_SAMPLER as ROUNDING_SAMPLER
 from synth_engine.models.samplers import SAMPLER as SAMPLER
 from synth_engine.models.samplers import draw_codes as draw_codes
 from synth_engine.plans import forecast, two_stage
@@ -74,6 +75,7 @@ __all__ = [
     "FAST_SAMPLER",
     "FIRST_SAMPLER",
     "REGISTRY",
+    "ROUNDING_SAMPLER",
     "SAMPLER",
     "Estimate",
     "Mechanism",
@@ -199,7 +201,7 @@ def draw_blocks(
     codes: Sequence[Codes] | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 6; each gives other rows for a seed, the same
+    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 7; each gives other rows for a seed, the same
     for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: the blocks that `draw_codes` gave for the same
     arguments, so that they are not drawn again."""
     texts = model.written(rows, seed=seed)

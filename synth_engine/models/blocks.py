@@ -23,7 +23,13 @@ LARGEST = 1 << 16
 BASE = 1 << 15
 """Rows that sampler 3 refines, of which further ones are copies. A change of it gives other rows for the same seed."""
 MANY = 1_000_000
-"""Rows from which on sampler 6 draws rows that are not refined as sampler 3 does. A change of it gives other rows for the same seed."""
+"""Rows from which on samplers 6 and 7 draw rows that are not refined as sampler 3 does, and sampler 7 refines no more rows than sampler 6. A change of it
+gives other rows for the same seed."""
+LARGE = 2 * BASE
+"""Rows from which on sampler 6 refines some of the rows alone. A change of it gives other rows for the same seed."""
+MOST_LOOKUPS = 135_000_000
+"""Number of table look-ups in one pass over the rows that sampler 7 refines: about ten seconds. A change of it gives other rows for
+the same seed."""
 _THREADS = 2
 
 
@@ -46,20 +52,31 @@ def sizes(rows: int) -> list[int]:
     return [*planned, left]
 
 
-def copied_from() -> int:
-    """Rows from which on most rows are copies, where a model refines its rows."""
-    return 2 * BASE
+def copied_from(columns: int) -> int:
+    """Rows from which on a table of so many columns has copies of rows, where a model refines its rows."""
+    return min(MANY, _affordable(columns) + 1)
 
 
 def early(rows: int) -> list[int]:
-    """Rows of the blocks of sampler 6: a first one that is drawn early, and all others."""
+    """Rows of the blocks of samplers 6 and 7: a first one that is drawn early, and all others."""
     return [rows] if rows <= FIRST + FIRST // 2 else [FIRST, rows - FIRST]
 
 
-def rows_refined(rows: int, columns: int) -> int:
+def rows_refined_before(rows: int, columns: int) -> int:
     """How many rows sampler 6 refines one by one; of more, the others are copies of these."""
-    wanted = BASE + FIRST if rows >= copied_from() else rows
+    wanted = BASE + FIRST if rows >= LARGE else rows
     return record_refinement.rows_refined(wanted, columns)
+
+
+def rows_refined(rows: int, columns: int) -> int:
+    """How many rows sampler 7 refines one by one: more of a large table, because copies of few rows cannot have its rare cells."""
+    if rows >= MANY:
+        return rows_refined_before(rows, columns)
+    return min(rows, _affordable(columns))
+
+
+def _affordable(columns: int) -> int:
+    return max(record_refinement.MIN_ROWS_REFINED, MOST_LOOKUPS // max(1, columns) ** 2)
 
 
 def split(codes: Codes, rows: int) -> Iterator[Codes]:

@@ -5,7 +5,7 @@ Weights are whole numbers, so that drawing is exact and gives the same rows on e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -70,6 +70,8 @@ MAX_TARGET_CELLS = 4_000_000
 
 Texts = dict[str, tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]]
 Synthesis = Literal["finish", "mcf", "sts"]
+RowsRefined = Callable[[int, int], int]
+"""How many rows are refined one by one, by the numbers of rows and of columns."""
 
 
 def require_rows(rows: int) -> None:
@@ -293,26 +295,31 @@ class Model:
 
         yield from blocks.in_threads(draw, range(0, max(rows, 1), blocks.LARGEST))
 
-    def sample_with_columns(self, rows: int, *, seed: str) -> Iterator[Codes]:
+    def sample_with_columns(
+        self, rows: int, *, seed: str, refined: RowsRefined = blocks.rows_refined
+    ) -> Iterator[Codes]:
         """Codes as in `sample`, every constraint kept, in blocks that grow, each drawn when it is asked for; and all rows that were
         drawn so far have the histograms of the targets to rounding, where no cell that may not be entered is in the way. Of many rows
-        those after the first `blocks.BASE` or some more are copies of these, each as often as another; the last ones are copies that are
-        changed until the columns of the whole table are right. Tables alone generate rows as in `sample_by_counter`
+        those after the refined ones, of which `refined` gives the number by those of rows and columns, are copies of these, each as often as another; the
+        last ones are copies that are changed until the columns of the whole table are right. Tables alone generate rows as in `sample_by_counter`
         from `blocks.MANY` rows on. Other models draw as in `sample_blocks`."""
         require_rows(rows)
         if self.coded is not None:
-            for number, block in enumerate(self.coded.sample_with_columns(rows, seed=seed)):
+            for number, block in enumerate(
+                self.coded.sample_with_columns(rows, seed=seed, refined=refined)
+            ):
                 yield self._located(block, seed=blocks.seed_of(seed, number))
         elif self.refines_in_blocks:
-            yield from self._blocks_with_columns(rows, seed=seed)
+            yield from self._blocks_with_columns(
+                rows, seed=seed, refined=refined(rows, len(self.domain.sizes))
+            )
         elif self._by_tables and rows >= blocks.MANY:
             yield from self.sample_by_counter(rows, seed=seed)
         else:
             yield from self.sample_blocks(rows, seed=seed)
 
-    def _blocks_with_columns(self, rows: int, *, seed: str) -> Iterator[Codes]:
+    def _blocks_with_columns(self, rows: int, *, seed: str, refined: int) -> Iterator[Codes]:
         base = blocks.Refined(self.domain.sizes, rows=rows)
-        refined = blocks.rows_refined(rows, len(self.domain.sizes))
         for number, size in enumerate(blocks.early(refined)):
             own = blocks.seed_of(seed, number)
             # A table of few rows is a random part of one of the model's own size.
@@ -351,7 +358,7 @@ class Model:
 
     def _rows_of_base(self, rows: int) -> int:
         """Return how many rows are refined by columns: all of a small table, as far as that is affordable."""
-        wanted = blocks.BASE if rows >= blocks.copied_from() else max(rows, blocks.FIRST)
+        wanted = blocks.BASE if rows >= blocks.LARGE else max(rows, blocks.FIRST)
         return record_refinement.rows_refined(wanted, len(self.domain.sizes))
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from synth_engine.errors import SpecError
 from synth_engine.inference.record_refinement import Offers
+from synth_engine.models import blocks
 from synth_engine.models.model import Codes, Model
 
 BLOCK = 1 << 16
@@ -22,9 +23,11 @@ COLUMN_SAMPLER = 4
 """The second sampler of very large tables: as the third, and rows that are refined are refined column by column."""
 FAST_SAMPLER = 5
 """The third sampler of very large tables: as the fourth, and each cell that is refined takes its best value."""
-SAMPLER = 6
-"""The present one, of tables of any size: in blocks as the second, each cell that is refined takes its best value, and columns are right to
+ROUNDING_SAMPLER = 6
+"""The first one of tables of any size: in blocks as the second, each cell that is refined takes its best value, and columns are right to
 rounding (`Model.sample_with_columns`)."""
+SAMPLER = 7
+"""The present one: as the sixth, and more rows of large tables are refined (`blocks.rows_refined`)."""
 _OFFERS: dict[int, Offers] = {
     COUNTER_SAMPLER: "lacking by rows",
     COLUMN_SAMPLER: "lacking by columns",
@@ -34,8 +37,9 @@ _OFFERS: dict[int, Offers] = {
 
 def draw_codes(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[Codes]:
     """The codes that `draw_blocks` decodes. Errors: SpecError where there is no such sampler."""
-    if sampler == SAMPLER:
-        yield from model.sample_with_columns(rows, seed=seed)
+    if sampler in (ROUNDING_SAMPLER, SAMPLER):
+        refined = blocks.rows_refined if sampler == SAMPLER else blocks.rows_refined_before
+        yield from model.sample_with_columns(rows, seed=seed, refined=refined)
         return
     if sampler == BLOCK_SAMPLER:
         yield from model.sample_blocks(rows, seed=seed)

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 from django.db.models import Q
 
+from synth_engine.domain import Domain
+from synth_engine.models import blocks
 from synth_engine.models.model import Model
 from synthweb.releases.models import Release
 
@@ -27,8 +29,13 @@ def holds(code: str, part: str) -> bool:
 
 
 @lru_cache(maxsize=ANSWERS)
-def repeats_rows(code: str) -> bool:
-    """Whether large tables of a release have copies of rows: those of a model that refines its rows. The model stays in the database."""
+def repeats_rows_from(code: str) -> int | None:
+    """The number of rows from which on a table of a release has copies of rows; None for a model that refines no rows. All of the model but
+    its description stays in the database."""
     refined = Q(model__synthesis="finish", model__targets__0__isnull=False)
     coded = Q(model__coded__synthesis="finish", model__coded__targets__0__isnull=False)
-    return Release.objects.filter(refined | coded, code=code).exists()
+    release = Release.objects.filter(code=code)
+    for which, of in ((refined, "model__domain"), (coded, "model__coded__domain")):
+        for described in release.filter(which).values_list(of, flat=True):
+            return blocks.copied_from(len(Domain.from_json(described).sizes))
+    return None

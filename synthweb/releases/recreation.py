@@ -17,7 +17,7 @@ _PROGRAM = '''#!/usr/bin/env python3
 Downloads the receipt and the model, verifies the receipt, and draws with the public seed. Needs a token with the scope
 read, and two packages of a checkout of synthweb: pip install . ./client
 
-    TOKEN=synthweb_... python {file} rows.csv [--rows N] [--seed TEXT] [--sampler 1|2|3|4|5|6] [--selection FILE]
+    TOKEN=synthweb_... python {file} rows.csv [--rows N] [--seed TEXT] [--sampler 1|2|3|4|5|6|7] [--selection FILE]
 
 Rows, seed and sampler of a sample of your own give that table again, and of a sample of chosen rows its selection, as
 REST states it, in a JSON file. The name of the file ends in .csv, .parquet or

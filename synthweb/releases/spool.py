@@ -40,7 +40,7 @@ SILENT_SECONDS = 300.0
 """Without another block, after which a note of progress counts as left behind."""
 WIDEST = 100
 """Columns up to which the first block of a large table is drawn in the web process."""
-IN_BLOCKS = (mechanisms.BLOCK_SAMPLER, mechanisms.SAMPLER)
+IN_BLOCKS = (mechanisms.BLOCK_SAMPLER, mechanisms.ROUNDING_SAMPLER, mechanisms.SAMPLER)
 """The samplers that draw a block when it is asked for."""
 POPULATION = 1_000_000
 """A smaller table is a part of one of so many rows, if the model has as many (`Model.sample`)."""

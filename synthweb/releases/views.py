@@ -17,7 +17,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from synth_engine.codec.workbook import MAX_ROWS
 from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation import style
-from synth_engine.models import blocks
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
@@ -324,8 +323,7 @@ def samples(request: SignedInRequest, code: str) -> HttpResponse:
     )
     context = screens.frame(request.user, release, tab="samples") | {
         "form": form,
-        "large": blocks.copied_from(),
-        "repeats_rows": model_cache.repeats_rows(code),
+        "repeats_from": model_cache.repeats_rows_from(code),
         "page": page,
         "edition": edition,
     }

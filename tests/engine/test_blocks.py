@@ -126,7 +126,7 @@ def test_a_sampler_is_named_by_its_version() -> None:
     assert first.equals(mechanisms.draw_table(whole, 300, "s"))
     assert not first.equals(mechanisms.draw_table(whole, 300, "s", sampler=2))
     with pytest.raises(SpecError, match="sampler"):
-        mechanisms.draw_table(whole, 300, "s", sampler=7)
+        mechanisms.draw_table(whole, 300, "s", sampler=8)
 
 
 def test_a_model_without_targets_gives_the_same_codes_in_blocks() -> None:

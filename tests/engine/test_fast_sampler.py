@@ -220,6 +220,7 @@ def test_each_row_refined_by_columns_is_copied_as_often_as_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(blocks, "BASE", 2000)
+    monkeypatch.setattr(blocks, "LARGE", 4000)
     monkeypatch.setattr(blocks, "LARGEST", 1500)
     codes = drawn(refined_model(), 6000, sampler=4)
     rows = np.stack([codes[name] for name in "abc"])

@@ -275,6 +275,7 @@ def test_rows_have_the_parity_of_a_target(sampler: int, inputs: int) -> None:
         (4, "3ef06a5b7a19cf7cdc4745a6f779f39319f5421c56a767051cbfcdb6f2e74127"),
         (5, "5f2919a6f5b02a59e99912013b9b13c6333c79855afded3d05dbdc60c770e63a"),
         (6, "60d57c0104f83bc64151b04e24759002e6eabe2b16bd54c36df3b43e29f1b082"),
+        (7, "60d57c0104f83bc64151b04e24759002e6eabe2b16bd54c36df3b43e29f1b082"),
     ],
 )
 def test_rows_stay_byte_for_byte(sampler: int, sha256: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import SpecError
-from synth_engine.inference import cost_tables, record_refinement, refine_triples
+from synth_engine.inference import cost_tables, refine_triples
 from synth_engine.models import blocks
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
@@ -94,7 +94,7 @@ def test_groups_are_listed_up_to_a_size() -> None:
 
 
 def test_the_finish_needs_no_more_for_rows_that_are_copied() -> None:
-    part = record_refinement.rows_refined(10**9, 30)
+    part = blocks.copied_from(30) - 1
     whole, copied = (
         resources.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part)
     )

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from synth_engine.inference.allocation import Choice
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms.auto.selection import Floats
 from synth_engine.mechanisms.auto.group_tables import Group
+from synth_engine.mechanisms.auto.selection import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -304,7 +304,7 @@ class NewSampleSerializer(StrictSerializer):
         min_value=mechanisms.FIRST_SAMPLER,
         max_value=mechanisms.SAMPLER,
         required=False,
-        help_text="The version that draws. Left out: the present one, 6; one that is given gives a table of that version again.",
+        help_text="The version that draws. Left out: the present one, 7; one that is given gives a table of that version again.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
