@@ -36,7 +36,7 @@ _MIN_DISTANCE, _MAX_DISTANCE = 0.003, 1.96
 _CHANCE = 0.5
 """Share of the L1 distance of independent records by chance that is subtracted from a score."""
 _DOUBT = 1.5
-"""Number of standard deviations that is subtracted from the mean of all scores for its noise."""
+"""Number of standard deviations that is subtracted from the mean of all scores, and from their variance, for their noise."""
 _BLUR, _BLUR_POWER = 8.0, 0.35
 """Merging neighbouring codes is taken to hide _BLUR * strength^_BLUR_POWER times the squared shares of the bins: with a larger
 budget, detail matters more."""
@@ -159,8 +159,9 @@ class Columns:
             float(beyond_chance.mean()) - _DOUBT * math.sqrt(noise / beyond_chance.size),
             _MIN_DISTANCE,
         )
-        # Empirical Bayes: the variance between pairs beyond that of the noise.
-        spread = max(float(beyond_chance.var()) - noise, (_TYPICAL * mean) ** 2)
+        # Empirical Bayes: the variance between pairs beyond that of the noise, which itself varies from release to release.
+        of_noise = noise * (1 + _DOUBT * math.sqrt(2 / beyond_chance.size))
+        spread = max(float(beyond_chance.var()) - of_noise, (_TYPICAL * mean) ** 2)
         closer: Floats = mean + (beyond_chance - mean) * (spread / (spread + noise))
         # Independent records are still as far from their expectation as chance makes them.
         distances: Floats = np.maximum(closer, chance)
