@@ -67,6 +67,7 @@ CLASSES = {"age": "SA", "pay": "SE", "industry": "SI"}
 """Classes of jobs of three codes each, and the beginnings of the names of their columns."""
 TWENTIETHS = 20
 """Numbers of Bank are released as numbers, and compared by as many bins of about equal counts."""
+EPSILONS = ["0.1", "1", "10"]
 MOST_RUNS = 10
 """Of a setting in the document."""
 Matrix = npt.NDArray[np.int64]
@@ -446,7 +447,7 @@ def _against_all(options: argparse.Namespace, measure: Measure) -> None:
         blocks = list(
             against.stored(
                 (*against.DATA, *made.KINDS),
-                ["0.1", "1", "10"],
+                EPSILONS,
                 runs=MOST_RUNS,
                 measure=measure,
                 cache=cache,
@@ -463,7 +464,7 @@ def main() -> int:
     )
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
     parser.add_argument("--data", nargs="+", choices=DATA)
-    parser.add_argument("--epsilon", nargs="+", default=["0.1", "1", "10"])
+    parser.add_argument("--epsilon", nargs="+", default=EPSILONS)
     parser.add_argument("--method", nargs="+")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--target", default="")

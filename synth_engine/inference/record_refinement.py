@@ -43,7 +43,7 @@ MIN_ROWS_REFINED = 20_000
 MIN_GAIN_OF_BEST = 0.1
 """The same where each cell takes its best value: two passes gain more than eight of those in which one value is offered."""
 EXCHANGES_BEFORE_ROUNDING, PASSES_BEFORE_ROUNDING = 0.5, 1
-"""Exchanges for each cell and passes of best values of the sixth sampler: more of them leave tables no nearer."""
+"""Exchanges for each cell and passes of best values of the samplers that round columns: more of them leave tables no nearer."""
 NOTHING_KNOWN = AttributeFacts()
 
 Offers = Literal[
@@ -51,7 +51,7 @@ Offers = Literal[
 ]
 """Which values records are offered in the second phase, in the order of the list: the value that one table lacks most, to one record after the other
 (samplers 1 to 3) or to some thousands of records in one attribute after the other (sampler 4); the best value by all tables (sampler 5); the same, and
-records change afterwards until single columns agree with their histograms to rounding (sampler 6)."""
+records change afterwards until single columns agree with their histograms to rounding (samplers 6 and 7)."""
 PRESENT_OFFERS: Offers = "best, columns to rounding"
 """Those of the sampler that draws tables now, for forecasts of time. Each sampler names its own, because it draws the same rows for ever."""
 
@@ -84,10 +84,11 @@ class Effort:
         return self.offers == "best, columns to rounding"
 
 
-def rows_refined(rows: int, attributes: int) -> int:
+def rows_refined(rows: int, attributes: int, *, lookups: int | None = None) -> int:
     """Return how many records are refined one by one. The others become copies of these, which in the same time comes much
-    closer to the targets than a few changes to every record."""
-    return min(rows, max(MIN_ROWS_REFINED, MAX_TABLE_LOOKUPS // max(1, attributes) ** 2))
+    closer to the targets than a few changes to every record. lookups: the most table look-ups in one pass over them, absent `MAX_TABLE_LOOKUPS`."""
+    most = MAX_TABLE_LOOKUPS if lookups is None else lookups
+    return min(rows, max(MIN_ROWS_REFINED, most // max(1, attributes) ** 2))
 
 
 def refine(

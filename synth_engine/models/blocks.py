@@ -54,7 +54,8 @@ def sizes(rows: int) -> list[int]:
 
 def copied_from(columns: int) -> int:
     """Rows from which on a table of so many columns has copies of rows, where a model refines its rows."""
-    return min(MANY, _affordable(columns) + 1)
+    refined = record_refinement.rows_refined(MANY, columns, lookups=MOST_LOOKUPS)
+    return min(MANY, refined + 1)
 
 
 def early(rows: int) -> list[int]:
@@ -72,11 +73,7 @@ def rows_refined(rows: int, columns: int) -> int:
     """How many rows sampler 7 refines one by one: more of a large table, because copies of few rows cannot have its rare cells."""
     if rows >= MANY:
         return rows_refined_before(rows, columns)
-    return min(rows, _affordable(columns))
-
-
-def _affordable(columns: int) -> int:
-    return max(record_refinement.MIN_ROWS_REFINED, MOST_LOOKUPS // max(1, columns) ** 2)
+    return record_refinement.rows_refined(rows, columns, lookups=MOST_LOOKUPS)
 
 
 def split(codes: Codes, rows: int) -> Iterator[Codes]:

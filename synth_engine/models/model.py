@@ -296,7 +296,7 @@ class Model:
         yield from blocks.in_threads(draw, range(0, max(rows, 1), blocks.LARGEST))
 
     def sample_with_columns(
-        self, rows: int, *, seed: str, refined: RowsRefined = blocks.rows_refined
+        self, rows: int, *, seed: str, refined: RowsRefined
     ) -> Iterator[Codes]:
         """Codes as in `sample`, every constraint kept, in blocks that grow, each drawn when it is asked for; and all rows that were
         drawn so far have the histograms of the targets to rounding, where no cell that may not be entered is in the way. Of many rows
