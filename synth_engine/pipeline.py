@@ -213,7 +213,7 @@ def confirm(plan: Plan, *, progress: Callable[[float], None] = lambda _share: No
     verifier.verify(plan.receipt(), progress=progress)
     if plan.certificate == "pld":
         certificate.confirm(
-            plan.events,
+            [(call.query.verb, call.event) for call in plan.calls],
             epsilon=plan.epsilon,
             delta=plan.delta,
             unit=plan.domain.unit,

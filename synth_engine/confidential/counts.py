@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from synth_engine.codec import cells, places, prefixes
 from synth_engine.codec.commutes import Commute
 from synth_engine.codec.contingency import Axis, CountPlan, count, histogram
+from synth_engine.confidential.noise import MAX_COUNT
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
@@ -87,7 +88,11 @@ def occupied_cells(
 
 def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """Computes the interaction contrast of exact counts, in whole numbers: along each axis of K
-    cells, K times every entry less the sum of all."""
+    cells, K times every entry less the sum of all. Larger counts than a contrast can hold are
+    cut to that public bound, so that no number of records makes noise fail."""
+    # An entry is at most the largest count times the L1 length of one record's contrast, Π 2(K - 1). A cut moves by at
+    # most as much as a count, and in the same direction, so the sensitivity stays (docs/proofs/interaction.md).
+    table = np.minimum(table, MAX_COUNT // prod(2 * (size - 1) for size in table.shape))
     for axis, size in enumerate(table.shape):
         # Whole numbers throughout: division by `size` would leave the integers on which the
         # noise is exact.

@@ -65,13 +65,19 @@ _CAPS: Mapping[type[Budget], str] = {
 }
 
 
-def price(rule: Rule, *, epsilon: Fraction, delta: Fraction, rho: Fraction) -> Price:
-    """What an account of that rule holds for a guarantee, rounded up. rho: what it costs under zero-concentrated privacy.
+def price(rule: Rule, *, epsilon: Fraction, delta: Fraction, rho: Fraction | None) -> Price:
+    """What an account of that rule holds for a guarantee, rounded up. rho: what it costs under zero-concentrated privacy, None
+    where no rho bounds it.
 
-    Errors: SpecError for another rule."""
+    Errors: SpecError for another rule, and for one of rho where there is none."""
     if rule == "basic":
         return Price(nano(epsilon), atto(delta), 0)
     if rule == "zcdp":
+        if rho is None:
+            raise SpecError(
+                "groups drawn anew have a delta, which no account of rho counts",
+                repair="use a basic account, or a delta of 0",
+            )
         return Price(0, 0, nano(rho))
     raise SpecError("an account composes by basic or zcdp")
 
@@ -416,9 +422,9 @@ class Plan(ABC):
         return self.spec.delta
 
     @property
-    def rho(self) -> Fraction:
+    def rho(self) -> Fraction | None:
         """The cost in a zCDP account: the sum over the events, pure ones with half their squared epsilon; of a cap on mu²
-        its half."""
+        its half. None where the plan's loss has no rho."""
         if self.cap is None:
             return accountant.rho(self.events)
         # epsilon-DP implies (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4).

@@ -21,7 +21,7 @@ sixty tables adds up to several hundredths of a delta of 1e-12: more than the ma
 
 
 def composed_epsilon(
-    events: Iterable[Event],
+    calls: Iterable[tuple[str, Event]],
     *,
     delta: Fraction,
     unit: PrivacyUnit,
@@ -30,12 +30,12 @@ def composed_epsilon(
 ) -> float:
     """The epsilon of the composition by dp-accounting, which rounds losses so that it errs upwards.
 
-    near: the expected epsilon, which sets the grid alone.
+    calls: the verb and the event of each. near: the expected epsilon, which sets the grid alone.
     """
     # Imported late: a process that only plans never needs it.
     from dp_accounting.pld import privacy_loss_distribution as pld_library  # type: ignore[import-untyped]
 
-    parts = pld.losses(events, cells=pld.cells_that_move(unit, relation))
+    parts = pld.losses(calls, cells=pld.cells_that_move(unit, relation))
     # By what is larger: losses that spread far beyond a small epsilon would need millions of intervals of its size.
     interval = max(float(near), pld.deviation(parts)) / (_INTERVALS * math.sqrt(parts.total()))
     total, tail = (
@@ -61,16 +61,19 @@ def composed_epsilon(
 
 
 def confirm(
-    events: Iterable[Event],
+    calls: Iterable[tuple[str, Event]],
     *,
     epsilon: Fraction,
     delta: Fraction,
     unit: PrivacyUnit,
     relation: Relation,
 ) -> None:
-    """Confirm that the calls meet (epsilon, delta) by composition of privacy-loss distributions. Errors: PrivacyError."""
+    """Confirm that the calls meet (epsilon, delta) by composition of privacy-loss distributions.
+
+    calls: the verb and the event of each. Errors: PrivacyError.
+    """
     if (
-        composed_epsilon(events, delta=delta, unit=unit, relation=relation, near=epsilon)
+        composed_epsilon(calls, delta=delta, unit=unit, relation=relation, near=epsilon)
         > epsilon
     ):
         raise PrivacyError("the calls planned are not certified to meet their target")

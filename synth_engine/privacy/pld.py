@@ -42,6 +42,10 @@ class DiscreteGaussianPLD:
     sigma: float
 
 
+ONE_CELL_A_RECORD = frozenset(
+    ("measure", "discover", "group-sizes", "intervals", "leaves", "boxes")
+)
+"""The verbs that answer with a table in which a record has one cell."""
 PLD = RandomizedResponsePLD | DiscreteGaussianPLD
 
 
@@ -52,22 +56,25 @@ def cells_that_move(unit: PrivacyUnit, relation: Relation) -> int | None:
     return 1 if relation is Relation.ADD_REMOVE else 2
 
 
-def losses(events: Iterable[Event], *, cells: int | None) -> Counter[PLD]:
-    """The losses that dominate the events, and how often each occurs.
+def losses(calls: Iterable[tuple[str, Event]], *, cells: int | None) -> Counter[PLD]:
+    """The losses that dominate the calls, and how often each occurs.
 
-    Errors: UnsupportedEvent for Gaussian noise where more than one of a unit's records may fall into a cell: no pair is
-    proved to be the worst one there.
+    calls: the verb and the event of each. cells: how many cells of a table move, each by one; None where that is not so.
+    Errors: UnsupportedEvent for Gaussian noise on anything else than a table of which at most one of a unit's records may
+    fall into a cell: no pair is proved to be the worst one there.
     """
     counts: Counter[PLD] = Counter()
-    for event in events:
+    for verb, event in calls:
+        # What is no table of counts, such as scores, which all move at once, has the loss of all that moves.
+        moving = cells if verb in ONE_CELL_A_RECORD else None
         if isinstance(event, DiscreteGaussian):
-            if cells is None:
+            if moving is None:
                 raise UnsupportedEvent(
-                    "Gaussian noise for units of several records has no privacy-loss distribution"
+                    "Gaussian noise has a privacy-loss distribution on tables of counts alone, for units of one record"
                 )
-            counts[DiscreteGaussianPLD(math.sqrt(event.sigma_squared))] += cells
-        elif isinstance(event, DiscreteLaplace) and cells is not None:
-            counts[RandomizedResponsePLD(float(1 / event.scale))] += cells
+            counts[DiscreteGaussianPLD(math.sqrt(event.sigma_squared))] += moving
+        elif isinstance(event, DiscreteLaplace) and moving is not None:
+            counts[RandomizedResponsePLD(float(1 / event.scale))] += moving
         else:
             counts[RandomizedResponsePLD(float(accountant.pure_epsilon((event,))))] += 1
     return counts

@@ -137,20 +137,21 @@ class Receipt(TypedDict):
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """The claim of a receipt, never below what its certificate proves of the calls. rho: the zCDP cost of the same run,
-    rounded up to the 10⁻⁹ in which ledgers count."""
+    rounded up to the 10⁻⁹ in which ledgers count; None where a call has a delta, of which no rho follows."""
 
     epsilon: Fraction
     delta: Fraction
-    rho: Fraction
+    rho: Fraction | None
     certificate: Certificate
 
     def to_json(
         self, *, relation: Relation, unit: PrivacyUnit, invariants: Sequence[str] = ()
     ) -> dict[str, str]:
+        rho = {} if self.rho is None else {"rho": ratio(Fraction(nano(self.rho), NANO))}
         return {
             "epsilon": ratio(self.epsilon),
             "delta": ratio(self.delta),
-            "rho": ratio(Fraction(nano(self.rho), NANO)),
+            **rho,
             "certificate": self.certificate,
             "sentence": self.sentence(relation=relation, unit=unit, invariants=invariants),
         }

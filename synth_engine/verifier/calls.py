@@ -92,12 +92,13 @@ _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 class Cost:
     """The loss of one call or of several.
 
-    epsilon: None where noise has no pure guarantee. mu_squared: None where it has no mu. variance: that of discrete
-    Gaussian noise on a table, whose privacy-loss distribution is known. delta: the one that comes with epsilon.
+    epsilon: None where noise has no pure guarantee. rho: None where a delta comes with epsilon, of which no rho follows.
+    mu_squared: None where it has no mu. variance: that of discrete Gaussian noise on a table, whose privacy-loss
+    distribution is known. delta: the one that comes with epsilon.
     """
 
     epsilon: Fraction | None
-    rho: Fraction
+    rho: Fraction | None
     mu_squared: Fraction | None = None
     variance: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -267,7 +268,8 @@ def _cost_of_groups(
     computed_delta = group_delta(noise, epsilon, progress=progress)
     if computed_delta is None or computed_delta > delta:
         refuse(f"the prior of call {number} is too small for its epsilon and delta")
-    return Cost(epsilon=epsilon, rho=epsilon**2 / 2, delta=delta)
+    # With a delta, more than epsilon is lost now and then, and by how much is not bounded: no rho follows.
+    return Cost(epsilon=epsilon, rho=None if delta else epsilon**2 / 2, delta=delta)
 
 
 def _query_sensitivities(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:

@@ -67,7 +67,9 @@ _PARTS = {
     "mechanism": {"id", "parameters", "kind"}, "plan": {"sha256", "calls_sha256", "cap"},
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
 }  # fmt: skip
-_CLAIM = {"epsilon", "delta", "rho", "sentence"}
+_CLAIM = {"epsilon", "delta", "sentence"}
+_OPTIONAL_PARTS = {"unit": {"spelling"}, "guarantee": {"rho"}}
+"""A claim has a rho unless a call has a delta: no rho follows from it."""
 KINDS = {
     "random": "static",
     "independent": "static",
@@ -104,14 +106,14 @@ _NANO, _GRID = 10**9, 10**12
 class Verified:
     """The guarantee that the calls prove by the named certificate, at most what the receipt claims.
 
-    epsilon, rho: rounded up. plan: the digest that the ledger shows as evidence of the hold that paid for the run. core:
+    epsilon, rho: rounded up; no rho where a call has a delta. plan: the digest that the ledger shows as evidence of the hold that paid for the run. core:
     the digest that a citation names. caveats: those sentences that state what the guarantee does not cover. signed_by: the
     name of the key that signed all of the receipt, or empty.
     """
 
     epsilon: Fraction
     delta: Fraction
-    rho: Fraction
+    rho: Fraction | None
     certificate: str
     plan: str
     sentences: list[str]
@@ -162,7 +164,7 @@ def verify(
     return Verified(
         epsilon=_round_up(epsilon, _GRID),
         delta=delta,
-        rho=_round_up(total.rho, _NANO),
+        rho=None if total.rho is None else _round_up(total.rho, _NANO),
         certificate=certificate,
         plan=receipt["plan"]["sha256"],
         sentences=[*sentences(receipt, epsilon, certificate), *caveats, *marks.sentences],
@@ -193,8 +195,8 @@ def _check_shape(receipt: Mapping[str, Any]) -> None:
             refuse(f"the field {name} is no SHA-256")
     claim = _CLAIM if receipt["schema"] == "synthweb/receipt/1" else _CLAIM | {"certificate"}
     for name, expected in (_PARTS | {"guarantee": claim}).items():
-        later = {"spelling"} if name == "unit" else set()
-        if set(receipt[name]) - later != expected:
+        optional = _OPTIONAL_PARTS.get(name, set())
+        if set(receipt[name]) - optional != expected:
             refuse(f"the field {name} has missing or unknown parts")
     _check_names(receipt["mechanism"], receipt["plan"])
 
@@ -343,7 +345,7 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
     """The total cost: the sum for a static mechanism; for an adaptive one its cap, which the sum must not pass."""
     total = Cost(
         epsilon=_sum(cost.epsilon for cost in costs),
-        rho=sum((cost.rho for cost in costs), Fraction(0)),
+        rho=_sum(cost.rho for cost in costs),
         mu_squared=_sum(cost.mu_squared for cost in costs),
         delta=sum((cost.delta for cost in costs), Fraction(0)),
     )
@@ -368,7 +370,7 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
         return Cost(epsilon=None, rho=limit / 2, mu_squared=limit)
     if set(cap) != {"rho"}:
         refuse("the cap is malformed")
-    if total.rho > amount(cap, "rho"):
+    if total.rho is None or total.rho > amount(cap, "rho"):
         refuse("the calls pass the cap")
     return Cost(epsilon=None, rho=amount(cap, "rho"))
 
@@ -388,7 +390,9 @@ def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
     if "certificate" not in receipt["guarantee"]:
         delta = amount(receipt["guarantee"], "delta")
         by_sum = total.epsilon is not None and not (
-            0 < delta < 1 and epsilon_bound(total.rho, delta) < total.epsilon
+            total.rho is not None
+            and 0 < delta < 1
+            and epsilon_bound(total.rho, delta) < total.epsilon
         )
         return "basic" if by_sum else "zcdp"
     named = receipt["guarantee"]["certificate"]
@@ -420,6 +424,8 @@ def _epsilon(
     if not 0 < delta < 1:
         refuse("this certificate needs a delta between 0 and 1")
     if certificate == "zcdp":
+        if total.rho is None:
+            refuse("a call with a delta has no rho")
         return epsilon_bound(total.rho, delta)
     if certificate == "gdp":
         if total.mu_squared is None:
@@ -436,14 +442,18 @@ def _check_claim(
     *,
     epsilon: Fraction,
     delta: Fraction,
-    rho: Fraction,
+    rho: Fraction | None,
 ) -> None:
-    if max(epsilon, rho) > MAX_AMOUNT:
+    if max(epsilon, rho or Fraction(0)) > MAX_AMOUNT:
         refuse("the calls add up to more than the verifier computes with")
     if epsilon > amount(claim, "epsilon"):
         refuse("the claimed epsilon is below what the calls add up to")
+    if ("rho" in claim) is not (rho is not None):
+        refuse(
+            "a rho is claimed exactly where one follows from the calls: none does from a delta"
+        )
     # Equality, because the ledger holds the same integer for the run.
-    if amount(claim, "rho") != _round_up(rho, _NANO):
+    if rho is not None and amount(claim, "rho") != _round_up(rho, _NANO):
         refuse("the claimed rho is not what the calls add up to")
     if amount(target, "epsilon") < amount(claim, "epsilon") or amount(target, "delta") < delta:
         refuse("the claim is weaker than the target")

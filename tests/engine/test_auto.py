@@ -15,6 +15,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.errors import InputError, SpecError
+from synth_engine.evaluation.expected_errors import SimulatedSession
 from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Measurement, Noise, Scores
@@ -325,6 +326,19 @@ def test_a_budget_too_small_for_anything_is_a_valid_release(delta: Fraction) -> 
     model = plan.fit(answered(plan, chain(50, 5, 30, 4)))
     assert len(model.sample(40, seed="z")["c0"]) == 40
     assert plan.expected_error(rows=50).mean > 0.2
+
+
+@pytest.mark.parametrize("seed", [3, 5, 10])
+def test_noise_of_a_unit_of_a_million_records_ends_no_run(seed: int) -> None:
+    """Squares of such noisy scores pass the largest whole number of 64 bits."""
+    domain = domain_of(2, 2, 2, 2, 2, unit=PrivacyUnit(max_records=10**6))
+    plan = planned(domain, epsilon="1/10")
+    rng = np.random.default_rng(seed)
+    table = {name: rng.integers(0, 2, 200) for name in domain.names}
+    answers = plan.run(SimulatedSession(domain=domain, table=table, rng=rng))
+    assert max(int(np.abs(scores.values).max()) for scores in answers.scores) > 3.04e9
+    model = plan.fit(answers)
+    assert len(model.sample(40, seed="z")["c0"]) == 40
 
 
 def test_after_a_stage_that_was_budgeted_in_rho_it_keeps_to_that() -> None:

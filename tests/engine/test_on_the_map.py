@@ -182,6 +182,10 @@ def test_the_receipt_is_verified_and_says_what_is_kept(tmp_path: Path, delta: st
     document = plan.receipt(answers)
     found = verifier.verify(document)
     assert (found.epsilon, found.delta, found.certificate) == (2, Fraction(delta), "basic")
+    # Half of the squared epsilon bounds a pure loss alone.
+    rho = None if Fraction(delta) else Fraction(2)
+    assert found.rho == rho
+    assert document["guarantee"].get("rho") == (None if rho is None else "2/1")
     assert document["guarantee"]["sentence"].endswith("for one record replaced, its work kept.")
     assert (
         "How many records have each work is public and exact, and is not protected."
@@ -214,6 +218,21 @@ def resealed(document: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]
         "cap": None,
     }
     return receipt.seal(document | {"calls": [call], "plan": digests})
+
+
+@pytest.mark.parametrize("rho", ["2/1", "1000/1"])
+def test_a_rho_that_is_claimed_beside_a_delta_does_not_verify(rho: str) -> None:
+    document = plan_of(domain_of()).receipt()
+    claim = document["guarantee"] | {"rho": rho}
+    with pytest.raises(VerificationError, match="none does from a delta"):
+        verifier.verify(receipt.seal(document | {"guarantee": claim}))
+
+
+def test_without_its_rho_a_pure_claim_does_not_verify() -> None:
+    document = plan_of(domain_of(), delta="0").receipt()
+    claim = {name: part for name, part in document["guarantee"].items() if name != "rho"}
+    with pytest.raises(VerificationError, match="where one follows"):
+        verifier.verify(receipt.seal(document | {"guarantee": claim}))
 
 
 def test_a_forged_prior_does_not_verify() -> None:

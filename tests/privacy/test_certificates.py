@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import mpmath
 import pytest
@@ -24,16 +24,20 @@ from hypothesis import strategies as st
 from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import PrivacyError, UnsupportedEvent, VerificationError
+from synth_engine.measurement import Query
 from synth_engine.privacy import certificate, conversion, pld, static_calibration
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from synth_engine.verifier import bounds as verifier_bounds
+from synth_engine.verifier import calls as verifier_calls
 from synth_engine.verifier import discrete_gaussian as verifier_discrete_gaussian
 from synth_engine.verifier import losses as verifier_losses
 from synth_engine.verifier.losses import GaussianLoss, PureLoss, composed_epsilon
 from tests.privacy.planted import plant
 
+SELECTIONS = {"select", "refine", "divide"}
+"""The verbs that answer with a choice."""
 DELTA = Fraction(1, 10**9)
 ADULT = (74, 8, 16, 16, 7, 15, 6, 5, 2, 27, 23, 96, 42, 2)
 """Codes of the columns of a table of common size."""
@@ -214,7 +218,7 @@ def test_one_discrete_laplace_has_its_closed_form() -> None:
 
 def test_fifty_discrete_laplaces_cost_more_than_fifty_continuous_ones() -> None:
     """3.953 by the binomial formula; whoever takes them for continuous arrives at 3.879."""
-    events = [DiscreteLaplace(scale=Fraction(10), l1=1)] * 50
+    events = [("measure", DiscreteLaplace(scale=Fraction(10), l1=1))] * 50
     unit, relation = PrivacyUnit(), Relation.ADD_REMOVE
     theirs = certificate.composed_epsilon(
         events, delta=DELTA, unit=unit, relation=relation, near=Fraction(4)
@@ -390,7 +394,7 @@ def test_replacing_a_record_is_two_single_counts_that_move() -> None:
         exact = sum(max(0.0, one - math.exp(epsilon) * other) for one, other in both)
         event = DiscreteGaussian(sigma_squared=Fraction(4), l2_squared=2)
         found = pld.losses(
-            [event], cells=pld.cells_that_move(PrivacyUnit(), Relation.REPLACE_ONE)
+            [("measure", event)], cells=pld.cells_that_move(PrivacyUnit(), Relation.REPLACE_ONE)
         )
         assert exact <= math.exp(pld.log_delta(found, epsilon)) <= exact * 1.02
         proved = composed_epsilon(
@@ -405,7 +409,9 @@ def test_replacing_a_record_is_two_single_counts_that_move() -> None:
 def test_several_records_a_unit_have_no_gaussian_certificate() -> None:
     assert pld.cells_that_move(PrivacyUnit(max_records=2), Relation.ADD_REMOVE) is None
     with pytest.raises(UnsupportedEvent):
-        pld.losses([DiscreteGaussian(sigma_squared=Fraction(9), l2_squared=4)], cells=None)
+        pld.losses(
+            [("measure", DiscreteGaussian(sigma_squared=Fraction(9), l2_squared=4))], cells=None
+        )
     domain = domain_of(3, 4, max_records=2)
     assert plan_of(domain).certificate == "zcdp"
     assert verifier.verify(receipt_of(plan_of(domain))).certificate == "zcdp"
@@ -417,7 +423,10 @@ def test_several_records_a_unit_have_no_gaussian_certificate() -> None:
 def test_laplace_noise_for_several_records_a_unit_is_composed_as_randomised_response() -> None:
     plan = plan_of(domain_of(*[5] * 60, max_records=3), noise="laplace")
     assert plan.certificate == "pld"
-    assert pld.losses(plan.events, cells=None).total() == 60
+    assert (
+        pld.losses([(call.query.verb, call.event) for call in plan.calls], cells=None).total()
+        == 60
+    )
     assert verifier.verify(receipt_of(plan)).epsilon <= 1
 
 
@@ -457,7 +466,7 @@ def test_a_little_less_noise_than_was_set_is_refused_by_both() -> None:
         verifier.verify(receipt_of(forged))
     with pytest.raises(PrivacyError, match="not certified"):
         certificate.confirm(
-            forged.events,
+            [(call.query.verb, call.event) for call in forged.calls],
             epsilon=Fraction(1),
             delta=DELTA,
             unit=PrivacyUnit(),
@@ -664,3 +673,31 @@ def test_a_mistake_in_the_composition_of_the_verifier_is_noticed(
 ) -> None:
     plant(monkeypatch, *RESPONSES[name])
     assert not one_laplace_is_bounded()
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_scores_that_all_move_at_once_are_not_taken_for_a_table(relation: Relation) -> None:
+    """One record moves all of ten scores: (1)-DP under added records, not randomised response with a tenth of it."""
+    moving = 1 if relation is Relation.ADD_REMOVE else 2
+    event = DiscreteLaplace(scale=Fraction(10), l1=10 * moving)
+    cells = pld.cells_that_move(PrivacyUnit(), relation)
+    found = pld.losses([("score", event)], cells=cells)
+    assert found == {pld.RandomizedResponsePLD(float(moving)): 1}
+    with pytest.raises(PrivacyError, match="not certified"):
+        certificate.confirm(
+            [("score", event)],
+            epsilon=Fraction(1, 2),
+            delta=DELTA,
+            unit=PrivacyUnit(),
+            relation=relation,
+        )
+    gaussian = DiscreteGaussian(sigma_squared=Fraction(100), l2_squared=10 * moving)
+    for verb in ("score", "interaction", "grow", "items"):
+        with pytest.raises(UnsupportedEvent):
+            pld.losses([(verb, gaussian)], cells=cells)
+
+
+def test_both_accountants_agree_on_which_verbs_answer_with_tables() -> None:
+    """What the one takes for a table the other does not refuse."""
+    verbs = set(get_args(get_type_hints(Query)["verb"]))
+    assert verbs - set(verifier_calls._NOT_CELL_COUNTS) - SELECTIONS == pld.ONE_CELL_A_RECORD

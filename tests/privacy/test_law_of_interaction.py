@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from synth_engine.confidential import counts
+from synth_engine.confidential import noise as noise_of_room
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
@@ -183,6 +185,26 @@ def test_it_says_what_sums_do_not_say_and_no_more() -> None:
     assert counts.interaction(table).tolist() == by_hand.tolist()
     sums = np.add.outer(table.sum(axis=1) * 2, table.sum(axis=0) * 3) - table.sum()
     assert ((counts.interaction(table) + sums) / 6).tolist() == table.tolist()
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (64, 64, 64)])
+def test_no_number_of_records_makes_an_interaction_fail(shape: tuple[int, ...]) -> None:
+    """Counts of any size move the contrast by no more than was paid for one record, and leave room for noise."""
+    largest = np.iinfo(np.int64).max
+    table = np.zeros(shape, dtype=np.int64)
+    bound = noise_of_room.MAX_COUNT // prod(2 * (size - 1) for size in shape)
+    paid = interaction_sensitivity(PrivacyUnit(), Relation.ADD_REMOVE, sizes=shape)
+    corner, opposite = (0,) * len(shape), tuple(size - 1 for size in shape)
+    for held in (bound - 1, bound, bound + 1, largest - 1):
+        table[corner] = table[opposite] = held
+        more = table.copy()
+        more[corner] += 1
+        moved = counts.interaction(more) - counts.interaction(table)
+        assert np.abs(counts.interaction(more)).max() <= noise_of_room.MAX_COUNT
+        assert np.abs(moved).sum() <= paid.l1
+        assert bool(moved.any()) is (held < bound)
+    noise = Noise(law="rounded-gaussian", scale=Fraction(16))
+    assert noise_of_room.noisy(counts.interaction(table).ravel(), noise).size == table.size
 
 
 def test_the_journal_says_how_many_bins_there_were() -> None:

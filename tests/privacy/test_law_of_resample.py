@@ -726,6 +726,19 @@ def test_the_verifier_recomputes_the_delta() -> None:
     assert (cost.epsilon, cost.delta) == (1, Fraction(1, 16))
 
 
+def test_no_rho_follows_from_an_epsilon_with_a_delta() -> None:
+    """A draw that is (1/2, 1/10)-DP moves farther, in the divergence of order 2, than half of its squared epsilon allows."""
+    epsilon, weight, unit = Fraction(1, 2), 949, 1000
+    one = dirichlet.law((1, 0, 0), (weight,) * 3, unit, 1)
+    other = dirichlet.law((0, 1, 0), (weight,) * 3, unit, 1)
+    assert dirichlet.delta_between(one, other, epsilon) <= Fraction(1, 10)
+    divergence = log(sum(one[m] ** 2 / other[m] for m in one))
+    assert divergence > 1.3 * 2 * float(epsilon**2 / 2)
+    event = event_of({1: weight}, unit=unit, origins=3, epsilon=0.5, delta=0.1)
+    line = line_of(event, cells=3)
+    assert verifier_calls.cost_of(line, 1, verifier_calls.allowed_by(RECEIPT)).rho is None
+
+
 @pytest.mark.parametrize(
     ("changed", "about", "reason"),
     [

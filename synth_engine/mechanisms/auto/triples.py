@@ -120,9 +120,11 @@ class TripleSearch:
             penalties = [candidate.penalty for candidate in self.candidates]
         else:
             penalties = [self.candidate(triple).penalty for triple in triples]
-        beyond = np.maximum(scores.values, 0) + np.array(penalties)
+        # In floats: noise may be so wide that the square of a score passes the largest whole number of 64 bits.
+        by_chance = np.array(penalties, dtype=np.float64)
+        beyond = np.maximum(scores.values.astype(np.float64), 0.0) + by_chance
         # A distance by chance is orthogonal to a relation, so that squares are subtracted.
-        distances = np.sqrt(beyond**2 - np.square(penalties))
+        distances = np.sqrt(beyond**2 - by_chance**2)
         relations: dict[Group, float] = {}
         relations.update(zip(triples, distances.tolist(), strict=True))
         return relations

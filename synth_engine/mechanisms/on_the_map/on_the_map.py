@@ -38,7 +38,7 @@ from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import disclosure, resampling
 from synth_engine.privacy.dirichlet_multinomial import MAX_URN_BALLS, Resampled
 from synth_engine.privacy.events import DirichletMultinomial
-from synth_engine.privacy.loss import Basic, Price, Pure
+from synth_engine.privacy.loss import Basic, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.references import PublicTable
 from synth_engine.spec import Spec
@@ -361,17 +361,9 @@ class OnTheMapPlan(Plan):
         return "basic"
 
     @property
-    def rho(self) -> Fraction:
-        """Of the pure part: with delta besides, which no account of rho counts."""
-        return self.spec.epsilon**2 / 2
-
-    def cost(self, rule: Rule) -> Price:
-        if rule == "zcdp" and self.spec.delta:
-            raise SpecError(
-                "on-the-map has a delta that an account of rho does not count",
-                repair="use a basic account",
-            )
-        return super().cost(rule)
+    def rho(self) -> Fraction | None:
+        """None with a delta: where its event happens, the loss is not bounded (docs/proofs/on-the-map.md)."""
+        return None if self.spec.delta else self.spec.epsilon**2 / 2
 
     def ask(self, session: Session) -> None:
         session.resample(self.clique[1], event=self.event, parting=self.calls[0].query.parting)
