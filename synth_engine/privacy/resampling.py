@@ -184,7 +184,8 @@ def _delta(n: int, draws: int, alpha: float, total: float, epsilon: float) -> fl
         mass, excess = math.exp(log_mass(m, draws, first, second)), 0.0
         while m <= draws:
             excess += mass * max(0.0, 1 - weight * a / (m + a))
-            # The ratio of neighbouring masses falls with m, so what is left is at most a geometric series.
+            # Once the ratio of neighbouring masses is below 1 it falls with m, so what is left is at most a
+            # geometric series (docs/proofs/resample.md).
             ratio = 0.0
             if m < draws:
                 ratio = (draws - m) * (first + m) / ((m + 1) * (second + draws - m - 1))

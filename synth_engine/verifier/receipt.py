@@ -2,8 +2,12 @@
 
 Checked, in this order: shape and limits; the digest of the core; the chain of marks, the signature and the head, where
 there are such; sensitivities against unit and relation; the cost of every call; static or adaptive, and the digest of the
-plan; the sums; the certificate named; the claim. Anything unknown is refused. What cannot be checked here is that the calls
-listed are all that happened: that rests on the room, and on the signature of who ran it.
+plan; the sums; the certificate named; the claim. Anything unknown is refused.
+
+What a receipt alone cannot show rests on the room, and on the signature of who ran it: that the calls listed are all that
+happened; that each asked what its verb says (an interaction that is listed as a measurement has a smaller sensitivity); that
+the noise of a static mechanism that is not listed here was fixed before any answer was seen; that references, bins, parts
+and divisors are public or were paid for. A mechanism that is listed has its kind; an adaptive one claims its whole cap.
 
 With the modules that it imports it makes one file that runs anywhere (`standalone`).
 """

@@ -149,7 +149,7 @@ class _Group:
 
 
 def _expected_excess(mass: _Mass, m: int, group: _Group, power: Fraction) -> tuple[int, int]:
-    """The sum from m on, in 2^-160. The ratio of masses falls with m, so that a geometric series bounds what is cut off."""
+    """The sum from m on, in 2^-160. Once the ratio of masses is below 1 it falls with m, so that a geometric series bounds what is cut off (docs/proofs/resample.md)."""
     total = steps = 0
     unit, a = group.unit, group.own - group.unit
     num, den = power.numerator * a, power.denominator
