@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
 from typing import Any
@@ -25,6 +25,9 @@ class Spelling(StrEnum):
     """They are the same whole number, whatever its sign +, its leading zeros and its decimals of zero; others as exact."""
 
 
+IDENTIFIER_RULES = 1
+"""The version of the rules by which identifiers get one form (`codec.units`). Which records are of one unit follows from it, so it is
+raised with each change of these rules."""
 VOTE = 10_000
 """Parts of the one vote that a basket has, so that shares of it are whole numbers."""
 
@@ -43,12 +46,12 @@ class PrivacyUnit:
     """What one unit may hold: at most `max_records` records, which share a value of `column`.
 
     Without a column the bound is a promise of the steward; with one, the room enforces it. `spelling` says which values of
-    the column are the same one. It is no part of equality: a budget account counts for a column, however it is read.
+    the column are the same one, so units of two spellings are different units.
     """
 
     max_records: int = 1
     column: str | None = None
-    spelling: Spelling = field(default=Spelling.EXACT, compare=False)
+    spelling: Spelling = Spelling.EXACT
 
     def __post_init__(self) -> None:
         if type(self.max_records) is not int or not 1 <= self.max_records <= MAX_RECORDS_LIMIT:

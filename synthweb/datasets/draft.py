@@ -126,6 +126,7 @@ def table_of(domain: Domain) -> Fields:
     return {
         "max_records": str(domain.unit.max_records),
         "unit_column": domain.unit.column or "",
+        "unit_spelling": domain.unit.spelling.value,
         "relation": domain.relation.value,
         "rows": str(domain.rows or ""),
         "repeats_column": domain.repeats.column if domain.repeats else "",

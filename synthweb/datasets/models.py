@@ -159,6 +159,8 @@ class RunTable(models.Model):
 
     run_code = models.CharField(max_length=16, db_index=True)
     table = models.ForeignKey(TableVersion, on_delete=models.CASCADE, related_name="runs")
+    # What a record was for that run (`services.records`).
+    rules = models.JSONField(default=dict)
 
     class Meta:
         constraints = [

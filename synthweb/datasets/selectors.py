@@ -239,6 +239,7 @@ def fixed_terms(dataset: Dataset) -> dict[str, str] | None:
     return {
         "max_records": str(account.max_records),
         "unit_column": account.unit_column,
+        "unit_spelling": account.unit_spelling,
         "relation": account.relation,
         "invariants": ", ".join(account.invariants),
     }
@@ -303,6 +304,18 @@ def root_above(dataset: Dataset) -> Dataset | None:
     """The root of the database that a dataset is a further table of; None of a root, and of a dataset by itself."""
     row = DatabaseTable.objects.select_related("root").filter(dataset=dataset).first()
     return None if row is None or row.is_root else row.root
+
+
+def roots_that_had(tables: Iterable[Dataset]) -> list[Dataset]:
+    """The roots of all databases of which one of these was ever a further table: as it is typed, or as it was confirmed once."""
+    wanted = {table.code: table.organisation_id for table in tables}
+    typed = DatabaseTable.objects.filter(dataset__code__in=wanted).select_related("root")
+    roots = {row.root_id: row.root for row in typed if not row.is_root}
+    confirmed = DatabaseVersion.objects.filter(root__organisation__in=set(wanted.values()))
+    for version in confirmed.select_related("root").only("root", "datasets"):
+        if wanted.keys() & set(version.datasets.values()) - {version.root.code}:
+            roots[version.root_id] = version.root
+    return list(roots.values())
 
 
 def database_rests_on_suggestions(root: Dataset) -> bool:

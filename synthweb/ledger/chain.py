@@ -31,6 +31,8 @@ def identity(account: BudgetAccount) -> dict[str, object]:
         "relation": account.relation,
         "max_records": account.max_records,
         "unit_column": account.unit_column,
+        "unit_spelling": account.unit_spelling,
+        "identifier_rules": account.identifier_rules,
         "invariants": account.invariants,
     }
 

@@ -21,6 +21,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from synth_engine.privacy.unit import IDENTIFIER_RULES
 from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset
 from synthweb.lib import codes
@@ -45,6 +46,11 @@ class BudgetAccount(models.Model):
     relation = models.CharField(max_length=16)  # add-remove | replace-one
     max_records = models.PositiveIntegerField(default=1)
     unit_column = models.CharField(max_length=200, blank=True)
+    unit_spelling = models.CharField(
+        max_length=16, default="exact"
+    )  # exact | casefold | integer
+    # The version of the rules by which identifiers of persons are compared (`privacy.unit`).
+    identifier_rules = models.PositiveSmallIntegerField(default=IDENTIFIER_RULES)
     invariants = models.JSONField(
         default=list, blank=True
     )  # names of totals that neighbouring tables share

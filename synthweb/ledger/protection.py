@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synth_engine.domain import Domain
-from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.privacy.unit import IDENTIFIER_RULES, PrivacyUnit, Relation, Spelling
 from synthweb.datasets.models import DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.number_format import RELATIONS
@@ -18,15 +18,19 @@ class Protection:
     relation: Relation
     unit: PrivacyUnit
     invariants: tuple[str, ...] = ()
+    identifier_rules: int = IDENTIFIER_RULES
 
     @classmethod
     def of_account(cls, account: BudgetAccount) -> Protection:
         return cls(
             relation=Relation(account.relation),
             unit=PrivacyUnit(
-                max_records=account.max_records, column=account.unit_column or None
+                max_records=account.max_records,
+                column=account.unit_column or None,
+                spelling=Spelling(account.unit_spelling),
             ),
             invariants=tuple(account.invariants),
+            identifier_rules=account.identifier_rules,
         )
 
     @classmethod
@@ -56,14 +60,28 @@ class Protection:
             "relation": self.relation.value,
             "max_records": self.unit.max_records,
             "unit_column": self.unit.column or "",
+            "unit_spelling": self.unit.spelling.value,
             "invariants": list(self.invariants),
+            "identifier_rules": self.identifier_rules,
         }
 
     def sentence(self) -> str:
         """`one person, at most 5 rows (column person), added or removed`."""
-        column = f" (column {self.unit.column})" if self.unit.column else ""
+        column = f" (column {self.unit.column}{self._spelled()})" if self.unit.column else ""
         invariants = f", with {', '.join(self.invariants)} public" if self.invariants else ""
         return f"{self.unit.sentence()}{column}, {RELATIONS[self.relation.value]}{invariants}"
+
+    def _spelled(self) -> str:
+        spelling = (
+            "" if self.unit.spelling is Spelling.EXACT else f", spelling {self.unit.spelling}"
+        )
+        # Named only where it tells two accounts apart.
+        rules = (
+            ""
+            if self.identifier_rules == IDENTIFIER_RULES
+            else f", by rules {self.identifier_rules}"
+        )
+        return spelling + rules
 
 
 @dataclass(frozen=True, kw_only=True)

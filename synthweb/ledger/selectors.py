@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404
 
 from synth_engine.privacy import conversion
@@ -120,11 +120,14 @@ def public_records(dataset: Dataset) -> int | None:
 
 
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
-    """Accounts of the organisation that cover another dataset with the very same content, the oldest first."""
+    """Other accounts of the organisation that pay for the very same content, the oldest first: they cover another dataset with it,
+    or the root of a database that has it, or once had it, as a table."""
     # An empty key means that the content is not known, not that it is the same.
     twins = datasets.same_content(dataset) if dataset.content_key else Dataset.objects.none()
+    roots = datasets.roots_that_had([dataset, *twins])
     covering = BudgetAccount.objects.filter(
-        organisation=dataset.organisation_id, coverages__dataset__in=twins
+        Q(coverages__dataset__in=twins) | Q(coverages__dataset__in=roots),
+        organisation=dataset.organisation_id,
     )
     return list(covering.exclude(coverages__dataset=dataset).distinct().order_by("pk"))
 

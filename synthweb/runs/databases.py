@@ -20,6 +20,7 @@ from synth_engine.relational.plan import DatabasePlan
 from synth_engine.spec import Spec
 from synthweb.datasets import selectors
 from synthweb.datasets.models import DatabaseVersion, Dataset, DomainVersion
+from synthweb.datasets.services import records
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount
 from synthweb.ledger.protection import Protection
@@ -144,6 +145,12 @@ def version_of(run: SynthesisRun) -> DatabaseVersion:
     return DatabaseVersion.objects.get(
         root=run.dataset_id, number=run.spec["parameters"]["version"]
     )
+
+
+def require_same_units(run: SynthesisRun) -> None:
+    """See that the database of a run connects its tables as those of all paid runs did; the root is locked. Errors: DomainError."""
+    version = version_of(run)
+    records.require_same_units(run.dataset, database_of(version), version.datasets)
 
 
 def replan(run: SynthesisRun) -> DatabasePlan:

@@ -303,6 +303,8 @@ def take_tables(run: SynthesisRun, proposal: AnyProposal) -> None:
     """Note which files a run reads; from here on they are there until it is over."""
     for table in proposal.tables:
         datasets.take(dataset=table, run_code=run.code)
+    if databases.is_of_database(run):
+        databases.require_same_units(run)
 
 
 def hold(run: SynthesisRun, proposal: AnyProposal) -> None:

@@ -115,12 +115,14 @@ def hold(
             max_records=account.max_records, column=account.unit_column or None
         ),
     }
+    protection = other.pop("protection", None)
     own |= {name: other.pop(name) for name in [*own, "invariants"] if name in other}
     run = PlannedRun(
         code=run_code,
         dataset_code=dataset_code or account.coverages.first().dataset.code,
         plan_digest=other.pop("evidence", EVIDENCE),
-        protection=Protection(
+        protection=protection
+        or Protection(
             relation=Relation(own["relation"]),
             unit=own["unit"],
             invariants=tuple(own.get("invariants", ())),

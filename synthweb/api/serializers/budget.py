@@ -56,6 +56,7 @@ class AccountSerializer(serializers.ModelSerializer[BudgetAccount]):
             "relation",
             "max_records",
             "unit_column",
+            "unit_spelling",
             "cap",
             "held",
             "charged",

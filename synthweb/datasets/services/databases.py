@@ -23,7 +23,7 @@ from synthweb.audit import services as audit
 from synthweb.datasets import selectors
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import DatabaseTable, DatabaseVersion, Dataset, DomainVersion
-from synthweb.datasets.services import describing, tables
+from synthweb.datasets.services import describing, records, tables
 from synthweb.lib.errors import Conflict
 
 _BESIDE = ("key", "parent", "reference", "most", "order", "siblings")
@@ -48,7 +48,12 @@ def add_table(*, actor: User, root: Dataset, dataset: Dataset) -> DatabaseTable:
     if hasattr(dataset, "coverage"):
         raise Conflict(
             "this dataset has a privacy budget of its own",
-            repair="upload its table as a new dataset, so that all tables are paid from one budget",
+            repair="release it by itself, from that budget",
+        )
+    if any(hasattr(twin, "coverage") for twin in selectors.same_content(dataset)):
+        raise Conflict(
+            "the same table, uploaded before, has a privacy budget of its own",
+            repair="release that one by itself, from its budget",
         )
     if DatabaseTable.objects.filter(root=root).count() >= MAX_TABLES:
         raise Conflict(f"a database has at most {MAX_TABLES} tables", repair="leave some out")
@@ -161,14 +166,14 @@ def confirm(*, actor: User, root: Dataset) -> DatabaseVersion:
             repair="upload the tables again, first the one whose rows are to be protected",
         )
     database.require_confirmed()
+    codes = {row.facts["name"]: row.dataset.code for row in selectors.database_tables(root)}
+    records.require_same_units(root, database, codes)
     before = selectors.newest_database(root)
     version = DatabaseVersion.objects.create(
         root=root,
         number=1 if before is None else before.number + 1,
         document=database.to_json(),
-        datasets={
-            row.facts["name"]: row.dataset.code for row in selectors.database_tables(root)
-        },
+        datasets=codes,
         confirmed_by=actor,
     )
     _record(actor, root, "database.confirmed", number=version.number)

@@ -18,7 +18,7 @@ from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets.models import Dataset, DraftFacts, TableVersion
-from synthweb.datasets.services import tables
+from synthweb.datasets.services import records, tables
 from synthweb.datasets.services.intake import Intake
 from synthweb.datasets.signals import arriving
 from synthweb.datasets.tombstones import Tombstone
@@ -132,6 +132,7 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
             "a file of this kind says itself how it is written",
             repair="upload a CSV to say how to read it",
         )
+    records.require_same(locked, records.rules_of(locked, dialect))
     _await_reading(locked, dialect=dialect)
     tables.forget_reports(locked)
     options = {key: str(value) for key, value in dialect.to_json().items() if key != "columns"}
@@ -270,7 +271,7 @@ def _refuse_paid_elsewhere(dataset: Dataset, content_key: str) -> None:
     ):
         raise Conflict(
             "this very table spends from another budget already",
-            repair="upload it as a new dataset, so that a custodian decides about its budget",
+            repair="make releases of the dataset that has it, from its budget",
         )
 
 

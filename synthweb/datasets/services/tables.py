@@ -16,6 +16,7 @@ from django.utils import timezone
 from synthweb.accounts.models import User
 from synthweb.datasets import preview_store, vault
 from synthweb.datasets.models import Dataset, Preview, RunTable, TableVersion
+from synthweb.datasets.services import records
 from synthweb.lib.errors import Conflict
 
 
@@ -62,7 +63,10 @@ def take(*, dataset: Dataset, run_code: str) -> TableVersion:
         raise Conflict(
             "the table of this dataset is being replaced", repair="wait until it is ready"
         )
-    return RunTable.objects.create(run_code=run_code, table=in_force(held)).table
+    rules = records.rules_of(held)
+    # Losses of runs add up for the same records only.
+    records.require_same(held, rules)
+    return RunTable.objects.create(run_code=run_code, table=in_force(held), rules=rules).table
 
 
 def settle(dataset: Dataset) -> None:

@@ -12,7 +12,7 @@ from django.conf import settings
 from synth_engine.domain import Domain, Repeats, Weak
 from synth_engine.domain.places import Place
 from synth_engine.errors import DomainError
-from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
 from synthweb.accounts.models import Organisation
 from synthweb.datasets import selectors
 from synthweb.datasets.domain_cache import domain_of, newest
@@ -24,6 +24,7 @@ LEARNED = "learned"
 USUAL_TABLE = {
     "max_records": "1",
     "unit_column": "",
+    "unit_spelling": Spelling.EXACT.value,
     "relation": Relation.ADD_REMOVE.value,
     "rows": "",
     "places": "",
@@ -33,7 +34,15 @@ USUAL_TABLE = {
     "line_end": "lf",
 }
 _HALF = re.compile("[\ud800-\udfff]")
-WHOM = ("max_records", "unit_column", "relation", "rows", "repeats_column", "repeats_most")
+WHOM = (
+    "max_records",
+    "unit_column",
+    "unit_spelling",
+    "relation",
+    "rows",
+    "repeats_column",
+    "repeats_most",
+)
 """Those that say whom a release protects."""
 
 
@@ -62,6 +71,10 @@ def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> TableTerms
         "unit": PrivacyUnit(
             max_records=_count(table.get("max_records") or "1", "records per person"),
             column=column,
+            # No form asks for it: it comes with a description that was brought, and stays.
+            spelling=Spelling(table.get("unit_spelling") or Spelling.EXACT)
+            if column
+            else Spelling.EXACT,
         ),
         "relation": Relation(relation),
         "rows": _count(table["rows"], "public number of rows") if table.get("rows") else None,
@@ -161,7 +174,7 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
     if latest is not None and domain_of(latest).repeats != domain.repeats:
         raise DomainError(
             "how many records a row stands for cannot change any more: the budget of this dataset was granted for them",
-            repair="describe it as before, or upload the table as a new dataset",
+            repair="describe it as before",
         )
     if fixed is None and asked is not None and asked != stated:
         raise DomainError(
@@ -179,7 +192,7 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
     ]:
         raise DomainError(
             f"{', '.join(wrong)} cannot change any more: the budget of this dataset was granted for them",
-            repair="describe them as before, or upload the table as a new dataset",
+            repair="describe them as before",
         )
 
 
@@ -195,6 +208,7 @@ def _terms(domain: Domain) -> dict[str, str]:
     return {
         "max_records": str(domain.unit.max_records),
         "unit_column": domain.unit.column or "",
+        "unit_spelling": domain.unit.spelling.value,
         "relation": domain.relation.value,
         "invariants": ", ".join(domain.invariants),
         **(
