@@ -39,6 +39,7 @@ ESCAPES = {
     "none": "a backslash is a letter",
 }
 EXTRA_ROWS = {"refuse": "refused", "keep": "records like the others", "drop": "left out"}
+RECORDS = {"list": "one list of objects", "lines": "an object in each line"}
 MOST_LEFT_OUT = 100  # lines above the header, or below the last row
 MOST_HEADER_LINES = 5
 MOST_UNITS = 20
@@ -88,7 +89,8 @@ class Dialect:
     what a backslash means (ESCAPES). `extra_rows`: what becomes of rows without any cell, notes and totals
     (EXTRA_ROWS). `asked` names the facts that are only guessed: until a person has answered, nothing is read. `said`:
     a person has stated how numbers are written. `error_cells`: what becomes of cells of a sheet that show an error.
-    `units`: currencies, percent signs and units that stand around numbers and are left out."""
+    `units`: currencies, percent signs and units that stand around numbers and are left out. `records`: whether JSON
+    objects are the elements of one list, or stand in a line each (RECORDS); empty where the file was not looked at."""
 
     encoding: str = "utf-8"
     delimiter: str = ""
@@ -110,6 +112,7 @@ class Dialect:
     asked: tuple[str, ...] = ()
     marks_confirmed: bool = False
     units: tuple[str, ...] = ()
+    records: str = ""
 
     def __post_init__(self) -> None:
         known = (
@@ -121,6 +124,7 @@ class Dialect:
             (self.error_cells, ERROR_CELLS),
             (self.escape, ESCAPES),
             (self.extra_rows, EXTRA_ROWS),
+            (self.records, RECORDS | {"": ""}),
         )
         for value, choices in known:
             if not isinstance(value, str) or value not in choices:
@@ -331,6 +335,7 @@ class Dialect:
             "said": self.marks_confirmed,  # the key of files that were stored
             # Forms that were stored without this fact keep their bytes.
             **({"units": list(self.units)} if self.units else {}),
+            **({"records": self.records} if self.records else {}),
         }
 
     @classmethod

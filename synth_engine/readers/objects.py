@@ -5,14 +5,15 @@ object lacks is nothing too. Which keys are columns is a fact about the whole fi
 read for its steward, and a public fact of its form from then on, because otherwise one record could add a column to all
 others. Keys that are no columns are left alone.
 
-A total reading, for a run, takes every line as a record: a nested value and a key given twice are missing, and of a line
-that is no object all values are.
+A total reading, for a run, takes every line, or every element of a list, as a record: a nested value and a key given twice are
+missing, and of what is no object all values are. Whether the file is one list is a fact of its form, too.
 """
 
 from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from synth_engine.readers import cell_text
 from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, ReadOptions, Shape
 
 _PIECE = 2**22
+_STRUCTURE = re.compile(r'[\\"\[\]{},]')
 _SPACE = " \t\r\n"
 _MARK = "\ufeff"
 _WRITE = 'write a record in each line, like {"age": 5}, or a list of such objects'
@@ -50,18 +52,29 @@ def blocks(
     limits, wanted = options.limits, options.wanted
     progress, mode = options.progress, options.mode
     dialect = dialect or Dialect()
-    if not dialect.names and wanted is not None:
+    # What one record may change is not found out by a run: its neighbour would be read otherwise.
+    if wanted is not None and (not dialect.names or (mode == "total" and not dialect.records)):
         _refuse_unnamed()
-    names = dialect.names or _keys(path, kind=kind, limits=limits, progress=progress)
+    if not dialect.names or not dialect.records:
+        found = _form(path, kind=kind, limits=limits, progress=progress)
+        dialect = replace(
+            dialect,
+            names=dialect.names or found.names,
+            records=dialect.records or found.records,
+        )
+    names = dialect.names
     shape.columns = formats.checked_names(names, most=limits.columns)
-    shape.dialect = replace(dialect, names=tuple(names))
+    shape.dialect = dialect
     places = {
         name: key
         for name, key in zip(shape.columns, names, strict=True)
         if wanted is None or name in wanted
     }
     waiting: list[list[str | None]] = []
-    for record, fraction in _records(path, kind=kind, limits=limits, shape=shape, mode=mode):
+    records = _records(
+        path, kind=kind, limits=limits, shape=shape, mode=mode, form=dialect.records
+    )
+    for record, fraction in records:
         shape.rows += 1
         if shape.rows > limits.rows:
             raise TableError("more rows than are allowed", repair="use a smaller table")
@@ -87,14 +100,15 @@ def columns(
 
 
 def detect(path: Path, *, kind: Kind, limits: Limits) -> Dialect:
-    """The form of a file: its keys, in the order in which they come."""
-    return Dialect(names=_keys(path, kind=kind, limits=limits, progress=lambda *_: None))
+    """The form of a file: its keys, in the order in which they come, and whether it is a list."""
+    return _form(path, kind=kind, limits=limits, progress=lambda *_: None)
 
 
-def _keys(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> tuple[str, ...]:
+def _form(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> Dialect:
     keys: dict[str, None] = {}
+    shape = Shape(dialect=Dialect())
     for record, fraction in _records(
-        path, kind=kind, limits=limits, shape=Shape(), mode="checked"
+        path, kind=kind, limits=limits, shape=shape, mode="checked"
     ):
         keys.update(dict.fromkeys(record.values))
         if len(keys) > limits.columns:
@@ -104,7 +118,7 @@ def _keys(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> tupl
         progress("read", fraction)
     if not keys:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
-    return tuple(keys)
+    return replace(shape.dialect or Dialect(), names=tuple(keys))
 
 
 def _text(record: Record, key: str, *, mode: Mode) -> str | None:
@@ -140,9 +154,10 @@ def _block(
 
 # --- from bytes to objects --------------------------------------------------------------------------------------------
 def _records(
-    path: Path, *, kind: Kind, limits: Limits, shape: Shape, mode: Mode
+    path: Path, *, kind: Kind, limits: Limits, shape: Shape, mode: Mode, form: str = ""
 ) -> Iterator[tuple[Record, float]]:
-    """Every record, and how much of the file has been read."""
+    """Every record, and how much of the file has been read. form: as `Dialect.records`; where it is empty, the first sign of
+    the file tells, and `shape.dialect` is told."""
     with Meter(path, packed=False, limits=limits) as plain:
         if mode == "checked" or kind == "json.gz":  # of a text, the first bytes are a record
             formats.check_kind(kind, plain.take(formats.HEAD))
@@ -152,7 +167,10 @@ def _records(
         if mode == "checked":
             formats.check_kind("json", feed.text[: formats.HEAD].encode("utf-8", "replace"))
         feed.skip_space()
-        for record in _listed(feed) if feed.text.startswith("[", feed.at) else _in_lines(feed):
+        if not form:
+            form = "list" if feed.text.startswith("[", feed.at) else "lines"
+            shape.dialect = Dialect(records=form)
+        for record in _listed(feed) if form == "list" else _in_lines(feed):
             yield record, meter.fraction
         shape.lines = feed.line
 
@@ -237,17 +255,12 @@ def _in_lines(feed: _Feed) -> Iterator[Record]:
 
 def _listed(feed: _Feed) -> Iterator[Record]:
     """A list of objects, and nothing behind it."""
+    if not feed.text.startswith("[", feed.at):
+        _refuse_list(feed)
     feed.forward(feed.at + 1)
     feed.skip_space()
     while not feed.text.startswith("]", feed.at):
-        feed.need(feed.longest)
-        # The parser sees a bounded slice: an object that never ends costs no more than a long
-        # line.
-        here = feed.text[feed.at : feed.at + feed.longest]
-        decoder = _DECODER if feed.mode == "checked" else _TOTAL_DECODER
-        record, length = _record(decoder.raw_decode, here, line=feed.line)
-        yield record
-        feed.forward(feed.at + length)
+        yield _element(feed)
         feed.skip_space()
         if feed.text.startswith(",", feed.at):
             feed.forward(feed.at + 1)
@@ -256,11 +269,7 @@ def _listed(feed: _Feed) -> Iterator[Record]:
                 continue
         elif feed.text.startswith("]", feed.at):
             break
-        raise TableError(
-            "a list of objects that is malformed or cut short",
-            repair="write it again",
-            line=feed.line,
-        )
+        _refuse_list(feed)
     feed.forward(feed.at + 1)
     feed.skip_space()
     if feed.at < len(feed.text):
@@ -269,6 +278,63 @@ def _listed(feed: _Feed) -> Iterator[Record]:
             repair="keep one list in a file",
             line=feed.line,
         )
+
+
+def _refuse_list(feed: _Feed) -> NoReturn:
+    raise TableError(
+        "a list of objects that is malformed or cut short",
+        repair="write it again",
+        line=feed.line,
+    )
+
+
+def _element(feed: _Feed) -> Record:
+    """The next element of a list. In a total reading one that is no object, or that no parser reads, has no values."""
+    feed.need(feed.longest)
+    # The parser sees a bounded slice: an object that never ends costs no more than a long
+    # line.
+    here = feed.text[feed.at : feed.at + feed.longest]
+    if feed.mode == "checked":
+        record, length = _record(_DECODER.raw_decode, here, line=feed.line)
+        feed.forward(feed.at + length)
+        return record
+    line = feed.line
+    try:
+        value, length = _TOTAL_DECODER.raw_decode(here)
+    except (ValueError, RecursionError):
+        value, length = None, 0
+    if isinstance(value, dict):
+        feed.forward(feed.at + length)
+        return Record(line, value)
+    # Not by its length: of a number that is longer than the slice, the parser sees the beginning.
+    _skip_element(feed)
+    return Record(line, {})
+
+
+def _skip_element(feed: _Feed) -> None:
+    """Go on to the comma or bracket behind an element, however long and deep it is."""
+    depth, in_text = 0, False
+    while True:
+        escaped = -1
+        for sign in _STRUCTURE.finditer(feed.text, feed.at):
+            place = sign.start()
+            match sign[0]:
+                case "\\" if in_text and place != escaped:
+                    escaped = place + 1
+                case '"' if place != escaped:
+                    in_text = not in_text
+                case "[" | "{" if not in_text:
+                    depth += 1
+                case "]" | "}" if not in_text and depth:
+                    depth -= 1
+                case "," | "]" | "}" if not in_text and not depth:
+                    feed.forward(place)
+                    return
+        if feed.ended:
+            _refuse_list(feed)
+        # What follows a backslash at the end of what is held belongs to it.
+        feed.forward(len(feed.text) - (escaped == len(feed.text)))
+        feed.need(_PIECE)
 
 
 class _DoubledError(ValueError):

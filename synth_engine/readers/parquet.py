@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,7 +44,7 @@ def blocks(
             progress("read", done / max(1, shape.rows))
             block = {}
             for name in names:
-                column = batch.column(name)
+                column = _plain(batch.column(name))
                 column = (
                     _repaired_dictionary(column, limits=limits) if mode == "total" else column
                 )
@@ -101,6 +102,10 @@ def _opened(path: Path, *, limits: Limits) -> pq.ParquetFile:
 
 def _check_type(kind: pa.DataType, name: str) -> None:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if _is_uuid(kind):
+        return
+    # A type that an extension of Arrow gives a meaning is read as it is stored.
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     if pa.types.is_nested(kind):
         raise TableError(
             "nested values (a list, struct or map in one cell)",
@@ -110,6 +115,7 @@ def _check_type(kind: pa.DataType, name: str) -> None:
     if (
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
         or pa.types.is_fixed_size_binary(kind)
     ):
         raise TableError(
@@ -125,11 +131,30 @@ def _check_type(kind: pa.DataType, name: str) -> None:
         ) from None
 
 
+def _is_uuid(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid"
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """The column without an extension of its type: an identifier of 16 bytes as text, anything else as it is stored. Texts in a
+    dictionary, in which each is looked at once."""
+    if _is_uuid(column.type):
+        texts = [
+            None if value is None else str(UUID(bytes=value))
+            for value in column.storage.to_pylist()
+        ]
+        return pa.array(texts, type=pa.string()).dictionary_encode()
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if pa.types.is_string_view(column.type):
+        # Unchecked: bytes that are not UTF-8 are refused or repaired below, like those of other texts.
+        column = column.cast(pa.large_string(), safe=False)
+    return column.dictionary_encode() if _holds_text(column) else column
+
+
 def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> int:
     """Return the bytes of text of a block of a column before it is made. Refuses cells that no CSV could hold."""
-    if not pa.types.is_dictionary(column.type) or not pa.types.is_string(
-        column.dictionary.type
-    ):
+    if not pa.types.is_dictionary(column.type) or not _holds_text(column.dictionary):
         # Numbers and dates have short texts: 32 bytes a cell are an estimate.
         return 32 * len(column)
     texts = column.dictionary

@@ -54,7 +54,7 @@ class Workbook:
     sheets: list[Sheet]
     codes: list[str]  # the number format of each cell style
     since_1904: bool
-    shared: list[str]
+    shared: list[Stored]
 
     def rows(self, sheet: Sheet) -> Iterator[Row]:
         """The rows of a sheet that have cells, in order."""
@@ -115,17 +115,17 @@ def letters(column: int) -> str:
     return text
 
 
-def unescaped(text: str) -> str:
+def unescaped(text: str) -> Stored:
     """The text that a spreadsheet shows: signs that XML cannot hold stand in it as _x000D_."""
     if "_x" not in text:
         return text
     # A character beyond U+FFFF is escaped as two surrogates. They become one character when
-    # they pass through UTF-16; half of a pair is refused.
+    # they pass through UTF-16; of half of a pair there is no text.
     text_units = _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)
     try:
         return text_units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        archive.refuse()
+        return stored_values.HALF_CHARACTER
 
 
 # --- parts other than sheets ------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class _Texts(_Handler):
     """The texts that cells share, each with its runs joined and without what says how to pronounce it."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
+        self.texts: list[Stored] = []
         self._pieces: list[str] = []
         self._in_text = False
         self._silent = 0
@@ -381,7 +381,7 @@ class _Cells(_Handler):
             self._sheet.percents += 1
         return stored_values.number(text, code=code, since_1904=self._book.since_1904)
 
-    def _shared(self, text: str) -> str:
+    def _shared(self, text: str) -> Stored:
         shared = self._book.shared
         if not text.isascii() or not text.isdigit() or int(text) >= len(shared):
             archive.refuse()

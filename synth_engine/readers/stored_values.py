@@ -14,6 +14,7 @@ from synth_engine.readers import number_formats
 from synth_engine.readers.number_formats import Shows
 
 MOST_DIGITS = 40  # of a whole number that is written out
+MOST_EXPONENT = 9_999  # of ten, of a number that is read; those of double precision end at 308
 _EXACT = 17  # digits with which a number of double precision is spelled exactly
 _DAY = 86_400_000  # milliseconds
 _SHORTEST_LEAP = 60  # the day that spreadsheets count though 1900 had no 29 February
@@ -27,6 +28,10 @@ NO_NUMBER = TableError(
 ERROR = TableError(
     "a cell that shows an error, like #N/A or #DIV/0!",
     repair="mend its formula or clear the cell, or say that cells that show an error count as missing",
+)
+HALF_CHARACTER = TableError(
+    "a cell with one half of a character that is escaped as two",
+    repair="type its text again, or save the sheet as CSV",
 )
 NO_RESULT = TableError(
     "a formula without a stored result",
@@ -44,7 +49,8 @@ def number(text: str, *, code: str = "General", since_1904: bool = False) -> Sto
         value = Decimal(text.strip())
     except InvalidOperation:
         return NO_NUMBER
-    if not value.is_finite():
+    # No spreadsheet holds such a number, and arithmetic with it fails.
+    if not value.is_finite() or abs(value.adjusted()) > MOST_EXPONENT:
         return NO_NUMBER
     section, has_sign = number_formats.section(code, value)
     match section.shows:

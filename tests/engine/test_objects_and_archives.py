@@ -69,7 +69,7 @@ def test_objects_are_read_exactly(file: Path) -> None:
     file.write_text(f"[{LINES.strip().replace('}', '},', 1)}]\n", newline="")
     assert cells(file, "json") == EXPECTED
     reading = ingest.read(file)  # recognised by its content
-    assert reading.dialect == Dialect(names=tuple(EXPECTED))
+    assert reading.dialect == Dialect(names=tuple(EXPECTED), records="list")
     assert reading.dialect.sentence_of_objects.startswith("an object a record, with 6 keys")
 
 
@@ -77,7 +77,7 @@ def test_keys_that_are_no_columns_are_left_alone_and_those_that_are_missing_are_
     file: Path,
 ) -> None:
     """What a record is read as depends on the record and on the form alone."""
-    form = Dialect(names=("id", "t"))
+    form = Dialect(names=("id", "t"), records="lines")
     assert Dialect.from_json(json.loads(json.dumps(form.to_json()))) == form
     file.write_text('{"id": 1, "new": {"nested": 1}}\n{"other": 2}\n')
     assert cells(file, "json", dialect=form, wanted=["t", "id"]) == {
@@ -85,7 +85,7 @@ def test_keys_that_are_no_columns_are_left_alone_and_those_that_are_missing_are_
         "t": [None, None],
     }
     assert readers.columns(file, kind="json", dialect=form) == ("id", "t")
-    assert readers.detect(file) == Dialect(names=("id", "new", "other"))
+    assert readers.detect(file) == Dialect(names=("id", "new", "other"), records="lines")
 
 
 @pytest.mark.parametrize("wanted", [["id"], []])
@@ -114,9 +114,9 @@ def test_a_record_is_read_as_the_same_whatever_stands_before_it(
 ) -> None:
     path = tmp_path_factory.mktemp("objects") / "t.jsonl"
     path.write_text('{"a": "x", "d": [1]}\n' * before + json.dumps(record) + "\n")
-    found = cells(path, "json", dialect=Dialect(names=("a", "b", "c")))
+    found = cells(path, "json", dialect=Dialect(names=("a", "b", "c"), records="lines"))
     path.write_text(json.dumps(record))
-    alone = cells(path, "json", dialect=Dialect(names=("a", "b", "c")))
+    alone = cells(path, "json", dialect=Dialect(names=("a", "b", "c"), records="lines"))
     assert {name: texts[-1] for name, texts in found.items()} == {
         name: texts[0] for name, texts in alone.items()
     }
@@ -198,13 +198,15 @@ TOTAL = [
 ]
 
 
-def in_total(file: Path, names: tuple[str, ...]) -> dict[str, list[str | None]]:
+def in_total(
+    file: Path, names: tuple[str, ...], records: str = "lines"
+) -> dict[str, list[str | None]]:
     """As a run reads it."""
     found: dict[str, list[str | None]] = {}
     blocks = objects.blocks(
         file,
         kind="json",
-        dialect=Dialect(names=names),
+        dialect=Dialect(names=names, records=records),
         shape=readers.Shape(),
         options=ReadOptions(
             limits=readers.Limits(), wanted=names, progress=readers.silent, mode="total"
@@ -224,9 +226,6 @@ def test_a_run_reads_every_line_as_a_record(
     file: Path, record: bytes, expected: dict[str, str | None], before: bytes
 ) -> None:
     """Whether a run succeeds must not depend on a record, and no record changes how another is read."""
-    before = before or b'{"c": 1}\n' * record.startswith(
-        b"["
-    )  # a file that begins with a bracket is one list
     file.write_bytes(before + record + b'\n{"a": 7}\n')
     found = in_total(file, ("a", "c"))
     assert {name: texts[-2] for name, texts in found.items()} == expected
@@ -237,7 +236,48 @@ def test_a_run_reads_a_file_without_records(file: Path) -> None:
     file.write_bytes(b"")
     assert in_total(file, ("a",)) == {}
     file.write_bytes(b"[]")
-    assert in_total(file, ("a",)) == {}
+    assert in_total(file, ("a",), "list") == {}
+
+
+LISTED: list[tuple[bytes, str | None]] = [
+    (b'{"a": "5"}', "5"),
+    (b'{"a": 1, "a": 2}', None),
+    (b'{"a": NaN}', None),
+    (b'{"b": ' + b"[" * 5_000 + b"]" * 5_000 + b', "a": 1}', None),
+    (b'{"a": "' + b"x" * 2_000_000 + b'"}', None),
+    (b'{"a": "tab\there"}', None),
+    (b'{"a": "\\""}', '"'),
+    (b'{"a": "\x01\\"]}"}', None),
+    (b"5", None),
+    (b"1" * 9_000_000, None),
+    (b'"text, with ] and }"', None),
+    (b"[1, 2]", None),
+    (b"null", None),
+]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("element", "expected"), LISTED, ids=[str(place) for place in range(len(LISTED))]
+)
+def test_a_run_reads_every_element_of_a_list_as_a_record(
+    file: Path, element: bytes, expected: str | None, place: int
+) -> None:
+    """One hostile element, at any place: a record without values, and all others as they are."""
+    elements = [b'{"a": 7}', b'{"a": 8}']
+    elements.insert(place, element)
+    file.write_bytes(b"[" + b",\n".join(elements) + b"]\n")
+    wanted: list[str | None] = ["7", "8"]
+    wanted.insert(place, expected)
+    assert in_total(file, ("a",), "list") == {"a": wanted}
+
+
+def test_whether_a_file_is_one_list_is_not_read_off_a_record(file: Path) -> None:
+    """Without the first record the file is the other one's neighbour, and read by the same form."""
+    file.write_bytes(b'[1]\n{"a": 2}\n')
+    assert in_total(file, ("a",)) == {"a": [None, "2"]}
+    with pytest.raises(TableError, match="nobody has said"):
+        in_total(file, ("a",), "")
 
 
 def test_bytes_that_are_not_utf_8_are_refused_by_line(file: Path) -> None:

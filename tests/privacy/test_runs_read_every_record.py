@@ -9,9 +9,12 @@ import gzip
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -374,6 +377,9 @@ def parquet_bytes(path: Path, column: pa.Array) -> None:
     pq.write_table(pa.table({"left": column}), path, row_group_size=2)
 
 
+DAMAGED = pa.Array.from_buffers(
+    pa.string(), 4, pa.array([b"ok", b"\xff\xfe", b"", b"{}"], type=pa.binary()).buffers()
+)
 PARQUET_COLUMNS = (
     pa.array(["a", "a\0b", "x" * 200_000, "", None, "\ufeffa"]),
     pa.Array.from_buffers(
@@ -387,6 +393,25 @@ PARQUET_COLUMNS = (
     pa.array([5, 90_000, None], type=pa.time32("s")),
     pa.array(["a", "b", None, "a"]).dictionary_encode(),
     pa.array([True, None, False]),
+    pa.array([b"\0" * 16, b"\xff" * 16, UUID(int=5).bytes, None], type=pa.uuid()),
+    DAMAGED.cast(pa.string_view(), safe=False),
+    DAMAGED.cast(pa.large_string(), safe=False),
+    pa.ExtensionArray.from_storage(pa.json_(), DAMAGED),
+    pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, -128, None], type=pa.int8())),
+    pa.ExtensionArray.from_storage(pa.opaque(pa.string(), "a", "b"), DAMAGED),
+    pa.array([float("nan"), -float("inf"), -0.0, 65_504.0, None], type=pa.float16()),
+    pa.array([Decimal("9" * 38), Decimal(-5), None], type=pa.decimal128(38, 0)),
+    pa.array([Decimal("9" * 76), Decimal(-5), None], type=pa.decimal256(76, 0)),
+    pa.array([2**63 - 1, -(2**63), None], type=pa.int64()),
+    pa.array([2**62 // 86_400_000 * 86_400_000, 0, None], type=pa.date64()),
+    pa.array([86_399_999_999, -5, None], type=pa.time64("us")),
+    pa.array([2**63 - 1, -(2**63), None], type=pa.duration("us")),
+    *(
+        pa.array([end, None, 0], type=pa.from_numpy_dtype(kind))
+        for kind in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64")
+        for limits in [np.iinfo(kind)]
+        for end in (limits.min, limits.max)
+    ),
 )
 
 
@@ -409,7 +434,9 @@ def test_a_record_of_parquet_is_read_alone(
 BOOK: tuple[tuple[Any, Any], ...] = (
     ("x", 1), (("#N/A", 't="e"'), 2), (("#DIV/0!", 't="e"'), "seen"), (1e15, 0.1), (12345678901234567, True),
     (("45000", 's="1"'), ("45000.5", 's="2"')), (("3e9", 's="1"'), ("-5", 's="2"')), ("left", "right"), (None, "y"), ("z", None),
-    ("x" * 32_767, "\ufeff"),
+    ("x" * 32_767, "\ufeff"), ("_xD800_", "_xDC00__xD800_"), (("1e999999999", ""), ("-1e999999999", 's="1"')),
+    (("1e-999999999", ""), ("0e999999999", "")), (("1" * 5_000, ""), ("NaN", "")), (("nothing", ""), ("1_0", "")),
+    (("2", 't="b"'), ("", 't="d"')),
 )  # fmt: skip
 
 

@@ -171,6 +171,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "skip": {"skip": 1},
     "footer": {"footer": 1},
     "sheet": {"sheet": "first"},
+    "records": {"records": "lines"},
     "person_at": {"names": ("works", "pid", "note")},
 }
 OF_CELLS = {

@@ -33,6 +33,7 @@ LAYOUT = (
     "skip",
     "footer",
     "sheet",
+    "records",
 )
 """What says so of one file alone: its successor may be laid out otherwise."""
 
