@@ -731,6 +731,12 @@ def _data_arguments(sub: argparse.ArgumentParser) -> None:
         help="instead of DATA: postgresql://user@host/database, duckdb:FILE, s3://bucket/object or file:///object",
     )
     sub.add_argument("--query", metavar="SQL", default="", help="of the database of --from")
+    sub.add_argument(
+        "--vouched-by",
+        metavar="WHO",
+        default="",
+        help="of a query that does more than choose rows and columns: who states that each record of its result is of one person or record alone",
+    )
 
 
 def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:

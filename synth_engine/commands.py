@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from synth_engine.mechanisms import Plan
     from synth_engine.mixing.policy import FillPlan
     from synth_engine.models.model import Model
-    from synth_engine.pipeline import Release
+    from synth_engine.pipeline import Release, SnapshotSource
     from synth_engine.privacy.receipt import Receipt
     from synth_engine.spec import Spec
 
@@ -126,17 +126,28 @@ def _table(options: argparse.Namespace) -> Iterator[tuple[Path, Kind | None]]:
             "a table is given by its file or by --from", repair="give one of the two"
         )
     if options.source is None:
-        if options.query:
-            raise InputError("a file has no query", repair="leave out --query, or add --from")
+        if options.query or options.vouched_by:
+            raise InputError(
+                "a file has no query",
+                repair="leave out --query and --vouched-by, or add --from",
+            )
         yield options.data, None
         return
     if options.form is not None or options.read:
         raise InputError(
             "the form of a query or object is its own", repair="leave out --form and --read"
         )
-    source = pipeline.SnapshotSource(address=options.source, query=options.query)
-    with pipeline.snapshot(source, progress=_progress()) as path:
+    with pipeline.snapshot(_source(options), progress=_progress()) as path:
         yield path, "parquet"
+
+
+def _source(options: argparse.Namespace) -> SnapshotSource:
+    """The table that --from names. Errors: InputError."""
+    from synth_engine import pipeline
+
+    return pipeline.SnapshotSource(
+        address=options.source, query=options.query, vouched_by=options.vouched_by
+    )
 
 
 def _implicate_paths(options: argparse.Namespace) -> list[Path]:
@@ -278,7 +289,9 @@ class _ReleaseDocuments:
 
     def _receipt(self, release: Release, *, table_sha256: str | None, index: int) -> None:
         if self._receipts:
-            document = _receipt(release, sign=self._sign, table_sha256=table_sha256)
+            document = _receipt(
+                release, self._options, sign=self._sign, table_sha256=table_sha256
+            )
             self._receipts[index].write(_json(document))
             self._receipts[index].keep()
 
@@ -295,7 +308,9 @@ class _ReleaseDocuments:
         return f"the table could not be written, but {spent} was spent; free space, then {way}"
 
 
-def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> Receipt:
+def _receipt(
+    release: Release, options: argparse.Namespace, *, sign: Any, table_sha256: str | None
+) -> Receipt:
     """The receipt of a release, with its table once that is drawn."""
     from synth_engine import mechanisms as registry
     from synth_engine.privacy import receipt as receipts
@@ -316,6 +331,10 @@ def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> Receip
         "draw_block": registry.BLOCK,
     }
     document = release.plan.receipt(release.answers, sample=sample, post_processing=steps)
+    if options.source is not None and (digest := _source(options).query_digest):
+        document = receipts.of_query(
+            document, query_sha256=digest, vouched_by=options.vouched_by
+        )
     return document if sign is None else receipts.signed(document, sign)
 
 

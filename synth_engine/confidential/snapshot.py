@@ -8,29 +8,34 @@ is copied leaves no copy, and nothing was spent. No message quotes the source: w
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.parquet.encryption import create_encryption_properties
 
 from synth_engine import readers
+from synth_engine.confidential import queries
 from synth_engine.confidential.parts import PartFolder
 from synth_engine.errors import InputError, SynthError, TableError
 from synth_engine.readers import keys
 
 if TYPE_CHECKING:
+    import duckdb
     import psycopg
 
 BATCH = 10_000
 """Records that are in memory at a time."""
 GROUP_BYTES = 1 << 25
 """Of a group of rows of the copy, which is in memory while it is written."""
+MAX_VOUCHER = 200
+"""Letters of the name of somebody who vouches for a query."""
 PATIENCE = 10
 """Seconds until a database counts as one that does not answer."""
 POSTGRES = ("postgresql://", "postgres://")
@@ -44,10 +49,12 @@ _GONE = ("08", "57", "53")
 @dataclass(frozen=True, kw_only=True)
 class SnapshotSource:
     """Where a table is. address: `postgresql://user@host/database`, `duckdb:FILE`, `s3://bucket/object` or `file:///object`; query: of a
-    database. Neither is printed. Errors: InputError for an address of another kind, or with a secret in it."""
+    database. Neither is printed. vouched_by: who states that each record of the result is of one privacy unit alone, of a query for which that
+    is not proved. Errors: InputError for an address of another kind, or with a secret in it, and for a query that needs somebody's word."""
 
     address: str = field(repr=False)
     query: str = field(default="", repr=False)
+    vouched_by: str = ""
 
     def __post_init__(self) -> None:
         if not self.address.startswith((*POSTGRES, DUCKDB, *OBJECTS)):
@@ -65,10 +72,27 @@ class SnapshotSource:
                 "a database needs a query, and an object has none",
                 repair="add --query for a database, and leave it out for an object",
             )
+        if self.vouched_by and not (
+            self.is_database
+            and self.vouched_by.isprintable()
+            and len(self.vouched_by) <= MAX_VOUCHER
+        ):
+            raise InputError(
+                "nobody can vouch for that",
+                repair=f"give --vouched-by for a query alone, with a name and a role of at most {MAX_VOUCHER} letters",
+            )
+        if self.is_database and not self.vouched_by and queries.table_of(self.query) is None:
+            raise _unproved("the query does more than choose rows and columns of one table")
 
     @property
     def is_database(self) -> bool:
         return not self.address.startswith(OBJECTS)
+
+    @property
+    def query_digest(self) -> str:
+        """SHA-256 of the query as it was given, without blanks and a semicolon around it; empty for an object."""
+        text = self.query.strip().removesuffix(";").rstrip()
+        return hashlib.sha256(text.encode()).hexdigest() if self.is_database else ""
 
 
 def taken(
@@ -165,6 +189,8 @@ def _of_postgres(source: SnapshotSource) -> Iterator[_Batches]:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             cursor.execute("SET LOCAL datestyle TO 'ISO'")
             cursor.execute("SET LOCAL client_encoding TO 'UTF8'")
+            if not source.vouched_by:
+                _require_table_of_postgres(cursor, source.query)
             query = source.query.strip().rstrip(";")
             # The query is its owner's own, and whoever runs it could as well open the database.
             cursor.execute(f"SELECT * FROM ({query}\n) AS snapshot LIMIT 0".encode())  # noqa: S608
@@ -174,6 +200,41 @@ def _of_postgres(source: SnapshotSource) -> Iterator[_Batches]:
                 yield _Batches(schema, _of_texts(schema, copy))
     except psycopg.Error as error:
         raise _refused(error.sqlstate) from None
+
+
+def _unproved(what: str) -> InputError:
+    return InputError(
+        f"{what}, so one record may change others, and the guarantee would not hold",
+        repair='ask for columns of one table by plain conditions, or say who vouches that each record of the result is of one person or record alone: --vouched-by "NAME, ROLE"',
+    )
+
+
+def _require_table_of_postgres(cursor: psycopg.Cursor[Any], query: str) -> None:
+    """See that what the query chooses from is a table: a view is another query, and a table with row security has a condition of its own.
+    Errors: InputError, psycopg.Error where there is no such table."""
+    name = ".".join(queries.table_of(query) or ())
+    cursor.execute(
+        "SELECT relkind, relrowsecurity FROM pg_class WHERE oid = %s::regclass", (name,)
+    )
+    kind, has_policies = cursor.fetchone() or ("", False)
+    if kind not in ("r", "p") or has_policies:
+        raise _unproved("the query is of a view, or of a table with rules of its own")
+
+
+def _require_table_of_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """The same. Errors: InputError."""
+    *_, last = queries.table_of(query) or ("",)
+    plain = last[1:-1].replace('""', '"') if last.startswith('"') else last
+    # A cursor of its own each: of one that has rows left, the connection is busy.
+    views = connection.cursor().execute(
+        "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower(?)", [plain]
+    )
+    tables = connection.cursor().execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE lower(table_name) = lower(?)", [plain]
+    )
+    # A view of that name in any schema: which of the two is meant is the database's to know.
+    if views.fetchall() != [(0,)] or tables.fetchall() == [(0,)]:
+        raise _unproved("the query is of a view, or of something that is no table")
 
 
 def _of_texts(schema: pa.Schema, copy: psycopg.Copy) -> Iterator[pa.RecordBatch]:
@@ -207,6 +268,8 @@ def _of_duckdb(source: SnapshotSource) -> Iterator[_Batches]:
     }
     try:
         with duckdb.connect(path, read_only=True, config=config) as connection:
+            if not source.vouched_by:
+                _require_table_of_duckdb(connection, source.query)
             result = connection.sql(source.query)
             if result is None:  # of a statement that returns no rows
                 raise _refused(None)

@@ -128,6 +128,7 @@ class Receipt(TypedDict):
     chosen_after_looking: bool
     suggestions_shown: NotRequired[bool]
     outside_guarantee: NotRequired[bool]
+    source: NotRequired[Mapping[str, str]]
     versions: Mapping[str, str]
     marks: NotRequired[list[Mark]]
     seal: NotRequired[SignedDocument | None]
@@ -344,6 +345,14 @@ def mark_suggestions_shown(document: Receipt) -> Receipt:
     """The receipt says that suggestions read from the data were shown before the description was confirmed. Only that: which
     fact equals a suggestion would confirm the suggestion."""
     return seal({**document, "suggestions_shown": True})
+
+
+def of_query(document: Receipt, *, query_sha256: str, vouched_by: str) -> Receipt:
+    """The receipt says that its table is the result of a query, and who vouches for it; nobody, where it only chose rows and columns of
+    one table."""
+    return seal(
+        {**document, "source": {"query_sha256": query_sha256, "vouched_by": vouched_by}}
+    )
 
 
 def mark_outside(document: Receipt) -> Receipt:

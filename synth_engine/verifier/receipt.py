@@ -64,7 +64,12 @@ _FIELDS = {
     "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool,
     "versions": dict, "digest": str,
 }  # fmt: skip
-_OPTIONAL = {"suggestions_shown": bool, "outside_guarantee": bool, "premise": str}
+_OPTIONAL = {
+    "suggestions_shown": bool,
+    "outside_guarantee": bool,
+    "premise": str,
+    "source": dict,
+}
 """Fields that a receipt has where somebody recorded them, and that receipts written elsewhere or earlier lack."""
 _OUTSIDE_CORE = {"marks": list, "seal": (dict, type(None))}
 _PARTS = {

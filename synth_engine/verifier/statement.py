@@ -57,6 +57,35 @@ def _check_premise(receipt: Mapping[str, Any]) -> None:
         refuse("the privacy unit is malformed")
 
 
+def _check_source(receipt: Mapping[str, Any]) -> None:
+    """Check what the receipt says about the query that made its table."""
+    source = receipt.get("source")
+    if source is None and "source" not in receipt:
+        return
+    if not isinstance(source, dict) or set(source) != {"query_sha256", "vouched_by"}:
+        refuse("what the receipt says about its query is malformed")
+    if not isinstance(source["query_sha256"], str) or not SHA256.fullmatch(
+        source["query_sha256"]
+    ):
+        refuse("the query has no SHA-256")
+    voucher = source["vouched_by"]
+    # It stands in a sentence of the report, which it must not break.
+    if not isinstance(voucher, str) or len(voucher) > _MAX_TEXT or not voucher.isprintable():
+        refuse("who vouches for the query is malformed")
+
+
+def _sentence_of_source(source: Mapping[str, str]) -> str:
+    query = (
+        f"The table is the result of a query of a database (SHA-256 {source['query_sha256']})"
+    )
+    if source["vouched_by"]:
+        return (
+            f"{query}. That each of its records is of one privacy unit alone rests on the word of {source['vouched_by']}: "
+            "the query was not proved to choose only rows and columns."
+        )
+    return f"{query}, which chooses rows and columns of one table and nothing else."
+
+
 _PUBLIC_TABLES = {"auto": "prior", "on-the-map": "earlier"}
 """The methods that read answers beside a public table, and the parameter that states it."""
 
@@ -129,6 +158,7 @@ def check_rest(receipt: Mapping[str, Any]) -> None:
     _check_prior(_prior_of(receipt))
     _check_link(receipt)
     _check_premise(receipt)
+    _check_source(receipt)
     _check_facts(receipt["domain_facts"])
     if not all(isinstance(version, str) for version in receipt["versions"].values()):
         refuse("the versions are malformed")
@@ -189,6 +219,8 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
             lines.append(
                 f"People are told apart by how {receipt['unit']['column']} is spelled, {how}."
             )
+    if "source" in receipt:
+        lines.append(_sentence_of_source(receipt["source"]))
     if receipt.get("suggestions_shown"):
         lines.append(
             "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "

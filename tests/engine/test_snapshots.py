@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -12,10 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth_engine import cli, pipeline, readers
-from synth_engine.confidential import snapshot
+from synth_engine import cli, pipeline, readers, verifier
+from synth_engine.confidential import queries, snapshot
 from synth_engine.confidential.snapshot import SnapshotSource
-from synth_engine.errors import InputError, SynthError, TableError
+from synth_engine.errors import InputError, SynthError, TableError, VerificationError
+from synth_engine.privacy import receipt as receipts
 from tests import services
 
 COLUMNS = ["id", "job", "pay", "born"]
@@ -32,6 +35,7 @@ DOMAIN = {
         | {"missing": [""], "provenance": "declared"},
     ]
 }
+WHO = "A. Clerk, data owner"
 RUN = ["--mechanism", "independent", "--epsilon", "1"]
 
 
@@ -93,12 +97,14 @@ def postgres(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 def test_a_query_of_postgresql_has_the_texts_of_the_database(
     postgres: str, folder: Path
 ) -> None:
-    source = SnapshotSource(address=postgres, query="SELECT * FROM pays ORDER BY id;")
+    query = "SELECT * FROM pays ORDER BY id;"
+    source = SnapshotSource(address=postgres, query=query, vouched_by=WHO)
     assert read(source) == ROWS
 
 
 def test_a_query_of_duckdb_has_the_texts_of_a_parquet_file(duck: str, folder: Path) -> None:
-    source = SnapshotSource(address=duck, query="SELECT * FROM pays ORDER BY id")
+    query = "SELECT * FROM pays ORDER BY id"
+    source = SnapshotSource(address=duck, query=query, vouched_by=WHO)
     assert read(source) == ROWS
 
 
@@ -143,7 +149,7 @@ def test_postgresql_refuses_by_number_and_quotes_nothing(
     query: str, state: str, postgres: str, folder: Path
 ) -> None:
     with pytest.raises(TableError) as refused:
-        read(SnapshotSource(address=postgres, query=query))
+        read(SnapshotSource(address=postgres, query=query, vouched_by=WHO))
     assert f"SQLSTATE {state}" in str(refused.value)
     assert "clerk" not in str(refused.value)
 
@@ -151,7 +157,7 @@ def test_postgresql_refuses_by_number_and_quotes_nothing(
 def test_a_query_that_writes_by_a_function_is_refused(postgres: str, folder: Path) -> None:
     query = "SELECT nextval('counter')"
     with pytest.raises(TableError, match="SQLSTATE 25006"):
-        read(SnapshotSource(address=postgres, query=query))
+        read(SnapshotSource(address=postgres, query=query, vouched_by=WHO))
 
 
 def test_duckdb_reads_no_other_file_and_writes_nothing(
@@ -160,7 +166,7 @@ def test_duckdb_reads_no_other_file_and_writes_nothing(
     (tmp_path / "other.csv").write_text("secret\n1\n")
     for query in (f"SELECT * FROM read_csv('{tmp_path}/other.csv')", "DELETE FROM pays"):
         with pytest.raises(TableError) as refused:
-            read(SnapshotSource(address=duck, query=query))
+            read(SnapshotSource(address=duck, query=query, vouched_by=WHO))
         assert "other" not in str(refused.value)
 
 
@@ -183,12 +189,13 @@ def test_a_database_that_goes_away_in_the_middle_leaves_nothing(
     # More than a socket holds, so that the end of the connection is met.
     query = "SELECT repeat('x', 200) AS t FROM generate_series(1, 300000)"
     with pytest.raises(TableError, match=r"went away.*nothing was spent"):
-        read(SnapshotSource(address=postgres, query=query))
+        read(SnapshotSource(address=postgres, query=query, vouched_by=WHO))
     assert batches[0] == snapshot.BATCH
 
 
 def test_a_database_that_is_not_there_is_said_without_its_address(folder: Path) -> None:
-    source = SnapshotSource(address="postgresql://reader@127.0.0.1:1/shop", query="SELECT 1")
+    address = "postgresql://reader@127.0.0.1:1/shop"
+    source = SnapshotSource(address=address, query="SELECT age FROM people")
     with pytest.raises(TableError) as refused:
         read(source)
     assert "cannot be reached" in str(refused.value)
@@ -243,6 +250,96 @@ def test_a_full_disk_is_said(duck: str, folder: Path, monkeypatch: pytest.Monkey
         read(SnapshotSource(address=duck, query="SELECT * FROM pays"))
 
 
+# --- what a query may do ----------------------------------------------------------------------------------------------
+SELECTIONS = [
+    "SELECT * FROM pays",
+    "select id, job AS work, pay wage from pays;",
+    "SELECT \"id\" FROM main.\"pays\" WHERE NOT (id >= 2 AND pay < 10.5) OR job IN ('clerk', 'o''smith')",
+    "SELECT id FROM pays WHERE job IS NOT NULL AND pay NOT BETWEEN -1 AND 3 AND job LIKE 'c%'",
+]
+OTHERS = [
+    "SELECT (count(*) OVER ())::INT % 2 AS r FROM pays",
+    "SELECT row_number() OVER () FROM pays",
+    "SELECT count(*) FROM pays",
+    "SELECT job FROM pays GROUP BY job",
+    "SELECT DISTINCT job FROM pays",
+    "SELECT id FROM pays LIMIT 5",
+    "SELECT id FROM pays ORDER BY id",
+    "SELECT a.id FROM pays a JOIN pays b USING (id)",
+    "SELECT id FROM pays, pays AS other",
+    "SELECT id FROM (SELECT id FROM pays) AS inner_query",
+    "SELECT id FROM pays WHERE id = (SELECT max(id) FROM pays)",
+    "SELECT id FROM pays WHERE EXISTS (SELECT 1 FROM pays)",
+    "SELECT id FROM pays UNION SELECT id FROM pays",
+    "WITH w AS (SELECT id FROM pays) SELECT id FROM w",
+    "SELECT id + 1 FROM pays",
+    "SELECT id FROM pays WHERE random() < 0.5",
+    "SELECT pays.id FROM pays",
+    "SELECT ctid FROM pays",
+    "SELECT rowid FROM pays",
+    'SELECT "ctid" FROM pays',
+    "SELECT current_date FROM pays",
+    "SELECT id FROM pays TABLESAMPLE SYSTEM (50)",
+    "SELECT id FROM pays -- WHERE id = 1",
+    "SELECT id FROM pays /* a */ WHERE id = 1",
+    "SELECT id FROM pays; SELECT id FROM pays",
+    "SELECT id FROM pays WHERE job = E'a\\'b'",
+    "SELECT id FROM pays WHERE " + "(" * 80 + "id = 1" + ")" * 80,
+    "SELECT 1",
+    "VALUES (1)",
+    "TABLE pays",
+    "DELETE FROM pays",
+    "",
+]
+
+
+@pytest.mark.parametrize("query", SELECTIONS)
+def test_a_choice_of_rows_and_columns_needs_nobodys_word(
+    query: str, duck: str, postgres: str, folder: Path
+) -> None:
+    for address in (duck, postgres):
+        of = query if address == duck else query.replace("main.", "public.")
+        assert all(
+            row in ROWS or len(row) < len(COLUMNS)
+            for row in read(SnapshotSource(address=address, query=of))
+        )
+
+
+@pytest.mark.parametrize("query", OTHERS)
+def test_a_query_that_is_not_proved_needs_somebodys_word(query: str) -> None:
+    """With a window function one person more changes every other record."""
+    assert queries.table_of(query) is None
+    if query:
+        with pytest.raises(InputError, match="one record may change others"):
+            SnapshotSource(address="duckdb:x", query=query)
+        SnapshotSource(address="duckdb:x", query=query, vouched_by=WHO)
+
+
+def test_a_view_is_another_query(
+    duck: str, postgres: str, postgres_url: str, folder: Path
+) -> None:
+    with duckdb.connect(duck.removeprefix("duckdb:")) as connection:
+        connection.execute("CREATE VIEW few AS SELECT * FROM pays LIMIT 1")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE VIEW few AS SELECT * FROM pays LIMIT 1")
+        connection.execute("GRANT SELECT ON few TO reader")
+    try:
+        for address in (duck, postgres):
+            source = SnapshotSource(address=address, query="SELECT job FROM few")
+            with pytest.raises(InputError, match="of a view"):
+                read(source)
+            assert len(read(replace(source, vouched_by=WHO))) == 1
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP VIEW few")
+
+
+@pytest.mark.parametrize("who", ["two\nlines", "x" * 201])
+def test_whoever_vouches_has_a_name_on_one_line(who: str) -> None:
+    with pytest.raises(InputError, match="nobody can vouch"):
+        SnapshotSource(address="duckdb:x", query="SELECT 1", vouched_by=who)
+
+
 # --- the command line -------------------------------------------------------------------------------------------------
 def test_a_release_of_a_query(duck: str, tmp_path: Path, folder: Path) -> None:
     domain, out, receipt = (tmp_path / name for name in ("d.json", "out.csv", "r.json"))
@@ -251,9 +348,35 @@ def test_a_release_of_a_query(duck: str, tmp_path: Path, folder: Path) -> None:
     arguments = ["synthesize", *given, *RUN, "--rows", "20", "--out", str(out)]
     assert cli.main([*arguments, "--receipt", str(receipt)]) == 0
     assert len(out.read_text().splitlines()) == 21
+    written = json.loads(receipt.read_text())
+    digest = hashlib.sha256(b"SELECT job FROM pays").hexdigest()
+    assert written["source"] == {"query_sha256": digest, "vouched_by": ""}
+    assert any(digest in line for line in verifier.verify(written).sentences)
     # Neither where the table was nor how it was asked for.
     assert "pays" not in receipt.read_text()
     assert "duckdb" not in receipt.read_text()
+
+
+def test_a_release_of_a_query_that_somebody_vouches_for(
+    duck: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    domain, out, receipt = (tmp_path / name for name in ("d.json", "out.csv", "r.json"))
+    domain.write_text(json.dumps(DOMAIN))
+    query = "SELECT job FROM pays ORDER BY pay LIMIT 2"
+    given = ["--from", duck, "--query", query, "--domain", str(domain)]
+    arguments = ["synthesize", *given, *RUN, "--rows", "20", "--out", str(out)]
+    arguments += ["--receipt", str(receipt)]
+    assert cli.main(arguments) == 2
+    assert "--vouched-by" in capsys.readouterr().err
+    assert not receipt.exists()
+    assert cli.main([*arguments, "--vouched-by", WHO]) == 0
+    written = json.loads(receipt.read_text())
+    assert written["source"]["vouched_by"] == WHO
+    assert any(WHO in line for line in verifier.verify(written).sentences)
+    for changed in ({"vouched_by": "a\nb"}, {"query_sha256": "no"}, {"more": ""}):
+        forged = receipts.seal(written | {"source": written["source"] | changed})
+        with pytest.raises(VerificationError):
+            verifier.verify(forged)
 
 
 def test_a_draft_of_a_query(duck: str, tmp_path: Path, folder: Path) -> None:
@@ -268,12 +391,12 @@ def test_a_draft_of_a_query(duck: str, tmp_path: Path, folder: Path) -> None:
     [
         ([], "by its file or by --from"),
         (["table.csv", "--from", "duckdb:x"], "by its file or by --from"),
-        (["table.csv", "--query", "SELECT 1"], "a file has no query"),
+        (["table.csv", "--query", "SELECT a FROM t"], "a file has no query"),
         (
-            ["--from", "duckdb:x", "--query", "SELECT 1", "--read", "header=no"],
+            ["--from", "duckdb:x", "--query", "SELECT a FROM t", "--read", "header=no"],
             "form of a query",
         ),
-        (["--from", "duckdb:x", "--query", "SELECT 1"], "no such DuckDB file"),
+        (["--from", "duckdb:x", "--query", "SELECT a FROM t"], "no such DuckDB file"),
     ],
 )
 def test_what_is_given_of_a_table_is_judged_before_anything_is_spent(
