@@ -37,9 +37,9 @@ def resolved_items(attribute: WeakBasket, resolved: Attribute, held: Bags) -> di
 
 def encode_baskets(attribute: Basket, column: pa.Array) -> dict[str, Codes]:
     """A column of codes for each item: 1 where the basket has it."""
-    known = {item: place for place, item in enumerate(attribute.items)}
-    held = _bags(attribute, column, rank=known.get, number=len(known))
-    return _columns(attribute, held, places={place: place for place in known.values()})
+    number = len(attribute.items)
+    held = _bags(attribute, column, rank=attribute.place, number=number)
+    return _columns(attribute, held, places={place: place for place in range(number)})
 
 
 def join_items(attribute: Basket, codes: Mapping[str, NDArray[np.integer]]) -> pd.Series:

@@ -78,6 +78,13 @@ def unfit_texts(attribute: Attribute, texts: list[str | None]) -> NDArray[np.boo
     return stated_cells(attribute, texts) & (outside | unreadable)
 
 
+def listed(attribute: Categorical | Boolean, texts: list[str]) -> list[str | None]:
+    """Return the declared value that each text stands for; None for another one."""
+    if isinstance(attribute, Categorical):
+        return attribute.listed(texts)
+    return [text if text in attribute.value_labels else None for text in texts]
+
+
 def stated_cells(attribute: Attribute, texts: list[str | None]) -> NDArray[np.bool_]:
     """Return which texts are not missing by a declared marker, shape (n,)."""
     # Nothing is declared missing: then an empty cell is a value that cannot be read.
@@ -95,8 +102,9 @@ def _bad(
         never = np.zeros(len(texts), dtype=bool)
         if attribute.has_other:
             return never, never
-        listed = set(attribute.value_labels)
-        return np.array([text not in listed for text in texts], dtype=bool), never
+        return np.array(
+            [value is None for value in listed(attribute, texts)], dtype=bool
+        ), never
     cells = cells or read_cells(attribute, texts)
     if cells is None:
         return None

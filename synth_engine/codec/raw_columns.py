@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec import lenient
-from synth_engine.codec.fitting import Fit, count_fit, stated_cells
+from synth_engine.codec.fitting import Fit, count_fit, listed, stated_cells
 from synth_engine.codec.ladder_cells import (
     LadderCells,
     is_on_ladder,
@@ -29,6 +29,7 @@ from synth_engine.codec.markers import marker_texts
 from synth_engine.codec.raw_pairs import GeneratedPairCounter, RawPairs
 from synth_engine.codec.value_counts import NumberCounter, NumberCounts, TextCounter, TextCounts
 from synth_engine.domain import (
+    OTHER,
     Attribute,
     Boolean,
     Categorical,
@@ -64,6 +65,7 @@ class RawColumn:
     read, as the end of the sentence "declare …".
     markers: how many cells each declared marker has; of values of a model only where markers are separate.
     leading_zeros: cells of digits that begin with a zero. digits: the length of all cells, if all are digits of one length.
+    other: cells that are "other", of a column that has it.
     """
 
     private: bool
@@ -77,6 +79,7 @@ class RawColumn:
     markers: Mapping[str, int] = field(default_factory=dict)
     leading_zeros: int = 0
     digits: int | None = None
+    other: int = 0
 
 
 def is_counted(attribute: Attribute) -> bool:
@@ -97,7 +100,7 @@ class RawCounter:
         self._on_ladder = is_on_ladder(attribute)
         self._is_number = isinstance(value_kind(attribute), Integer | Number)
         self._marks = marks if self._is_number else None
-        self._records = self._missing = self._leading_zeros = 0
+        self._records = self._missing = self._leading_zeros = self._other = 0
         self._fit: Fit | None = None
         self._numbers, self._texts = NumberCounter(), TextCounter()
         self._unreadable = 0
@@ -133,7 +136,7 @@ class RawCounter:
         places = np.flatnonzero(stated)
         written, times = [texts[place] or "" for place in places.tolist()], times[places]
         if cells is None:
-            self._texts.add(written, times)
+            self._texts.add(self._as_read(written, times), times)
             return
         values = cells.values[places]
         self._numbers.add(on_declared_steps(self._attribute, values), times)
@@ -144,6 +147,19 @@ class RawCounter:
             )
         if self._is_number:
             self._look_for_codes(written, times)
+
+    def _as_read(self, texts: list[str], times: Counts) -> list[str]:
+        """Each text as the value that it stands for; counts those that are "other"."""
+        attribute = self._attribute
+        if not isinstance(attribute, Categorical):
+            return texts
+        values = listed(attribute, texts)
+        if attribute.has_other:
+            beyond = np.array([value is None for value in values], dtype=np.bool_)
+            self._other += int(times[beyond].sum())
+        return [
+            text if value is None else value for text, value in zip(texts, values, strict=True)
+        ]
 
     def _read(self, texts: list[str | None]) -> LadderCells | None:
         if not self._on_ladder:
@@ -213,6 +229,7 @@ class RawCounter:
             markers=dict(self._markers),
             leading_zeros=self._leading_zeros,
             digits=length or None,
+            other=self._other,
         )
 
 
@@ -239,7 +256,7 @@ class GeneratedCounter:
 
     def __init__(self, attribute: Attribute) -> None:
         self._attribute = attribute
-        self._records = self._missing = 0
+        self._records = self._missing = self._other = 0
         self._numbers, self._texts = NumberCounter(), TextCounter()
         self._markers: Counter[str] = Counter()
 
@@ -260,6 +277,8 @@ class GeneratedCounter:
             return
         counts = stated.astype(str).value_counts(sort=False)
         self._texts.add(counts.index.tolist(), np.asarray(counts, dtype=np.int64))
+        if self._attribute.has_other:
+            self._other += int((stated == OTHER).sum())
 
     def finish(self) -> RawColumn:
         """Return the counts of all values taken in: post-processing of a model."""
@@ -271,6 +290,7 @@ class GeneratedCounter:
             numbers=self._numbers.finish() if scale else None,
             texts=None if scale else self._texts.finish(),
             markers=dict(self._markers),
+            other=self._other,
         )
 
 

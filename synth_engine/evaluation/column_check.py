@@ -15,10 +15,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.codec import RawColumn, RawCounter, is_counted, sentinels, value_kind
-from synth_engine.codec.fitting import stated_cells
+from synth_engine.codec.fitting import listed, stated_cells
 from synth_engine.codec.ladder_cells import is_on_ladder, read_cells
 from synth_engine.codec.value_counts import NumberCounts
-from synth_engine.domain import Attribute, Date, Integer, Number, Undeclared
+from synth_engine.domain import (
+    Attribute,
+    Boolean,
+    Categorical,
+    Date,
+    Integer,
+    Number,
+    Undeclared,
+    Weak,
+)
 from synth_engine.evaluation.raw_values import (
     KIND_WORDS,
     MAX_BIN_SHARE,
@@ -95,13 +104,13 @@ def check_column(
 
 def readings(attribute: Attribute, texts: Sequence[str], *, marks: Marks) -> list[str]:
     """Say in words what becomes of each cell."""
-    listed = list(texts)
-    stated = stated_cells(attribute, [*listed])
+    written = list(texts)
+    stated = stated_cells(attribute, [*written])
     if not is_on_ladder(attribute):
-        return _readings_of_values(attribute, listed, stated)
-    plain = listed
+        return _readings_of_values(attribute, written, stated)
+    plain = written
     if not marks.usual:
-        cells = pa.array(listed, type=pa.string())
+        cells = pa.array(written, type=pa.string())
         plain = marks.plain(cells, apart_from=attribute.missing or ()).to_pylist()
     read = read_cells(attribute, plain)
     words = []
@@ -121,18 +130,18 @@ def readings(attribute: Attribute, texts: Sequence[str], *, marks: Marks) -> lis
 def _readings_of_values(
     attribute: Attribute, texts: list[str], stated: NDArray[np.bool_]
 ) -> list[str]:
-    if not is_counted(attribute) or not hasattr(attribute, "value_labels"):
+    if isinstance(attribute, Weak):
+        values, unlisted = attribute.listed(texts), "not in the set"
+    elif not is_counted(attribute) or not hasattr(attribute, "value_labels"):
         return ["" for _ in texts]
-    if attribute.kind not in ("categorical", "boolean"):
-        return [
-            text if is_stated else "missing"
-            for text, is_stated in zip(texts, stated, strict=True)
-        ]
-    listed = set(attribute.value_labels)
-    beyond = "other" if attribute.has_other else f"not listed, {_fate(attribute)}"
+    elif isinstance(attribute, Categorical | Boolean):
+        values, unlisted = listed(attribute, texts), "not listed"
+    else:
+        values, unlisted = [*texts], ""
+    beyond = "other" if attribute.has_other else f"{unlisted}, {_fate(attribute)}"
     return [
-        "missing" if not is_stated else text if text in listed else beyond
-        for text, is_stated in zip(texts, stated, strict=True)
+        "missing" if not is_stated else beyond if value is None else value
+        for value, is_stated in zip(values, stated, strict=True)
     ]
 
 

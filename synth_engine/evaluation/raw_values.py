@@ -42,6 +42,8 @@ MEDIAN_TOLERANCE = 0.05
 """Share of the real median by which the synthetic one may differ; days and times have no zero, hence no such share."""
 SPREAD_TOLERANCE = 0.01
 """Share of the real interquartile range by which the medians may differ."""
+MAX_OTHER_GAP = 0.5
+"""Share of real values by which "other" may exceed that of the synthetic table."""
 MAX_INVENTED_SHARE = 0.1
 """Share of synthetic values of a column of codes that may not occur in the real table."""
 MIN_RECORDS_PER_CODE = 10
@@ -92,7 +94,7 @@ def _by_side(real: RawColumn, synthetic: RawColumn, count: Callable[[RawColumn],
 
 def _compare_texts(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json:
     texts, made = real.texts, synthetic.texts
-    reasons = _lost_reasons(attribute, real)
+    reasons = _lost_reasons(attribute, real) + _other_reasons(real, synthetic)
     return {
         "distinct": {
             "real": texts.distinct if texts else None,
@@ -284,6 +286,18 @@ def _lost_reasons(attribute: Attribute, raw: RawColumn) -> list[str]:
             'public source or declare "other"'
         )
     return reasons
+
+
+def _other_reasons(real: RawColumn, synthetic: RawColumn) -> list[str]:
+    """Why most real values have no place: they are "other", though they were values when the release was made."""
+    shares = [side.other / max(side.records - side.missing, 1) for side in (real, synthetic)]
+    if shares[0] - shares[1] <= MAX_OTHER_GAP:
+        return []
+    return [
+        f"{per_hundred(shares[0])} of 100 real values are none of the listed ones and count as other, of the synthetic ones "
+        f"{per_hundred(shares[1])}: the table spells them in another way than the one of the release, so compare with that one, "
+        "or declare the column by a set that knows these spellings"
+    ]
 
 
 def _fate(attribute: Attribute) -> str:

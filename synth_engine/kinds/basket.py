@@ -8,14 +8,14 @@ there once; a basket may be empty.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.kinds.boolean import Boolean
 from synth_engine.kinds.fields import Fields
-from synth_engine.kinds.fragments import TEXTS, VALUE_SET, Schema
+from synth_engine.kinds.fragments import TEXTS, VALUE_SET, Schema, optional
 from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.values import ValueSet
 
@@ -102,12 +102,14 @@ class Baskets(Attribute):
 @dataclass(frozen=True, kw_only=True)
 class Basket(Baskets):
     """Any number of the listed `items`, between them the `separator`; items that are not listed are left out. Mechanisms
-    see a column NAME=ITEM of 0 and 1 for each; so does who draws a table, if `wide` says so."""
+    see a column NAME=ITEM of 0 and 1 for each; so does who draws a table, if `wide` says so. With `reads`, a public set,
+    every spelling of an item that the set knows is that item."""
 
     kind: ClassVar[str] = "basket"
     schema_position: ClassVar[int] = 100
 
     items: tuple[str, ...]
+    reads: ValueSet | None = field(default=None, repr=False)
 
     def check(self) -> None:
         object.__setattr__(self, "items", tuple(self.items))
@@ -121,6 +123,24 @@ class Basket(Baskets):
             )
         for item in self.items:
             self._check_item(item)
+        if self.reads is not None and any(
+            rank is None or self.reads.unrank(rank) != item
+            for item, rank in zip(self.items, self.reads.ranks(self.items), strict=True)
+        ):
+            raise self.error(
+                "an item that the set in reads does not have in this spelling",
+                repair="spell it as the set does, or leave reads out",
+                field="items",
+            )
+
+    def place(self, text: str) -> int | None:
+        """Where in the list the item is that a text stands for, a function of this text alone; None for another one."""
+        return self._places.get(text if self.reads is None else self.reads.rank(text))
+
+    @cached_property
+    def _places(self) -> dict[str | int | None, int]:
+        keys = self.items if self.reads is None else self.reads.ranks(self.items)
+        return {key: place for place, key in enumerate(keys)}
 
     @cached_property
     def parts(self) -> tuple[Attribute, ...]:
@@ -135,15 +155,25 @@ class Basket(Baskets):
         )
 
     def details(self) -> dict[str, object]:
-        return {"items": list(self.items), "separator": self.separator, "wide": self.wide}
+        return {
+            "items": list(self.items),
+            "separator": self.separator,
+            "wide": self.wide,
+            **({} if self.reads is None else {"reads": self.reads.to_json()}),
+        }
 
     @classmethod
     def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
-        return {"items": TEXTS | {"maxItems": MAX_ITEMS}} | _BASKETS, ("items",)
+        own = {"items": TEXTS | {"maxItems": MAX_ITEMS}, "reads": optional(VALUE_SET)}
+        return own | _BASKETS, ("items",)
 
     @classmethod
     def read_json(cls, fields: Fields) -> dict[str, object]:
-        return fields.needed(items=fields.texts("items")) | _read_baskets(fields)
+        return (
+            fields.needed(items=fields.texts("items"))
+            | {"reads": fields.value_set("reads")}
+            | _read_baskets(fields)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +230,8 @@ class WeakBasket(Baskets, Undeclared):
             separator=self.separator,
             wide=self.wide,
             provenance=dict(self.facts) | {"items": "learned"},
+            # Whoever reads the table again counts each item as the run did.
+            reads=None if self.values.is_exact else self.values.reader,
         )
 
     def admits(self, resolved: Attribute) -> bool:

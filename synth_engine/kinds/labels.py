@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -18,9 +20,11 @@ def labelled(attribute: Attribute, codes: NDArray[np.intp]) -> pd.Series:
     return pd.Series(labels, dtype="str").take(codes).reset_index(drop=True)
 
 
-def codes_of_labels(attribute: Attribute, texts: list[str]) -> Codes:
-    """The code of each text that is a label; the others go where `outside` says."""
-    codes = {text: code for code, text in enumerate(attribute.value_labels)}
+def codes_of_labels(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
+    """The code of each text that is a label; the others, and None, go where `outside` says."""
+    codes: dict[str | None, int | None] = {
+        text: code for code, text in enumerate(attribute.value_labels)
+    }
     if attribute.other_code is not None:
         # A table generated from a release has this label, which is read back as the same code.
         codes[OTHER] = attribute.other_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,8 +143,10 @@ class Range(Undeclared):
             )
         if isinstance(grid, Integer):
             return _whole_bins([grid.cuts[place] for place in places], shared=self._shared())
-        edges = tuple(grid.cuts[place] for place in places)
-        return Number(**self._shared(), low=edges[0], high=edges[-1], edges=edges)
+        edges = [grid.cuts[place] for place in places]
+        if self.outside == "missing" and places[-1] < grid.value_count:
+            edges[-1] = _last_before(edges[-1])
+        return Number(**self._shared(), low=edges[0], high=edges[-1], edges=tuple(edges))
 
     def admits(self, resolved: Attribute) -> bool:
         """Whether every cell of the grid lies in one bin."""
@@ -159,7 +162,10 @@ class Range(Undeclared):
             return resolved.step_days % grid.step_days == 0 and offset % grid.step_days == 0
         if isinstance(resolved, Date) or isinstance(grid, Date):
             raise TypeError("the range is made of dates")
-        return set(resolved.cuts) <= set(grid.cuts)
+        edges, last = set(grid.cuts), resolved.cuts[-1]
+        if self.outside == "missing" and isinstance(grid, Number) and last != grid.cuts[-1]:
+            return set(resolved.cuts[:-1]) <= edges and last in map(_last_before, edges)
+        return set(resolved.cuts) <= edges
 
     def details(self) -> dict[str, object]:
         bounds = [
@@ -206,6 +212,12 @@ class Range(Undeclared):
         if self.of != "date":
             return TableSchemaField(self.of, {}, ends)
         return self.grid.table_schema()
+
+
+def _last_before(edge: float) -> float:
+    """Return the largest number below an edge of the grid. A last bin holds its upper edge, with which a cell begins that
+    lies beyond it: where what lies beyond is missing, the edge must be so as well."""
+    return math.nextafter(edge, -math.inf)
 
 
 def _whole_bins(cuts: list[int], *, shared: dict[str, Any]) -> Integer:

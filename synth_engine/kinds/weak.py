@@ -99,6 +99,13 @@ class Weak(Undeclared):
             last if lacks else rank for rank, lacks in zip(value_ranks, missing, strict=True)
         ]
 
+    def listed(self, texts: Sequence[str]) -> list[str | None]:
+        """The value of the set that each text stands for; None for one that is not in it."""
+        return [
+            None if rank is None else self.values.unrank(rank)
+            for rank in self.values.ranks(texts)
+        ]
+
     def from_ranks(self, ranks: Sequence[int]) -> Categorical:
         """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
         the most frequent there; "other" and missing are never left out."""
@@ -112,28 +119,32 @@ class Weak(Undeclared):
         # This label stands for all texts that were not found.
         texts = [text for text in texts if text != OTHER]
         facts = dict(self.facts) | {"values": "learned"}
-        if not texts:  # nothing but "other" and missing
+        if not texts and self.has_other:  # every text is "other"
             return Categorical(
                 name=self.name,
-                values=(OTHER if self.has_other else self._nothing(),),
+                values=(OTHER,),
                 missing=self.missing,
-                outside="clamp" if self.has_other else "missing",
+                outside="clamp",
                 provenance=facts,
             )
+        # Whoever reads the table again counts each text as the run did: the set's rule goes with
+        # the values. Of exact texts the values are the rule.
+        reads = None if self.values.is_exact and texts else self.values.reader
         return Categorical(
             name=self.name,
-            values=tuple(texts),
+            values=tuple(texts) or (self._nothing(),),
             other=self.has_other,
             missing=self.missing,
             outside=self.outside,
             provenance=facts,
+            reads=reads,
         )
 
     def _nothing(self) -> str:
-        """Return a label for the one value where none was found and all is missing; no marker of a file is that
-        label."""
+        """Return a label for the one value where none was found and all is missing: no text of the set, so that no cell is
+        read as it, and no marker."""
         text = MISSING
-        while text in (self.missing or ()):
+        while text in (self.missing or ()) or text in self.values:
             text = f"({text})"
         return text
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Self
 
 from synth_engine.errors import DomainError
@@ -43,6 +44,17 @@ class ValueSet(ABC):
     @abstractmethod
     def unrank(self, rank: int) -> str:
         """The text of a number, spelled the one canonical way. Errors: IndexError outside 0 … size-1."""
+
+    @property
+    @abstractmethod
+    def is_exact(self) -> bool:
+        """Whether every text of the set is spelled in one way only, so that no other text has its number."""
+
+    @cached_property
+    def reader(self) -> ValueSet:
+        """The set in the form that a release stores to read texts by: every text has the same number, whatever becomes
+        of a list that a library keeps."""
+        return self
 
     @abstractmethod
     def to_json(self) -> JsonObject:

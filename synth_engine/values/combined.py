@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from math import prod
 from typing import Any, ClassVar, Self
@@ -72,6 +73,15 @@ class ProductSet(ValueSet):
             rank, place = divmod(rank, part.size)
             pieces.append(part.unrank(place))
         return self.separator.join(reversed(pieces))
+
+    @property
+    def is_exact(self) -> bool:
+        return all(part.is_exact for part in self.parts)
+
+    @cached_property
+    def reader(self) -> ValueSet:
+        readers = _readers(self.parts)
+        return self if readers == self.parts else ProductSet(readers, self.separator)
 
     def to_json(self) -> JsonObject:
         return {
@@ -169,12 +179,25 @@ class Union(ValueSet):
             rest += other <= rest
         return self.parts[place].unrank(rest)
 
+    @property
+    def is_exact(self) -> bool:
+        return all(part.is_exact for part in self.parts)
+
+    @cached_property
+    def reader(self) -> ValueSet:
+        readers = _readers(self.parts)
+        return self if readers == self.parts else Union(readers)
+
     def to_json(self) -> JsonObject:
         return {"set": self.kind, "parts": [part.to_json() for part in self.parts]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
         return cls(list(_read(fields(document, parts=list)["parts"])))
+
+
+def _readers(parts: Sequence[ValueSet]) -> tuple[ValueSet, ...]:
+    return tuple(part.reader for part in parts)
 
 
 def _canonical(part: ValueSet, text: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import ClassVar, Self
 
@@ -13,15 +13,22 @@ from synth_engine.strict_json import JsonObject
 from synth_engine.values.base import MAX_TEXT_LENGTH, ValueSet, checked_size, fields, refuse
 
 MAX_LISTED = 1_000_000
+EXACT, CASEFOLD = "exact", "casefold"
+SPELLINGS = (EXACT, CASEFOLD)
+"""As of identifiers: by spelling, or without the blanks around a text and the case of its letters."""
 
 
 class Listed(ValueSet):
-    """The texts of a list, in its order."""
+    """The texts of a list, in its order. spelling: how a text of a table is found in it; one that is spelled exactly as it is
+    listed counts as itself in any case."""
 
     kind: ClassVar[str] = "list"
 
-    def __init__(self, values: Iterable[str]) -> None:
+    def __init__(self, values: Iterable[str], *, spelling: str = EXACT) -> None:
+        if spelling not in SPELLINGS:
+            refuse("an unknown spelling of a list", repair=f"one of {', '.join(SPELLINGS)}")
         self.values: Sequence[str] = tuple(values)
+        self.spelling = spelling
         if len(self.values) > MAX_LISTED:
             refuse(
                 f"a list of more than {MAX_LISTED:,} values",
@@ -32,6 +39,11 @@ class Listed(ValueSet):
         self._ranks = {value: rank for rank, value in enumerate(self.values)}
         if len(self._ranks) < self.size:
             refuse("a value is listed twice", repair="list each value once")
+        self._folded = (
+            {value.casefold(): rank for rank, value in enumerate(self.values)}
+            if spelling == CASEFOLD
+            else {}
+        )
         self.longest = max(map(len, self.values))
         self.characters = frozenset().union(*self.values)
 
@@ -45,17 +57,28 @@ class Listed(ValueSet):
             )
 
     def rank(self, text: str) -> int | None:
-        return self._ranks.get(text)
+        # An exact match wins: two values of a list may differ in case alone.
+        rank = self._ranks.get(text)
+        if rank is not None or not self._folded:
+            return rank
+        return self._folded.get(text.strip().casefold())
 
     def unrank(self, rank: int) -> str:
         return self.values[self.in_range(rank)]
 
+    @property
+    def is_exact(self) -> bool:
+        return self.spelling == EXACT
+
     def to_json(self) -> JsonObject:
-        return {"set": self.kind, "values": list(self.values)}
+        further = {} if self.is_exact else {"spelling": self.spelling}
+        return {"set": self.kind, "values": list(self.values), **further}
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
-        return cls(fields(document, values=list)["values"])
+        spelling = {"spelling": str} if "spelling" in document else {}
+        given = fields(document, values=list, **spelling)
+        return cls(given.pop("values"), **given)
 
 
 class Known(Listed):
@@ -71,13 +94,13 @@ class Known(Listed):
                 repair=f"use one of {', '.join(sorted(SOURCES))}",
             )
         self.name = name
-        super().__init__(SOURCES[name]())
-        self._folded = {value.casefold(): rank for rank, value in enumerate(self.values)}
+        super().__init__(SOURCES[name](), spelling=CASEFOLD)
 
-    def rank(self, text: str) -> int | None:
-        # An exact match wins: two values of a list may differ in case alone.
-        rank = self._ranks.get(text)
-        return self._folded.get(text.strip().casefold()) if rank is None else rank
+    @cached_property
+    def reader(self) -> ValueSet:
+        # Only a list that ships with this package is the same for ever: of any other one a later
+        # version of its library may have another, by which a stored release would not load.
+        return self if self.name in SHIPPED else Listed(self.values, spelling=self.spelling)
 
     @property
     def sha256(self) -> str:
@@ -154,3 +177,5 @@ SOURCES: dict[str, Callable[[], list[str]]] = {
     "currencies": cache(_currencies),
     "time-zones": cache(_time_zones),
 }
+SHIPPED = frozenset({"english-words"})
+"""Lists that this package holds itself. They never change."""

@@ -133,6 +133,7 @@ class Pattern(ValueSet):
 
     kind: ClassVar[str] = "pattern"
     characters = None
+    is_exact = True
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern

@@ -25,6 +25,7 @@ class Integers(ValueSet):
 
     kind: ClassVar[str] = "integers"
     characters = _DIGITS
+    is_exact = False
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
@@ -55,6 +56,7 @@ class Decimals(ValueSet):
 
     kind: ClassVar[str] = "decimals"
     characters = _DIGITS | {"."}
+    is_exact = False
 
     def __init__(self, low: str, high: str, step: str) -> None:
         self.low, self.high, self.step = (_decimal(text, name) for text, name in zip(
@@ -101,6 +103,7 @@ class Dates(ValueSet):
 
     kind: ClassVar[str] = "dates"
     characters = _DIGITS
+    is_exact = False
     longest = 10
 
     def __init__(self, low: str, high: str) -> None:

@@ -108,11 +108,7 @@ class Strings(ValueSet):
         return [*starts, total]
 
     def _read(self, text: str) -> str:
-        return (
-            self._cased(text).translate(self._replaced)
-            if self.case != CASES[0] or self.replace
-            else text
-        )
+        return text if self.is_exact else self._cased(text).translate(self._replaced)
 
     def rank(self, text: str) -> int | None:
         text = self._read(text)
@@ -130,13 +126,13 @@ class Strings(ValueSet):
                 value = value * len(self.alphabet) + self._places[character]
         return self._starts[len(text) - self.min_length] + value
 
+    @property
+    def is_exact(self) -> bool:
+        return self.case == CASES[0] and not self.replace
+
     def ranks(self, texts: Sequence[str]) -> list[int | None]:
         """Return the `rank` of each text. Texts whose characters are all known are read as numbers at once."""
-        read = (
-            [self._read(text) for text in texts]
-            if self.case != CASES[0] or self.replace
-            else list(texts)
-        )
+        read = list(texts) if self.is_exact else [self._read(text) for text in texts]
         whole = "".join(read)
         if self._digits is None or not self._known.issuperset(whole):
             return super().ranks(texts)
