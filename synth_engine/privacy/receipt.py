@@ -35,7 +35,7 @@ chain of marks and no signature beside their core; the verifier reads all of the
 MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks-head/1"
 """Schemas of what is signed: a mark, a whole receipt, and where a chain of marks ends."""
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
-OUTSIDE = "outside-the-guarantee"
+OUTSIDE, VOID = "outside-the-guarantee", "void"
 """Kinds of marks."""
 _OUTSIDE_CORE = ("digest", "marks", "seal")
 Sign: TypeAlias = "Callable[[Mapping[str, object], str], SignedDocument | None]"

@@ -25,7 +25,7 @@ from synth_engine.verifier.signature import (
 
 MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks-head/1"
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
-OUTSIDE = "outside-the-guarantee"
+OUTSIDE, VOID = "outside-the-guarantee", "void"
 _MARK_FIELDS = {"core", "sequence", "previous", "kind", "at", "text"}
 _SIGNATURE_FIELDS = {"key", "public_key", "signature"}
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
@@ -132,7 +132,7 @@ def _check_mark(mark: Mapping[str, object], number: int, *, previous: str, core:
         refuse(
             f"mark {number} does not continue from the one before it: marks are missing or were changed"
         )
-    if mark["kind"] not in (LOOKED, DESCRIBED, OUTSIDE):
+    if mark["kind"] not in (LOOKED, DESCRIBED, OUTSIDE, VOID):
         refuse(f"mark {number} is of an unknown kind")
     if not isinstance(mark["at"], str) or not _MOMENT.fullmatch(mark["at"]):
         refuse(f"mark {number} has no moment")

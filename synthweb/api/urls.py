@@ -184,6 +184,11 @@ OF_RELEASE = [
         paid.CheckReceiptView.as_view(),
         name="release-paid-receipt",
     ),
+    path(
+        "paid/<slug:check_code>/void/",
+        paid.VoidCheckView.as_view(),
+        name="release-paid-void",
+    ),
     path("allowances/", validations.AllowancesView.as_view(), name="release-allowances"),
     path(
         "allowances/<slug:allowance>/",

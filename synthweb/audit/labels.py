@@ -122,6 +122,7 @@ SENTENCES = {
     "link.drawn": _("generated the joined tables of a link"),
     "link.release_given": _("gave a release of a table for the joined tables of a link"),
     "check.published": _("published figures of a release that were paid for"),
+    "check.voided": _("stated that paid figures of a release are void"),
     "allowance.granted": _("let analysts validate results within an allowance"),
     "allowance.revoked": _("ended an allowance for validations"),
     "release.described": _("changed name or description of a release"),

@@ -6,6 +6,7 @@ from django.contrib import admin
 
 from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.releases.models import (
+    CheckMark,
     Edition,
     PaidCheck,
     PlausibleTables,
@@ -87,6 +88,14 @@ class PaidCheckAdmin(ReadOnlyAdmin):
     organisation_path = "release__dataset__organisation"
     list_display = ["code", "release", "name", "run_code", "created_by", "created_at"]
     list_select_related = ["release", "created_by"]
+    ordering = ["-created_at"]
+
+
+@admin.register(CheckMark)
+class CheckMarkAdmin(ReadOnlyAdmin):
+    organisation_path = "paid_check__release__dataset__organisation"
+    list_display = ["paid_check", "sequence", "kind", "reason", "created_by", "created_at"]
+    list_select_related = ["paid_check", "created_by"]
     ordering = ["-created_at"]
 
 

@@ -17,13 +17,22 @@ from synth_engine.privacy.signing import SignedDocument
 from synth_engine.relational.plan import MECHANISM
 from synthweb.lib import signatures
 from synthweb.releases import receipt_facts
-from synthweb.releases.models import Release, ReleaseMark, Sample
+from synthweb.releases.models import CheckMark, PaidCheck, Release, ReleaseMark, Sample
 
 
 def marks_of(release: Release) -> list[receipts.Mark]:
     """The marks of a release, the oldest first."""
     return list(
         ReleaseMark.objects.filter(release=release)
+        .order_by("sequence")
+        .values_list("document", flat=True)
+    )
+
+
+def marks_of_check(check: PaidCheck) -> list[receipts.Mark]:
+    """The marks of a check, the oldest first."""
+    return list(
+        CheckMark.objects.filter(paid_check=check)
         .order_by("sequence")
         .values_list("document", flat=True)
     )

@@ -131,9 +131,11 @@ def _private(release: Release, criterion: Criterion) -> CriterionRange | None:
 
 
 def _paid(release: Release, criterion: Criterion) -> CheckedResult | None:
-    """The newest answer of a check about this very figure."""
+    """The newest answer of a check about this very figure, of those that are not void."""
     wanted = criterion.asked
     for check in paid.checks_of(release):
+        if paid.void_of(check) is not None:
+            continue
         for asked, result in paid.results_of(check):
             same_columns = set(asked.columns) == set(wanted.columns)
             same_target = asked.kind != "auc" or asked.columns[0] == wanted.columns[0]

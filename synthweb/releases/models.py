@@ -222,6 +222,48 @@ class PaidCheck(models.Model):
         return self.name
 
 
+MAX_REASON = 500
+"""Characters of a reason."""
+
+
+class CheckMark(AppendOnly):
+    """What became known of a check after it was published, as a link of a chain that starts from the digest of its receipt."""
+
+    class Kind(models.TextChoices):
+        VOID = "void", _("The figures are void")
+
+    paid_check = models.ForeignKey(PaidCheck, on_delete=models.PROTECT, related_name="marks")
+    sequence = models.PositiveIntegerField()
+    kind = models.CharField(max_length=32, choices=Kind)
+    # In the words of whoever made the mark.
+    reason = models.CharField(max_length=MAX_REASON, blank=True)
+    # Nobody where the installation made it by itself.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="check_marks",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    # As of `ReleaseMark`.
+    hash = models.CharField(max_length=64, unique=True)
+    document = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["paid_check", "sequence"], name="check_mark_sequence"
+            ),
+            models.UniqueConstraint(
+                fields=["paid_check"], condition=Q(kind="void"), name="check_void_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.paid_check}, mark {self.sequence}"
+
+
 class Edition(models.Model):
     """A description of a release that somebody edited: no longer what was measured, and never changed again."""
 

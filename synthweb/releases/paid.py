@@ -8,9 +8,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -28,7 +29,7 @@ from synthweb.lib.number_format import grouped, share
 from synthweb.releases import chain
 from synthweb.releases.interval_chart import Charted, IntervalChart, chart_of
 from synthweb.releases.model_cache import model_of
-from synthweb.releases.models import PaidCheck, Release
+from synthweb.releases.models import CheckMark, PaidCheck, Release
 
 SHOWN_CELLS = 200
 """Of a marginal, on a page; REST has all of them."""
@@ -69,8 +70,18 @@ class PaidLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckVoid:
+    """That the figures of a check are not to be used, and why."""
+
+    reason: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class PaidCheckPart:
-    """One check on the page. charts: its pictures. is_proved: whether the verifier accepts its receipt."""
+    """One check on the page. charts: its pictures. is_proved: whether the verifier accepts its receipt. void: why its figures
+    are not to be used; None while they are."""
 
     code: str
     by: str
@@ -80,6 +91,7 @@ class PaidCheckPart:
     charts: tuple[IntervalChart, ...]
     is_proved: bool
     after_looking: bool
+    void: CheckVoid | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +104,11 @@ class PaidPage:
 def checks_of(release: Release) -> QuerySet[PaidCheck]:
     """The checks of a release that stewards asked for, newest first; validations are their analyst's. The caller authorised."""
     checks = PaidCheck.objects.filter(release=release, is_validation=False)
-    return checks.select_related("created_by").order_by("-created_at", "-pk")
+    return (
+        checks.select_related("created_by")
+        .prefetch_related("marks__created_by")
+        .order_by("-created_at", "-pk")
+    )
 
 
 def check_of(release: Release, code: str) -> PaidCheck:
@@ -103,9 +119,27 @@ def check_of(release: Release, code: str) -> PaidCheck:
     return check
 
 
+def any_check_of(release: Release, code: str) -> PaidCheck:
+    """A check of a release by its own code, or a validation by its; Http404 if there is none. The caller authorised."""
+    text = codes.of_text(code)
+    found = PaidCheck.objects.filter(Q(code=text) | Q(run_code=text), release=release)
+    if (check := found.first()) is None:
+        raise Http404("no such check")
+    return check
+
+
+def void_of(check: PaidCheck) -> CheckVoid | None:
+    """Why the figures of a check are not to be used; None while they are."""
+    for mark in check.marks.all():
+        if mark.kind == CheckMark.Kind.VOID:
+            by = "" if mark.created_by is None else mark.created_by.username
+            return CheckVoid(reason=mark.reason, by=by, at=mark.created_at)
+    return None
+
+
 def receipt_of(check: PaidCheck) -> receipts.Receipt:
-    """The receipt of a check, signed."""
-    return chain.signed(receipts.with_marks(check.receipt, []))
+    """The receipt of a check, with its marks, signed."""
+    return chain.signed(receipts.with_marks(check.receipt, chain.marks_of_check(check)))
 
 
 def page_of(release: Release) -> PaidPage:
@@ -132,6 +166,7 @@ def part_of(check: PaidCheck) -> PaidCheckPart:
         charts=charts_of(check),
         is_proved=is_proved(check.receipt),
         after_looking=bool(check.receipt["chosen_after_looking"]),
+        void=void_of(check),
     )
 
 

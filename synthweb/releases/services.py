@@ -36,6 +36,8 @@ from synthweb.notifications.models import Event
 from synthweb.releases import chain, selectors
 from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import (
+    MAX_REASON,
+    CheckMark,
     Edition,
     PaidCheck,
     Release,
@@ -148,6 +150,60 @@ def publish_check(
         },
     )
     return check
+
+
+@transaction.atomic
+def void_check(*, actor: User, check: PaidCheck, reason: str) -> CheckMark:
+    """State, for good, that the figures of a check are not to be used. They stay to be seen, with the reason; what was
+    charged for them stays charged, because they were measured. reason: a line of 1 to 500 characters. Raises Refused for
+    another one, Conflict for figures that are void already."""
+    reason = names.one_line(reason, field="reason")
+    if not 0 < len(reason) <= MAX_REASON:
+        raise Refused(
+            f"a reason is missing, or longer than {MAX_REASON} characters",
+            repair="say in one line why the figures must not be used",
+            field="reason",
+        )
+    # One after another: the next mark continues from the last one.
+    check = (
+        PaidCheck.objects.select_for_update(of=("self",))
+        .select_related("release__dataset__organisation")
+        .get(pk=check.pk)
+    )
+    if CheckMark.objects.filter(paid_check=check, kind=CheckMark.Kind.VOID).exists():
+        raise Conflict("These figures are void already", repair="read the reason beside them")
+    before = chain.marks_of_check(check)
+    document = receipts.mark(
+        check.receipt,
+        after=before[-1] if before else None,
+        kind=str(CheckMark.Kind.VOID),
+        at=hashing.instant(timezone.now()),
+        text=f"The figures of this check are void: {reason}",
+        sign=chain.signer(),
+    )
+    mark = CheckMark.objects.create(
+        paid_check=check,
+        sequence=document["sequence"],
+        kind=CheckMark.Kind.VOID,
+        reason=reason,
+        created_by=actor,
+        hash=document["hash"],
+        document=document,
+    )
+    audit.record(
+        actor=actor,
+        action="check.voided",
+        target=("release", check.release.code),
+        organisation=check.release.dataset.organisation,
+        detail={
+            "check": check.code,
+            "run": check.run_code,
+            "reason": reason,
+            "mark": mark.hash,
+            "receipt": check.receipt["digest"],
+        },
+    )
+    return mark
 
 
 def receipt_of(origin: Origin, plan: Plan, answers: Answers) -> receipts.Receipt:

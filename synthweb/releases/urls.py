@@ -42,6 +42,7 @@ urlpatterns = [
         downloads.check_receipt,
         name="check-receipt",
     ),
+    path("<slug:code>/paid/<slug:check_code>/void/", views.void_check, name="void-check"),
     path("<slug:code>/expected/", views.expected_ranges, name="expected"),
     path("<slug:code>/groups/", views.groups, name="groups"),
     path("<slug:code>/groups.csv", downloads.groups_csv, name="groups-csv"),

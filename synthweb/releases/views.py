@@ -140,6 +140,23 @@ def criteria(request: SignedInRequest, code: str) -> HttpResponse:
 
 
 @login_required
+@require_POST
+def void_check(request: SignedInRequest, code: str, check_code: str) -> HttpResponse:
+    """State that the figures of a check or of a validation are not to be used, for stewards."""
+    release = selectors.release_for(request.user, code, Need.SHARE)
+    check = paid.any_check_of(release, check_code)
+    try:
+        services.void_check(
+            actor=request.user, check=check, reason=request.POST.get("reason", "")
+        )
+    except Refused as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, _("The figures are void. What they cost stays spent."))
+    return redirect("runs:validation" if check.is_validation else "releases:paid", code)
+
+
+@login_required
 @require_GET
 def paid_figures(request: SignedInRequest, code: str) -> HttpResponse:
     """Figures that were measured with budget, for whoever may draw samples."""
@@ -147,6 +164,7 @@ def paid_figures(request: SignedInRequest, code: str) -> HttpResponse:
     context = screens.frame(request.user, release, tab="paid") | {
         "page": paid.page_of(release),
         "may_spend": datasets.may(request.user, release.dataset, Need.SPEND),
+        "may_void": selectors.may(request.user, release, Need.SHARE),
     }
     return render(request, "releases/paid.html", context)
 

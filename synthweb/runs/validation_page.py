@@ -15,7 +15,7 @@ from synthweb.lib.language import written_number
 from synthweb.releases import paid
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
-from synthweb.releases.paid import PaidCheckPart
+from synthweb.releases.paid import CheckVoid, PaidCheckPart
 from synthweb.runs import validations
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.validations import AllowanceUse
@@ -44,7 +44,8 @@ class AllowanceLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationPart:
-    """A validation as people read it. answers: None while there are none, or for who may not read them."""
+    """A validation as people read it. answers: None while there are none, or for who may not read them. void: why they are
+    not to be used, for everybody who sees that it was made."""
 
     code: str
     by: str
@@ -55,6 +56,7 @@ class ValidationPart:
     failed: bool
     asked: tuple[str, ...]
     answers: PaidCheckPart | None
+    void: CheckVoid | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,4 +124,5 @@ def _part(user: User, release: Release, run: SynthesisRun) -> ValidationPart:
         failed=run.state in (State.FAILED, State.CANCELLED),
         asked=tuple(paid.asked_in_words(figure, domain) for figure in asked),
         answers=paid.part_of(run.paid_check) if run.paid_check and readable else None,
+        void=paid.void_of(run.paid_check) if run.paid_check else None,
     )

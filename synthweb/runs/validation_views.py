@@ -122,6 +122,7 @@ def _page(
         "form": form,
         "oversees": validations.oversees(request.user),
         "may_allow": selectors.may(request.user, release, Need.ALLOW),
+        "may_void": selectors.may(request.user, release, Need.SHARE),
         "may_validate": bool(
             selectors.may(request.user, release, Need.VALIDATE)
             and validations.usable_by(request.user, release)

@@ -86,8 +86,10 @@ def validations_for(user: User, release: Release) -> QuerySet[SynthesisRun]:
     runs = SynthesisRun.objects.filter(checks=release, allowance__isnull=False)
     if not oversees(user):
         runs = runs.filter(created_by=user)
-    return runs.select_related("created_by", "paid_check", "account").order_by(
-        "-created_at", "-pk"
+    return (
+        runs.select_related("created_by", "paid_check", "account")
+        .prefetch_related("paid_check__marks__created_by")
+        .order_by("-created_at", "-pk")
     )
 
 

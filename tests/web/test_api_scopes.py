@@ -153,6 +153,7 @@ GET    releases/<slug:code>/paid/                    read
 POST   releases/<slug:code>/paid/                    spend
 POST   releases/<slug:code>/paid/price/              spend
 GET    releases/<slug:code>/paid/<slug:check_code>/receipt/ read
+POST   releases/<slug:code>/paid/<slug:check_code>/void/ share
 GET    releases/<slug:code>/implicates.zip           read
 GET    releases/<slug:code>/allowances/              read
 POST   releases/<slug:code>/allowances/              spend

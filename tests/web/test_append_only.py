@@ -25,7 +25,7 @@ from synthweb.ledger.models import (
 )
 from synthweb.lib import append_only
 from synthweb.lib.errors import AppendOnlyViolation
-from synthweb.releases.models import Release, ReleaseMark
+from synthweb.releases.models import CheckMark, PaidCheck, Release, ReleaseMark
 from tests.flush import take_triggers_down
 from tests.web.ledger_setup import dataset, granted, people
 
@@ -45,6 +45,7 @@ TABLES = [
     PlanRule,
     PublicationPlan,
     ReleaseMark,
+    CheckMark,
 ]
 
 
@@ -85,6 +86,18 @@ def written(db):
     )
     ReleaseMark.objects.create(
         release=release, sequence=1, kind=ReleaseMark.Kind.LOOKED, hash="0" * 64, document={}
+    )
+    check = PaidCheck.objects.create(
+        release=release,
+        run_code="check",
+        name="Check",
+        epsilon=1,
+        receipt={},
+        figures=[],
+        created_by=who.steward,
+    )
+    CheckMark.objects.create(
+        paid_check=check, sequence=1, kind=CheckMark.Kind.VOID, hash="0" * 64, document={}
     )
     assert all(model.objects.exists() for model in TABLES)
 

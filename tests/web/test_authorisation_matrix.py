@@ -184,6 +184,8 @@ GET    releases/<slug:code>/marginals/                               302    404 
 GET    releases/<slug:code>/criteria/                                302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/paid/                                    302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/paid/<slug:check_code>/receipt.json      302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/paid/<slug:check_code>/void/             302    405    405    405    405    405    405    405
+POST   releases/<slug:code>/paid/<slug:check_code>/void/             302    404    404    403    302    403    403    403
 GET    releases/<slug:code>/paid/new/                                302    404    404    403    200    403    403    403
 POST   releases/<slug:code>/paid/new/                                302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/validation/                              302    404    404    200    200    200    200    200
@@ -508,6 +510,7 @@ GET    api/v1/releases/<slug:code>/paid/                             401    404 
 POST   api/v1/releases/<slug:code>/paid/                             401    404    404    403    202    403    403    403
 POST   api/v1/releases/<slug:code>/paid/price/                       401    404    404    403    200    403    403    403
 GET    api/v1/releases/<slug:code>/paid/<slug:check_code>/receipt/   401    404    404    200    200    403    403    403
+POST   api/v1/releases/<slug:code>/paid/<slug:check_code>/void/      401    404    404    403    201    403    403    403
 GET    api/v1/releases/<slug:code>/implicates.zip                    401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/allowances/                       401    404    404    200    200    200    200    200
 POST   api/v1/releases/<slug:code>/allowances/                       401    404    404    403    201    201    403    403
@@ -638,6 +641,9 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/datasets/<slug:code>/tables/runs/": lambda *_: {"epsilon": "0.1"},
     "POST api/v1/releases/<slug:code>/paid/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/paid/price/": lambda *_: CHECK,
+    "POST api/v1/releases/<slug:code>/paid/<slug:check_code>/void/": lambda *_: {
+        "reason": "Measured under another reading."
+    },
     "POST api/v1/releases/<slug:code>/validations/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/validations/price/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/allowances/": lambda *_: {

@@ -21,7 +21,7 @@ from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Whol
 from synthweb.releases import paid
 from synthweb.releases.marginals import MAX_CONDITIONS
 from synthweb.releases.model_cache import model_of
-from synthweb.releases.models import PaidCheck
+from synthweb.releases.models import MAX_REASON, PaidCheck
 from synthweb.runs.checks import CheckRequest, classifier_of, count_of
 
 
@@ -200,6 +200,23 @@ class PaidFigureSerializer(serializers.Serializer[Any]):
     )
 
 
+class VoidReasonSerializer(StrictSerializer):
+    """Why figures are not to be used."""
+
+    reason = Text(
+        max_length=MAX_REASON,
+        help_text="One line, which everybody reads who sees the figures. Name no values of the table.",
+    )
+
+
+class VoidSerializer(serializers.Serializer[Any]):
+    """That figures are not to be used, and why."""
+
+    reason = serializers.CharField()
+    by = serializers.CharField(help_text="Who said so.")
+    at = serializers.DateTimeField()
+
+
 class PaidCheckSerializer(serializers.ModelSerializer[PaidCheck]):
     """Figures that were measured together, under one receipt."""
 
@@ -210,6 +227,9 @@ class PaidCheckSerializer(serializers.ModelSerializer[PaidCheck]):
     sentence = serializers.SerializerMethodField(help_text="The guarantee of the check.")
     chosen_after_looking = serializers.SerializerMethodField(
         help_text="Whether they were chosen after a comparison with real data was opened."
+    )
+    void = serializers.SerializerMethodField(
+        help_text="Why the figures are not to be used; null while they are."
     )
     figures = serializers.SerializerMethodField()
 
@@ -223,6 +243,7 @@ class PaidCheckSerializer(serializers.ModelSerializer[PaidCheck]):
             "delta",
             "sentence",
             "chosen_after_looking",
+            "void",
             "figures",
             "created_at",
         ]
@@ -234,9 +255,19 @@ class PaidCheckSerializer(serializers.ModelSerializer[PaidCheck]):
     def get_chosen_after_looking(self, check: PaidCheck) -> bool:
         return bool(check.receipt["chosen_after_looking"])
 
+    @extend_schema_field(VoidSerializer(allow_null=True))
+    def get_void(self, check: PaidCheck) -> dict[str, Any] | None:
+        return void_as_json(check)
+
     @extend_schema_field(PaidFigureSerializer(many=True))
     def get_figures(self, check: PaidCheck) -> list[dict[str, Any]]:
         return figures_of(check)
+
+
+def void_as_json(check: PaidCheck | None) -> dict[str, Any] | None:
+    """Why the figures of a check are not to be used; None while they are, or there are none."""
+    void = None if check is None else paid.void_of(check)
+    return None if void is None else dict(VoidSerializer(void).data)
 
 
 def figures_of(check: PaidCheck) -> list[dict[str, Any]]:

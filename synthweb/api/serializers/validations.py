@@ -10,7 +10,12 @@ from rest_framework import serializers
 from synth_engine.privacy.loss import plain
 from synth_engine.spec import Spec
 from synthweb.api.serializers.amounts import AmountField, AmountSerializer, LossField
-from synthweb.api.serializers.paid import PaidFigureSerializer, figures_of
+from synthweb.api.serializers.paid import (
+    PaidFigureSerializer,
+    VoidSerializer,
+    figures_of,
+    void_as_json,
+)
 from synthweb.api.serializers.strict import StrictSerializer, Text
 from synthweb.runs import validations
 from synthweb.runs.models import SynthesisRun
@@ -85,6 +90,9 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
         help_text="The guarantee that its receipt states, as exact decimal text."
     )
     target_delta = serializers.SerializerMethodField()
+    void = serializers.SerializerMethodField(
+        help_text="Why the figures are not to be used; null while they are."
+    )
     figures = serializers.SerializerMethodField(
         help_text="Empty until they are measured, and for custodians and auditors."
     )
@@ -102,6 +110,7 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
             "rho",
             "target_epsilon",
             "target_delta",
+            "void",
             "figures",
             "created_at",
             "finished_at",
@@ -113,6 +122,10 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
 
     def get_target_delta(self, run: SynthesisRun) -> str:
         return plain(Spec.from_json(run.spec).delta)
+
+    @extend_schema_field(VoidSerializer(allow_null=True))
+    def get_void(self, run: SynthesisRun) -> dict[str, Any] | None:
+        return void_as_json(run.paid_check)
 
     @extend_schema_field(PaidFigureSerializer(many=True))
     def get_figures(self, run: SynthesisRun) -> list[dict[str, Any]]:

@@ -20,11 +20,14 @@ from synthweb.api.serializers.paid import (
     NewCheckSerializer,
     PaidCheckSerializer,
     PriceSerializer,
+    VoidReasonSerializer,
+    VoidSerializer,
 )
 from synthweb.api.serializers.runs import RunSerializer
 from synthweb.api.views.runs import ACCEPTED
 from synthweb.lib.previews import PreviewSlot
 from synthweb.releases import criteria_page, paid, selectors
+from synthweb.releases import services as releases
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import checks, services
@@ -131,6 +134,33 @@ class PriceView(APIView):
         with PreviewSlot(caller(request).pk):
             proposal = checks.propose(release=release, request=asked_of(request, release))
         return price_of(proposal, fits=all(bar.fits for bar in bars_of(proposal)))
+
+
+class VoidCheckView(APIView):
+    """Figures that are not to be used."""
+
+    write_scope = "share"
+
+    @extend_schema(
+        operation_id="releases_paid_void",
+        request=VoidReasonSerializer,
+        responses={201: VoidSerializer},
+        tags=["releases"],
+    )
+    @refuses(409)
+    def post(self, request: Request, code: str, check_code: str) -> Response:
+        """State, for good, that the figures of a check, or of a validation by its code, are not to be used, and why; for stewards.
+        They stay to be seen with the reason, which is also a mark beside their receipt; budget is not given back. 409 if they are
+        void already."""
+        release = selectors.release_for(caller(request), code, Need.SHARE)
+        check = paid.any_check_of(release, check_code)
+        asked = VoidReasonSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        releases.void_check(
+            actor=caller(request), check=check, reason=asked.validated_data["reason"]
+        )
+        body = VoidSerializer(paid.void_of(check)).data
+        return Response(body, status=HTTPStatus.CREATED)
 
 
 class CheckReceiptView(APIView):
