@@ -13,6 +13,7 @@ from synthweb.datasets.basis import FOUND, LEARNED, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.forms import Posted
+from synthweb.datasets.kinds.unshown import READS
 from synthweb.datasets.learned import (
     as_found,
     as_learned,
@@ -23,6 +24,8 @@ from synthweb.datasets.learned import (
 from synthweb.datasets.list_fields import join, normalise
 
 _LISTED = 5  # columns named in a remark
+NOT_SHOWN = ("completions", READS)
+"""Facts that come with a description and have no input."""
 CHOOSE = "choose-"
 """Begins the verb of a button that takes another reading of a column; the key of the choice follows."""
 PROPOSE = "propose-"
@@ -285,16 +288,19 @@ class DraftEditor:
         self.outcome.columns[self.names[index]] = column and {**column, "place": index}
 
     def _typed(self, index: int) -> Column | None:
-        """What stands in the editor, with what came with a file and no input shows: public texts that complete others."""
+        """What stands in the editor, with what came with a file and no input shows: public texts that complete others, and sets
+        by which listed values are read."""
         typed = self.posted.typed(index)
         if typed is None:
             return None
         stored = self.standing(self.names[index]) or {"fields": {}}
-        texts = (
-            stored["fields"].get("completions", "") if "completions" in typed["fields"] else ""
-        )
-        fields = {key: text for key, text in typed["fields"].items() if key != "completions"}
-        return {**typed, "fields": fields | ({"completions": texts} if texts else {})}
+        fields = {key: text for key, text in typed["fields"].items() if key not in NOT_SHOWN}
+        kept = {
+            key: stored["fields"][key]
+            for key in NOT_SHOWN
+            if key in typed["fields"] and stored["fields"].get(key)
+        }
+        return {**typed, "fields": fields | kept}
 
     def _stands(self, index: int, typed: Column) -> bool:
         """Whether the draft says exactly this already."""

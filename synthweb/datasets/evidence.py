@@ -112,7 +112,10 @@ def _shared(signs: Sequence[str | None]) -> str:
 
 
 def _is_lost(reading: str) -> bool:
-    return any(words in reading for words in ("cannot be read", "is outside", "not listed"))
+    return any(
+        words in reading
+        for words in ("cannot be read", "is outside", "not listed", "not in the set")
+    )
 
 
 class Evidence:

@@ -140,7 +140,7 @@ def typed_of(document: Mapping[str, Any]) -> dict[str, str]:
     kind = str(plain.get("set"))
     if kind == "known" and plain.get("name") in KNOWN:
         return {"set": str(plain["name"])}
-    if kind == "list":
+    if kind == "list" and "spelling" not in plain:
         return {"set": kind, "set_values": join(map(str, plain.get("values") or ()))}
     if kind == "strings" and (strings := _strings_typed(plain)):
         return strings

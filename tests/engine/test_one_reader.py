@@ -30,6 +30,8 @@ from synth_engine.domain import (
     Weak,
 )
 from synth_engine.errors import DomainError
+from synth_engine.evaluation import column_check
+from synth_engine.formats import Marks
 from synth_engine.kinds import parse_attribute
 from synth_engine.models.model import Model
 from synth_engine.plans import domain_learning
@@ -195,6 +197,32 @@ def test_items_are_read_as_in_the_run(name: str) -> None:
 
 def _texts(cells: Sequence[str | None]) -> pa.Array:
     return pa.array(cells, type=pa.string())
+
+
+@pytest.mark.parametrize("outside", ["other", "missing"])
+@pytest.mark.parametrize("name", SETS)
+def test_a_preview_says_what_a_cell_is_counted_as(name: str, outside: str) -> None:
+    values = from_json(SETS[name])
+    weak = Weak(name="c", values=values, missing=("N/A",), outside=outside)  # type: ignore[arg-type]
+    cells = [
+        cell for cell in cells_of([values.unrank(0), "male", "germany"]) if cell is not None
+    ]
+    ranks = sorted({rank for rank in weak.ranks(cells) if rank < values.size})
+    resolved = weak.from_ranks(ranks)
+    labels = dict(enumerate(resolved.labels))
+    counted = [
+        labels[code].strip("()") for code in codec.encode_column(resolved, cells).tolist()
+    ]
+    said = {
+        "not in the set, counts as missing": "missing",
+        "not listed, counts as missing": "missing",
+    }
+    for attribute in (weak, resolved):
+        read = [
+            said.get(words, words).strip("()")
+            for words in column_check.readings(attribute, cells, marks=Marks())
+        ]
+        assert read == counted
 
 
 WIDE = [

@@ -257,6 +257,52 @@ def test_what_no_input_shows_stays_in_a_draft_whatever_is_pressed(desk: Desk) ->
     assert "completions" not in desk.draft["columns"]["sector"]["fields"]
 
 
+READ = {
+    "set": "strings",
+    "alphabet": "abcdefghijklmnopqrstuvwxyz",
+    "min_length": 1,
+    "max_length": 9,
+    "case": "lower",
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("document", "listed"),
+    [
+        (
+            {"kind": "categorical", "values": ["farm", "mine"], "other": True, "reads": READ},
+            "values",
+        ),
+        ({"kind": "basket", "items": ["farm", "mine"], "reads": READ}, "items"),
+    ],
+)
+def test_the_set_by_which_a_list_is_read_stays_in_a_draft(
+    desk: Desk, document: dict[str, Any], listed: str
+) -> None:
+    described = parse_attribute({"name": "sector", **document}).to_json()
+    services.keep(
+        actor=User.objects.get(pk=desk.client.session["_auth_user_id"]),
+        dataset=desk.dataset,
+        changes=services.DraftChanges(
+            columns={
+                "sector": drafts.typed_from(described)
+                | {"whole": True, "place": 0, "confirmed": False}
+            }
+        ),
+    )
+    assert 'name="0-reads"' not in desk.page("?edit=0")
+    desk.press("keep:0", edit="0", **{f"_0_{listed}": "farm\nmine\nshop"})
+    desk.press("confirm:0", edit="0")
+    column = desk.draft["columns"]["sector"]
+    assert column["confirmed"]
+    found = attribute_of("sector", column).to_json()
+    assert found["reads"] == described["reads"]
+    assert found[listed] == ["farm", "mine", "shop"]
+    desk.press("kind:0", edit="0", in_place=True, **{"0-kind": "text"})
+    assert "reads" not in desk.draft["columns"]["sector"]["fields"]
+
+
 def test_sets_of_texts_that_no_input_can_hold_are_kept_as_json() -> None:
     for alphabet, replace in (
         ("ab ", {}),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine.domain import Basket
 from synthweb.datasets.kinds.form import Document, Fields, KindForm
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
+from synthweb.datasets.kinds.unshown import READS, is_not_reading, reading, with_reading
 from synthweb.datasets.list_fields import join, split
 
 BETWEEN: Mapping[str, str | Promise] = {
@@ -49,13 +50,13 @@ def _basket(typed: TypedFields) -> dict[str, object]:
         raise typed.wrong(
             "no item is listed", "list every item that matters, one a line", "items"
         )
-    return {"items": items, **shared_document(typed)}
+    return {"items": items, **shared_document(typed), **reading(typed)}
 
 
 def _as_typed(document: Document, fields: Fields) -> Fields:
     items = document.get("items")
     listed = join(map(str, items)) if isinstance(items, list) else ""
-    return fields | {"items": listed} | shared_typed(document)
+    return with_reading(document, fields) | {"items": listed} | shared_typed(document)
 
 
 def _summary(attribute: Basket) -> str:
@@ -68,7 +69,8 @@ FORM = KindForm(
     kind="basket",
     label=_("Baskets of listed items"),
     position=120,
-    fields=("items", *SHARED_INPUTS),
+    fields=("items", READS, *SHARED_INPUTS),
+    is_shown=is_not_reading,
     document=_basket,
     summary=_summary,
     inputs={"separator": "items_between"},

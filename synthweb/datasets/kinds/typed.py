@@ -100,7 +100,7 @@ class TypedFields:
             return parse(self.text(key).encode())
         except DomainError:
             raise self.wrong(
-                "the texts that complete others cannot be read", "upload a DOMAIN.json again"
+                "what came with a description cannot be read", "upload a DOMAIN.json again"
             ) from None
 
     def one_of(self, *keys: str) -> str:
