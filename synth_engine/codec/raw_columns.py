@@ -151,6 +151,8 @@ class RawCounter:
     def _as_read(self, texts: list[str], times: Counts) -> list[str]:
         """Each text as the value that it stands for; counts those that are "other"."""
         attribute = self._attribute
+        if isinstance(attribute, Text):
+            return attribute.spelled(texts)
         if not isinstance(attribute, Categorical):
             return texts
         values = listed(attribute, texts)

@@ -6,7 +6,7 @@ its first sign; what a synthetic table holds is made up, sign by sign."""
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
 from synth_engine.kinds.bounds import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
 from synth_engine.kinds.fields import Fields
-from synth_engine.kinds.fragments import TEXTS, Schema
+from synth_engine.kinds.fragments import TEXTS, VALUE_SET, Schema, optional
 from synth_engine.kinds.identifier import MAX_PATTERN_LENGTH, Template, template
 from synth_engine.kinds.reading import Codes, code_dtype
+from synth_engine.values import ValueSet
 
 Class = Literal["lower", "upper", "digits", "blanks", "punctuation"]
 CLASSES: tuple[Class, ...] = get_args(Class)
@@ -40,7 +41,9 @@ class Text(Attribute):
     """Made-up text of `min_length` to `max_length` signs of the classes in `signs`; neither begins nor ends with a
     blank. Its codes are lengths, each with its own up to 100 of them, else 32 bins; with `leading` they are lengths and
     the class of the first sign. With a `pattern` instead of a length and classes all texts have its shape (# a digit, @
-    a capital letter, * either, a backslash takes the next sign as it is), and only being missing is counted."""
+    a capital letter, * either, a backslash takes the next sign as it is), and only being missing is counted. With `reads`,
+    a public set, a text that the set knows is measured in the spelling of the set; a run that finds texts in a set keeps
+    it so."""
 
     kind: ClassVar[str] = "text"
     schema_position: ClassVar[int] = 90
@@ -51,6 +54,7 @@ class Text(Attribute):
     signs: tuple[Class, ...] = ()
     leading: bool = False
     pattern: str | None = None
+    reads: ValueSet | None = field(default=None, repr=False)
     ordered: bool = True
 
     def check(self) -> None:
@@ -70,7 +74,8 @@ class Text(Attribute):
             )
 
     def _check_pattern(self) -> None:
-        if self.max_length is not None or self.signs or self.leading or self.min_length != 1:
+        given = self.max_length is not None or bool(self.signs) or self.leading
+        if given or self.min_length != 1 or self.reads is not None:
             raise self.error(
                 "both a pattern and lengths or classes are given",
                 repair="keep one of them",
@@ -189,6 +194,7 @@ class Text(Attribute):
             "max_length": self.max_length,
             "signs": list(self.signs),
             "leading": self.leading,
+            **({} if self.reads is None else {"reads": self.reads.to_json()}),
         }
 
     @classmethod
@@ -199,6 +205,7 @@ class Text(Attribute):
             "signs": TEXTS | {"items": {"enum": list(CLASSES)}},
             "leading": {"type": "boolean"},
             "pattern": {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN_LENGTH},
+            "reads": optional(VALUE_SET),
         }
         return own, ()
 
@@ -210,6 +217,7 @@ class Text(Attribute):
             "signs": fields.texts("signs"),
             "leading": fields.boolean("leading"),
             "pattern": fields.text("pattern", default=None),
+            "reads": fields.value_set("reads"),
         }
 
     def table_schema(self) -> TableSchemaField:
@@ -219,11 +227,21 @@ class Text(Attribute):
             "string", {}, {"minLength": self.min_length, "maxLength": self.max_length}
         )
 
+    def spelled(self, texts: list[str]) -> list[str]:
+        """Each text as the set in `reads` spells it, a function of this text alone; one that it does not know as it is."""
+        if self.reads is None:
+            return texts
+        return [
+            text if rank is None else self.reads.unrank(rank)
+            for text, rank in zip(texts, self.reads.ranks(texts), strict=True)
+        ]
+
     def encode(self, texts: list[str]) -> Codes:
         """The code of each text. One that is too short or too long, or begins with another sign, goes where it is declared
         to: to the nearest length and the first class, or to missing."""
         if self.pattern is not None:
             return np.zeros(len(texts), dtype=code_dtype(self.size))
+        texts = self.spelled(texts)
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         cuts = np.asarray(self.cuts)
         bins = np.searchsorted(cuts, np.clip(lengths, cuts[0], cuts[-1] - 1), side="right") - 1

@@ -26,6 +26,7 @@ from synth_engine.domain import (
     Domain,
     Integer,
     Number,
+    Text,
     Undeclared,
     Weak,
 )
@@ -34,6 +35,7 @@ from synth_engine.evaluation import column_check
 from synth_engine.formats import Marks
 from synth_engine.kinds import parse_attribute
 from synth_engine.models.model import Model
+from synth_engine.models.trees import strings
 from synth_engine.plans import domain_learning
 from synth_engine.spec import Spec
 from synth_engine.values import KINDS, SOURCES, Known, Listed, from_json
@@ -481,3 +483,34 @@ def test_a_table_that_spells_its_values_in_another_way_is_damaged(tmp_path: Path
     other = people(tmp_path / "later.csv", sexes=["Male", "Female"])
     assert report_on(path, of=path, values=STRINGS)[2]["verdict"] is None
     assert report_on(other, of=path, values=STRINGS)[2]["verdict"]["level"] == "damaged"
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if SETS[name]["set"] == "strings"])
+def test_texts_of_a_tree_are_measured_as_in_the_run(name: str) -> None:
+    values = from_json(SETS[name])
+    weak = Weak(name="c", values=values, missing=("N/A",))
+    resolved = stored(strings.column(weak))
+    cells = [cell for cell in cells_of([values.unrank(0), "male", "ab-cd"]) if cell in values]
+    in_run = [values.unrank(values.rank(cell) or 0) for cell in cells]
+    assert len(set(in_run)) < len(cells) or values.is_exact
+    codes = codec.encode_column(resolved, cells).tolist()
+    assert codes == codec.encode_column(resolved, in_run).tolist()
+    assert isinstance(resolved, Text)
+    assert resolved.spelled(cells) == in_run
+
+
+def test_a_tree_of_texts_is_compared_in_the_spelling_of_its_set(tmp_path: Path) -> None:
+    values = {
+        **STRINGS,
+        "alphabet": f"0123456789{LETTERS}",
+        "case": "lower",
+        "replace": {"-": ""},
+    }
+    domain = Domain(attributes=(described_people(values).attributes[0],))
+    path = people(tmp_path / "people.csv", sexes=["M-a-l-e", "FEMALE"])
+    spec = Spec(mechanism="adaptive", epsilon=Fraction(20))
+    release = pipeline.synthesize(path, domain=domain, spec=spec)
+    model = Model.from_json(json.loads(json.dumps(release.model.to_json())))
+    report = pipeline.report(path, model=model, rows=4_000, seed="seed")
+    (column,) = report["attributes"]  # type: ignore[misc]
+    assert column["tvd"] < 0.05  # type: ignore[index]

@@ -43,6 +43,8 @@ def column(attribute: Weak) -> Text:
         leading=words.shortest > 0,
         missing=attribute.missing,
         outside="missing" if attribute.outside == "missing" and attribute.missing else None,
+        # Whoever reads the table again measures texts as they were spelled in the run.
+        reads=None if attribute.values.is_exact else attribute.values.reader,
         provenance={
             "kind": facts["kind"],
             "shape": facts["values"],

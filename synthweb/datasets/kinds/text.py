@@ -8,6 +8,7 @@ from synth_engine.domain import Text
 from synth_engine.kinds.text import CLASSES
 from synthweb.datasets.kinds.form import SHARED, KindForm
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
+from synthweb.datasets.kinds.unshown import READS, is_not_reading, reading, with_reading
 
 
 def _text(typed: TypedFields) -> dict[str, object]:
@@ -31,6 +32,7 @@ def _text(typed: TypedFields) -> dict[str, object]:
         "max_length": typed.whole("max_length"),
         "signs": signs,
         "leading": typed.text("leading") == CHECKED,
+        **reading(typed),
     }
 
 
@@ -42,7 +44,9 @@ FORM = KindForm(
     kind="text",
     label=_("Text, made up"),
     position=90,
-    fields=("min_length", "max_length", *CLASSES, "leading", "pattern", *SHARED),
+    fields=("min_length", "max_length", *CLASSES, "leading", "pattern", READS, *SHARED),
+    as_typed=with_reading,
+    is_shown=is_not_reading,
     document=_text,
     summary=_summary,
     outsides={"clamp": "counts as the nearest length", "missing": "counts as missing"},
