@@ -14,6 +14,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import cell_text
 from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, ReadOptions, Shape
 
+FEWEST_RECORDS = 20
+"""That have a key which is drafted as a column; in a small file, half of them."""
 _PIECE = 2**22
 _STRUCTURE = re.compile(r'[\\"\[\]{},]')
 _SPACE = " \t\r\n"
@@ -56,7 +59,11 @@ def blocks(
     if wanted is not None and (not dialect.names or (mode == "total" and not dialect.records)):
         _refuse_unnamed()
     if not dialect.names or not dialect.records:
-        found = _form(path, kind=kind, limits=limits, progress=progress)
+        found, rare = _form(path, kind=kind, limits=limits, progress=progress)
+        if rare and not dialect.names:
+            shape.notes.append(
+                f"{rare:,} keys that too few records have are no columns; name those that are to be"
+            )
         dialect = replace(
             dialect,
             names=dialect.names or found.names,
@@ -101,16 +108,21 @@ def columns(
 
 def detect(path: Path, *, kind: Kind, limits: Limits) -> Dialect:
     """The form of a file: its keys, in the order in which they come, and whether it is a list."""
-    return _form(path, kind=kind, limits=limits, progress=lambda *_: None)
+    form, _ = _form(path, kind=kind, limits=limits, progress=lambda *_: None)
+    return form
 
 
-def _form(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> Dialect:
-    keys: dict[str, None] = {}
+def _form(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> tuple[Dialect, int]:
+    """The form, and how many keys are no columns because too few records have them: a key may be what one record says, like
+    a name in an object that maps names to numbers. Whoever describes the table may still name it."""
+    keys: Counter[str] = Counter()
     shape = Shape(dialect=Dialect())
+    records = 0
     for record, fraction in _records(
         path, kind=kind, limits=limits, shape=shape, mode="checked"
     ):
-        keys.update(dict.fromkeys(record.values))
+        records += 1
+        keys.update(record.values.keys())
         if len(keys) > limits.columns:
             raise TableError(
                 f"more than {limits.columns:,} columns", repair="keep the columns you need"
@@ -118,7 +130,14 @@ def _form(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> Dial
         progress("read", fraction)
     if not keys:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
-    return replace(shape.dialect or Dialect(), names=tuple(keys))
+    fewest = min(FEWEST_RECORDS, -(-records // 2))
+    names = tuple(key for key, held in keys.items() if held >= fewest)
+    if not names:
+        raise TableError(
+            "objects that have no key in common",
+            repair="store one value under the same key in each",
+        )
+    return replace(shape.dialect or Dialect(), names=names), len(keys) - len(names)
 
 
 def _text(record: Record, key: str, *, mode: Mode) -> str | None:

@@ -358,8 +358,17 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
 def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, object] | None:
     """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see them."""
     # `all()`, not `exists()`: lists of datasets have prefetched it.
-    public = dataset.dialect is None or len(dataset.domain_versions.all())
-    return dataset.dialect if public or may(user, dataset, Need.REAL) else None
+    if dataset.dialect is None or may(user, dataset, Need.REAL):
+        return dataset.dialect
+    if not len(dataset.domain_versions.all()):
+        return None
+    version = newest(dataset)
+    described = (
+        set() if version is None else {one.name for one in domain_of(version).attributes}
+    )
+    # A name that nobody described may be a cell: of a file without a header, or a key of one record.
+    names = [name for name in dataset.dialect.get("names", []) if name in described]
+    return dataset.dialect | {"names": names, "sheet": ""}
 
 
 def preview_exists(

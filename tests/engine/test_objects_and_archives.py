@@ -538,3 +538,27 @@ def test_lists_of_baskets_may_hold_anything(tmp_path: Path) -> None:
     path = tmp_path / "t.dat"
     path.write_bytes(b"<html> {x}\n---\n")
     assert cells(path, "baskets") == {"items": ["<html> {x}", "---"]}
+
+
+@pytest.mark.parametrize(
+    ("records", "held", "is_column"),
+    [(300, 1, False), (300, 19, False), (300, 20, True), (6, 2, False), (6, 3, True)],
+)
+def test_a_key_that_few_records_have_is_drafted_as_no_column(
+    file: Path, records: int, held: int, is_column: bool
+) -> None:
+    """It may be what one record says. It can be named, and is read then."""
+    rare = "visits of one canary"
+    lines = [{"age": n} | ({rare: n} if n < held else {}) for n in range(records)]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert (rare in readers.detect(file).names) is is_column
+    reading = ingest.read(file)
+    assert any("keys that too few" in note for note in reading.notes) is not is_column
+    named = cells(file, "json", dialect=Dialect(names=("age", rare), records="lines"))
+    assert named[rare][:2] == ["0", "1" if held > 1 else None]
+
+
+def test_objects_without_a_common_key_are_refused(file: Path) -> None:
+    file.write_text("".join(f'{{"k{n}": 1}}\n' for n in range(50)))
+    with pytest.raises(TableError, match="no key in common"):
+        readers.detect(file)

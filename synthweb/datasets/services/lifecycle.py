@@ -135,7 +135,12 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
     records.require_same(locked, records.rules_of(locked, dialect))
     _await_reading(locked, dialect=dialect)
     tables.forget_reports(locked)
-    options = {key: str(value) for key, value in dialect.to_json().items() if key != "columns"}
+    # No name: more people read the log than may see the table, and its entries outlive the table.
+    options = {
+        key: str(value)
+        for key, value in dialect.to_json().items()
+        if key not in ("columns", "names", "sheet")
+    }
     _record(actor, "dataset.form_said", locked, **options)
     return locked
 
@@ -212,12 +217,21 @@ def _erase(locked: Dataset, *, actor: User | None) -> None:
     destroyed = locked.tables.filter(erased_at=None).count()
     locked.status, locked.deleted_at, locked.deleted_by = Status.DELETED, timezone.now(), actor
     locked.draft, locked.refusal, locked.refusal_line = {}, None, None
+    locked.dialect = _without_names(locked.dialect)
     locked.save()
+    for version in locked.tables.exclude(dialect=None):
+        version.dialect = _without_names(version.dialect)
+        version.save(update_fields=["dialect"])
     DraftFacts.objects.filter(dataset=locked).delete()
     for preview in locked.previews.all():
         preview_store.erase(preview)
     tables.erase(locked.tables.all())
     _record(actor, "dataset.deleted", locked, name=locked.name, keys_destroyed=destroyed)
+
+
+def _without_names(dialect: dict[str, object] | None) -> dict[str, object] | None:
+    """The form of a table that is gone: the names of its columns and of its sheet go with it."""
+    return None if dialect is None else dialect | {"names": [], "sheet": ""}
 
 
 def blocked(dataset: Dataset, *, deleting: bool = False) -> str:

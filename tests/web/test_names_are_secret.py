@@ -1,0 +1,107 @@
+"""Names are as secret as cells: a key of one record, names that nobody described, and names of a table that is gone, are in no place
+that others than its steward see."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from django.urls import reverse
+
+from synth_engine.formats import Dialect
+from synthweb.audit.models import AuditEntry
+from synthweb.datasets import services as datasets
+from synthweb.datasets.models import Dataset
+from synthweb.runs import services as runs
+from synthweb.runs import worker
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CANARY = "visits of Xanthippe Canary-4711"
+LINES = "\n".join(
+    json.dumps({"age": n % 90, "works": "yn"[n % 2]} | ({CANARY: 1} if n == 7 else {}))
+    for n in range(300)
+)
+AGE = {
+    "attributes": [
+        {"name": "age", "kind": "integer", "low": 0, "high": 120, "provenance": "declared"}
+    ]
+}
+
+
+def uploaded(cast: Cast) -> Dataset:
+    made = datasets.store_stream(
+        steward=cast.steward,
+        organisation=cast.organisation,
+        name="Visits",
+        file_kind="json",
+        chunks=[LINES.encode()],
+    )
+    runs.request_ingest(dataset=made, actor=cast.steward)
+    return read(made)
+
+
+def read(made: Dataset) -> Dataset:
+    worker.table_errand(code=made.errands.filter(kind="ingest").latest("pk").code)
+    made.refresh_from_db()
+    assert made.status == Dataset.Status.READY, made.refusal
+    return made
+
+
+def named(cast: Cast) -> Dataset:
+    """The steward says that the key is a column."""
+    made = uploaded(cast)
+    form = Dialect(names=("age", "works", CANARY))
+    datasets.set_dialect(actor=cast.steward, dataset=made, dialect=form)
+    runs.request_ingest(dataset=made, actor=cast.steward)
+    return read(made)
+
+
+def clear_places() -> list[str]:
+    """The models of which a row holds the canary as it is."""
+    return [
+        f"{model._meta.label}.{field.attname}"
+        for model in apps.get_models()
+        for row in model._default_manager.all()
+        for field in model._meta.concrete_fields
+        if CANARY in str(field.value_from_object(row))
+    ]
+
+
+def as_seen(client: Client, made: Dataset) -> str:
+    return client.get(reverse("api:dataset-detail", args=[made.code])).text
+
+
+def test_a_key_of_one_record_is_in_no_row_of_the_database(cast: Cast) -> None:
+    made = uploaded(cast)
+    assert made.dialect is not None and made.dialect["names"] == ["age", "works"]
+    datasets.declare_domain(actor=cast.steward, dataset=made, document=AGE)
+    assert clear_places() == []
+
+
+@pytest.mark.parametrize("person", ["custodian", "auditor"])
+def test_a_name_that_nobody_described_is_shown_to_the_steward_alone(
+    cast: Cast, client: Client, person: str
+) -> None:
+    made = named(cast)
+    assert made.dialect is not None and CANARY in made.dialect["names"]
+    datasets.declare_domain(actor=cast.steward, dataset=made, document=AGE)
+    client.force_login(cast.steward)
+    assert CANARY in as_seen(client, made)
+    client.force_login(getattr(cast, person))
+    shown = as_seen(client, made)
+    assert '"age"' in shown and CANARY not in shown
+    assert not any(CANARY in json.dumps(entry.detail) for entry in AuditEntry.objects.all())
+
+
+def test_names_end_with_the_table(cast: Cast) -> None:
+    made = named(cast)
+    assert set(clear_places()) == {
+        "datasets.Dataset.dialect",
+        "datasets.TableVersion.dialect",
+    }
+    datasets.delete(actor=cast.steward, dataset=made)
+    assert clear_places() == []
