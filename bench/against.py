@@ -10,20 +10,23 @@ engine changes, the others until the file is deleted. A run that takes more than
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import json
 import os
+import platform
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Protocol
 
-from bench import provenance
 from synth_engine.errors import SynthError
 from synth_engine.inference.error_forecast import Band, ErrorForecast
 
+ENGINE = Path(__file__).resolve().parents[1] / "synth_engine"
 OURS = "auto"
 OTHERS = ("independent", "mst", "bayesian-network", "dpsyn", "privsyn", "aim")
 REAL = "real"
@@ -41,6 +44,25 @@ WITHIN = 1.5
 DISTANCES = ("tvd1", "tvd2", "tvd3")
 AREA = "hgb_auc"
 Figures = dict[str, float]
+
+
+def digest(files: Iterable[Path]) -> str:
+    """A digest of the contents of files, in this order."""
+    hashed = hashlib.sha256()
+    for file in files:
+        hashed.update(file.read_bytes())
+    return hashed.hexdigest()[:12]
+
+
+def engine_version() -> str:
+    """A digest of the engine's code."""
+    return digest(sorted(ENGINE.rglob("*.py")))
+
+
+def machine() -> str:
+    """The machine and the day, as a sentence."""
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {today}."
 
 
 class Measurement(Protocol):
@@ -65,7 +87,7 @@ class Cache:
 
     def __init__(self, path: Path, *, limit: float) -> None:
         self._path, self._limit = path, limit
-        self._version = provenance.engine_version()
+        self._version = engine_version()
         self._stored: dict[str, Figures | str] = (
             json.loads(path.read_text()) if path.is_file() else {}
         )

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from bench import provenance
-from bench.against import AREA, CLOSE, OTHERS, OURS, REAL, Block
+from bench.against import AREA, CLOSE, OTHERS, OURS, REAL, Block, machine
 
 COMMAND = "python bench/auto.py ../shared --against-all --document docs/auto.md"
 
@@ -19,7 +18,7 @@ def page(blocks: Sequence[Block], *, picture: str) -> str:
         [
             "# Automatic beside all other methods",
             "",
-            f"Written by `{COMMAND}` ([program](../bench/against.py)): δ = 10⁻⁹, no column named as target. {provenance.machine()}",
+            f"Written by `{COMMAND}` ([program](../bench/against.py)): δ = 10⁻⁹, no column named as target. {machine()}",
             "",
             f"The other methods are {others}. TVD is the mean total variation distance of single columns, of all pairs and of 200",
             "triples, in means over runs; of a made table every run is another draw, the same for all methods. *Best other* is the best of",

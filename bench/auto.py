@@ -7,7 +7,7 @@ FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, to
 each setting: mean total variation distances of all pairs and of 200 triples, seconds of processor time for fit and rows
 (reading, counting and noise apart), and what was expected from public facts. `--learn` trains models on Adult and on made tables (needs
 scikit-learn); `--large`: one million records and thirty columns; `--against-all`: one table of `auto` beside all other
-methods for tables, over all data by default (bench/against.py). Published k-marginal scores: bench/kmarginal.py.
+methods for tables, over all data by default (bench/against.py).
 
 Domains of tables without a description are the integer codes of their values: for a benchmark, not for a release.
 """
@@ -122,12 +122,12 @@ def read(folder: Path, name: str, scratch: Path, *, seed: int = 0) -> Data:
     if name == "fire":
         sizes = json.loads((folder / "data/fire/fire-domain.json").read_text())
         with zipfile.ZipFile(folder / "data/fire/fire.zip") as archive:
-            table = next(
+            listed = next(
                 one
                 for one in archive.namelist()
                 if one.endswith(".csv") and "__MACOSX" not in one
             )
-            frame = pd.read_csv(archive.open(table), usecols=list(sizes))
+            frame = pd.read_csv(archive.open(listed), usecols=list(sizes))
         return Data(name, frame[list(sizes)].to_numpy(dtype=np.int64), sizes)
     if name == "retail":
         return _retail(folder)
@@ -170,7 +170,7 @@ def _bank(folder: Path, scratch: Path) -> Data:
 
     codes = coded(train)
     sizes = {
-        name: 1 + max(int(codes[:, at].max()), _last_code(train[name]))
+        str(name): 1 + max(int(codes[:, at].max()), _last_code(train[name]))
         for at, name in enumerate(coders)
     }
     return Data("bank", codes, sizes, coded(test), File(path, values.described(path), coded))
@@ -234,7 +234,7 @@ def _commutes(folder: Path) -> Data:
         table[name] = jobs[[f"{of}{number:02}" for number in (1, 2, 3)]].to_numpy().argmax(1)
     codes = table.apply(lambda column: pd.factorize(column, sort=True)[0]).astype("int64")
     return Data(
-        "commutes", codes.to_numpy(), {name: int(codes[name].max()) + 1 for name in codes}
+        "commutes", codes.to_numpy(), {str(name): int(codes[name].max()) + 1 for name in codes}
     )
 
 
@@ -293,12 +293,14 @@ def released(
     fitted, begun = time.process_time() - begun, time.process_time()
     rows = _drawn(data, model, scratch)
     drawn = time.process_time() - begun
+    expected = plan.expected_error(rows=len(data.codes))
     return {
         "codes": rows,
         "fit": fitted,
         "rows": drawn,
         "whole": measured + fitted + drawn,
-        "expected": plan.expected_error(rows=len(data.codes)).mean_pairs,
+        "expected columns": expected.mean,
+        "expected": expected.mean_pairs,
     }
 
 

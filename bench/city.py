@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -176,7 +177,10 @@ def report() -> int:
     receipt = json.loads((OUT / "database" / "city.receipt.json").read_text())
     with sqlite3.connect(OUT / "database" / "city.sqlite") as connection:
         broken = len(connection.execute("PRAGMA foreign_key_check").fetchall())
-        ask = lambda query: connection.execute(query).fetchall()  # noqa: E731
+
+        def ask(query: str) -> list[tuple[Any, ...]]:
+            return connection.execute(query).fetchall()
+
         ((people,),) = ask(
             "SELECT (SELECT count(*) FROM persons) + (SELECT count(*) FROM children)"
         )
@@ -223,10 +227,10 @@ def compare() -> None:
     kilometres = 2 * np.arcsin(np.linalg.norm(ends[0] - ends[1], axis=1) / 2) * EARTH_KILOMETRES
     flows = pd.crosstab(city["block_home"].map(towns), city["block_work"].map(towns))
     real_flows = pd.crosstab(real["home_town"], real["work_town"])
-    flows = flows.reindex(
+    ours = flows.reindex(
         index=real_flows.index, columns=real_flows.columns, fill_value=0
     ).to_numpy()
-    distance = 0.5 * np.abs(flows / flows.sum() - real_flows.to_numpy() / len(real)).sum()
+    distance = 0.5 * np.abs(ours / ours.sum() - real_flows.to_numpy() / len(real)).sum()
     print(
         f"commutes of the table: {kilometres.mean():.2f} km on average; Kolmogorov-Smirnov distance "
         f"{ks_2samp(kilometres, city['kilometres']).statistic:.4f}; total variation of flows between towns {distance:.3f}"

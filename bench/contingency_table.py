@@ -2,25 +2,23 @@
 
     python bench/contingency_table.py [FOLDER] [--runs 3]
 
-FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py and tools/score.py and the data they read. Every run
-goes through the room, with its own noise; delta is 1e-9. Prints the mean total variation distances of columns, pairs and triples of
-each group of columns, and what was expected of columns and pairs from public facts.
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py and tools/score.py and the data they read. Mean total
+variation distances of single columns, pairs and triples (tvd1, tvd2, tvd3) of the private part of the split, and what was expected of columns and pairs before the run.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from statistics import fmean
 
-import classic
-import pandas as pd
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import auto
 
 GROUPS = (
     ("sex", "race", "marital-status", "income>50K"),
@@ -30,16 +28,15 @@ GROUPS = (
 )
 METHODS = ("contingency-table", "auto", "mst", "independent")
 EPSILONS = ("0.1", "1")
-FIGURES = ("tvd1", "tvd2", "tvd3", "expected_tvd1", "expected_tvd2")
+FIGURES = ("tvd1", "tvd2", "tvd3", "expected columns", "expected")
 
 
-def restrict(split: Path, columns: tuple[str, ...], folder: Path) -> int:
-    """Writes the split of these columns alone, and returns the number of cells of their table."""
-    sizes = json.loads((split / "domain.json").read_text())
-    for name in ("train.csv", "test.csv"):
-        pd.read_csv(split / name)[list(columns)].to_csv(folder / name, index=False)
-    (folder / "domain.json").write_text(json.dumps({name: sizes[name] for name in columns}))
-    return math.prod(sizes[name] for name in columns)
+def restricted(data: auto.Data, columns: tuple[str, ...]) -> auto.Data:
+    """These columns alone."""
+    places = [list(data.sizes).index(name) for name in columns]
+    return auto.Data(
+        data.name, data.codes[:, places], {name: data.sizes[name] for name in columns}
+    )
 
 
 def main() -> int:
@@ -53,27 +50,25 @@ def main() -> int:
             "Skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it."
         )
         return 0
-    score = classic.scorer(folder)
+    score = auto.script(folder, "score")
     with tempfile.TemporaryDirectory() as name:
-        subprocess.run([sys.executable, str(folder / "tools" / "split.py"), name], check=True)
-        for number, columns in enumerate(GROUPS):
-            part = Path(name) / str(number)
-            part.mkdir()
-            cells = restrict(Path(name), columns, part)
-            print(f"{', '.join(columns)}: {cells:,} cells", flush=True)
+        scratch = Path(name)
+        adult = auto.read(folder, "adult", scratch)
+        for columns in GROUPS:
+            data = restricted(adult, columns)
+            print(f"{', '.join(columns)}: {math.prod(data.sizes.values()):,} cells", flush=True)
             for epsilon in EPSILONS:
-                for mechanism in METHODS:
-                    runs = [
-                        classic.run(
-                            part, mechanism, epsilon, score=score, learn=False, seed=seed
-                        )
-                        for seed in range(options.runs)
-                    ]
+                for method in METHODS:
+                    runs = []
+                    for _ in range(options.runs):
+                        one = auto.released(data, scratch, method=method, epsilon=epsilon)
+                        codes = one.pop("codes")
+                        runs.append(one | auto.scored(data, codes, score, learn=False))
                     means = "  ".join(
                         f"{figure} {fmean(one[figure] for one in runs):.4f}"
                         for figure in FIGURES
                     )
-                    print(f"{epsilon:>4}  {mechanism:<17}  {means}", flush=True)
+                    print(f"{epsilon:>4}  {method:<17}  {means}", flush=True)
     return 0
 
 

@@ -11,7 +11,6 @@ the secure sampler: figures differ a little from time to time.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import itertools
 import json
 import os
@@ -31,6 +30,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench import auto
 from synth_engine import domain as domains
 from synth_engine import mechanisms, pipeline
 from synth_engine.confidential import rows as confidential_rows
@@ -115,15 +115,6 @@ def _matrix(codes: dict[str, Any], described: Domain) -> Matrix:
     )
 
 
-def scorer(folder: Path) -> ModuleType:
-    """The benchmark's own script, for its distance."""
-    found = importlib.util.spec_from_file_location("score", folder / "tools" / "score.py")
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
 def measured(data: Data, drawn: Matrix, score: ModuleType) -> tuple[float, float]:
     """Mean distance of all one-way and of all two-way tables."""
     sizes, names = data.domain.sizes, data.domain.names
@@ -171,7 +162,7 @@ def main() -> int:
             "Skipped: give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it."
         )
         return 0
-    score, off = scorer(folder), 0
+    score, off = auto.script(folder, "score"), 0
     print(
         "mechanism         data           eps  delta forecast1 measured1  ratio forecast2 measured2  ratio"
     )

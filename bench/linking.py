@@ -290,7 +290,7 @@ def across_the_join(seeds: int) -> None:
                     rng = np.random.default_rng(seed)
                     tables = make(rng, records=RECORDS, overlap=overlap, typos=typos)
                     agreement = agreed(Fraction(epsilon), typos=Fraction(str(typos)))
-                    models = {
+                    models: dict[Side, Model] = {
                         "left": released(
                             Domain(attributes=(Boolean(name="tenure"),)),
                             tables.left_codes,

@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pages  # bench/pages.py, which builds the installation
+from bench import pages
 
 MOST_RATIO = 2.0
 STATIC = "/static/vendor/plotly-figures.min.js"

@@ -132,7 +132,7 @@ def table(kind: str, *, seed: int, rows: int = ROWS) -> tuple[pd.DataFrame, dict
     """Make a table of this kind: its codes, and the number of codes of each column."""
     rng = np.random.default_rng([seed, list(KINDS).index(kind)])
     made = pd.DataFrame(KINDS[kind](rng, rows)).astype("int64")
-    return made, {name: int(made[name].max()) + 1 for name in made}
+    return made, {str(name): int(made[name].max()) + 1 for name in made}
 
 
 def _independent(rng: np.random.Generator, rows: int, **sizes: int) -> Columns:

@@ -57,7 +57,7 @@ def document(mechanism: str, sizes: list[int]) -> dict[str, object]:
         return {f"c{n}": size for n, size in enumerate(sizes)}
     attributes: list[dict[str, object]] = []
     for number, size in enumerate(sizes):
-        classes = {
+        classes: dict[str, object] = {
             "kind": "categorical",
             "values": [str(n) for n in range(size)],
             "outside": "clamp",

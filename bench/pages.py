@@ -23,7 +23,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from synth_engine.formats import Kind
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -60,13 +63,13 @@ def begin(folder: Path, *, database: str = "") -> None:
     call_command("migrate", verbosity=0)
 
 
-def example() -> tuple[bytes, str, dict[str, Any]]:
+def example() -> tuple[bytes, Kind, dict[str, Any]]:
     """The example table, its kind of file and its description."""
     document = json.loads((EXAMPLES / "adult.domain.json").read_text())
     return (EXAMPLES / "adult.csv.gz").read_bytes(), "csv.gz", document
 
 
-def made(columns: int, *, records: int = 5_000) -> tuple[bytes, str, dict[str, Any]]:
+def made(columns: int, *, records: int = 5_000) -> tuple[bytes, Kind, dict[str, Any]]:
     """The same of a table of so many columns, of classes and whole numbers in turn."""
     rng = random.Random(1)
     sizes = {f"column_{n}": (2, 5, 12, 40, 90)[n % 5] for n in range(columns)}
@@ -114,7 +117,7 @@ class Office:
         others = [self._dataset(number) for number in range(1, datasets)]
         self._released([self.real[0].dataset, *others], releases)
 
-    def _first(self, table: bytes, file_kind: str, document: dict[str, Any]) -> list[Any]:
+    def _first(self, table: bytes, file_kind: Kind, document: dict[str, Any]) -> list[Any]:
         """A table, released for real by two methods; an account for it."""
         from synth_engine.spec import Spec
         from synthweb.datasets import services as datasets

@@ -171,7 +171,8 @@ def ks(one: Floats, other: Floats) -> float:
 
 
 def cdf(far: Floats) -> list[float]:
-    return (np.searchsorted(far, KILOMETRES, side="right") / max(1, far.size)).tolist()
+    shares: Floats = np.searchsorted(far, KILOMETRES, side="right") / max(1, far.size)
+    return [float(share) for share in shares]
 
 
 def truth(folder: Path) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from synth_engine import mechanisms  # noqa: E402
 from synth_engine.confidential.rows import Rows, open_table  # noqa: E402
 from synth_engine.confidential.session import open_session  # noqa: E402
 from synth_engine.domain import Basket, Domain, WeakBasket  # noqa: E402
-from synth_engine.models.model import Model  # noqa: E402
+from synth_engine.models.model import Model, Synthesis  # noqa: E402
 from synth_engine.plans import domain_learning  # noqa: E402
 from synth_engine.plans.plan import Plan  # noqa: E402
 from synth_engine.plans.two_stage import StagedPlan  # noqa: E402
@@ -81,7 +81,8 @@ def main(folder: Path) -> int:
     if not (folder / "tools" / "split.py").is_file():
         sys.stdout.write(f"Skipped: {folder} has no data and tools.\n")
         return 0
-    begun, lines = time.perf_counter(), []
+    begun = time.perf_counter()
+    lines: list[Line] = []
     with tempfile.TemporaryDirectory() as scratch:
         for problem in tables(folder, Path(scratch)):
             lines += references(problem)
@@ -156,7 +157,7 @@ def runs(problem: Problem, epsilon: Fraction) -> Iterator[Line]:
         begun = time.perf_counter()
         plan, model = fitted(problem, mechanism, epsilon)
         before = time.perf_counter() - begun
-        made = (
+        made: dict[Synthesis, str] = (
             {"mcf": "DPSyn, flow", "sts": "DPSyn, sorted"}
             if mechanism == "dpsyn"
             else {"finish": "independent"}

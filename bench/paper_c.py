@@ -17,7 +17,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -29,10 +29,11 @@ sys.path.insert(0, str(ROOT))
 import numba  # noqa: E402
 import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
-import paper_c_trees  # noqa: E402
-from paper_c_figures import figures  # noqa: E402
-from paper_c_map import SCALE, Floats, Map, Whole, averages, cdf, miles_of, read  # noqa: E402
+import plotly.graph_objects as go  # noqa: E402
+from plotly.subplots import make_subplots  # noqa: E402
 
+from bench import paper_c_trees  # noqa: E402
+from bench.paper_c_map import SCALE, Floats, Map, Whole, averages, cdf, miles_of, read  # noqa: E402
 from synth_engine.confidential.growth import uniform  # noqa: E402
 from synth_engine.inference import gravity  # noqa: E402
 from synth_engine.mechanisms.on_the_map import resolution  # noqa: E402
@@ -41,6 +42,8 @@ from synth_engine.privacy import dirichlet_multinomial, disclosure, resampling  
 OUT = ROOT / "build" / "paper-c"
 DELTA = Fraction(1, 10**5)
 LEAST_KEPT = 0.0378
+SHORT = 10.0
+"""Miles of the short commutes of the figures."""
 BANDS = ((1, 5), (6, 20), (21, 100), (101, 10**9))
 TREES = ("8.57", "4.6", "2")
 REQUIRED = (
@@ -196,8 +199,8 @@ def by_auto(epsilon: str, commutes: Map) -> Setting:
             resolution.Resolution(name=parts, parts=number, priors=of, unit=resampling.UNIT)
         )
     (_, small), *more = resolution.best(looked, commutes.sizes.tolist())
-    large = {"large": more[0][1], "least": more[0][0]} if more else {}
-    return Setting(epsilon, small, filter="fitted", required=True, **large)
+    least, large = more[0] if more else (0, "")
+    return Setting(epsilon, small, filter="fitted", required=True, large=large, least=least)
 
 
 def drawn(setting: Setting, commutes: Map, rng: np.random.Generator) -> tuple[Whole, float]:
@@ -231,7 +234,7 @@ def drawn(setting: Setting, commutes: Map, rng: np.random.Generator) -> tuple[Wh
             cells_drawn = gravity.posterior_counts(
                 draw, place, model, filtered=True, shrunk=fitted
             )
-        found[jobs] = place.placed(*cells_drawn)
+        found[jobs] = place.assign_origins(*cells_drawn)
         if not setting.large:
             break
     return found, prior / commutes.sizes.sum()
@@ -372,7 +375,7 @@ def by_decay(commutes: Map) -> Whole:
         alpha=np.ones(commutes.sizes.size),
     )
     model = gravity.Gravity.public(draw, place)
-    return place.placed(
+    return place.assign_origins(
         *gravity.posterior_counts(draw, place, model, filtered=True, shrunk=False)
     )
 
@@ -422,6 +425,55 @@ def written(lines: Sequence[Line], commutes: Map) -> str:
             f"| {one.name} | {one.epsilon} | {share} | {shown} | {one.weighted:.3f} | {one.ks:.4f} |"
         )
     return "\n".join(text) + "\n"
+
+
+def figures(shown: dict[str, Whole], commutes: Map) -> go.Figure:
+    """Average commute of each block of work against the truth, all and short commutes, in small and in large blocks of
+    work (the paper's figures 1 to 4), and the distributions of all commutes."""
+    kinds = ("all commutes", f"commutes up to {SHORT:g} miles")
+    names = [
+        f"{kind}, {band}" for kind in kinds for band in ("1 to 20 workers", "more than 20")
+    ]
+    drawing = make_subplots(
+        rows=3, cols=2, subplot_titles=[*names, "Share of commutes up to a distance"]
+    )
+    true = miles_of(commutes.home, commutes)
+    panels: list[tuple[int, int, float, Callable[[Whole], npt.NDArray[np.bool_]]]] = [
+        (1, 1, math.inf, lambda sizes: sizes <= 20),
+        (1, 2, math.inf, lambda sizes: sizes > 20),
+        (2, 1, SHORT, lambda sizes: sizes <= 20),
+        (2, 2, SHORT, lambda sizes: sizes > 20),
+    ]
+    cuts = np.linspace(0, 50, 201)
+    drawing.add_scatter(
+        x=cuts, y=cdf(true, cuts), name="truth", line={"color": "#222222"}, row=3, col=1
+    )
+    for colour, (name, homes) in zip(
+        ("#b8532f", "#3b5b92", "#5f8a4c", "#8a6bb0"), shown.items(), strict=False
+    ):
+        apart = miles_of(homes, commutes)
+        for row, column, most, band in panels:
+            kept = band(commutes.sizes)
+            x, y = (averages(each, commutes, most=most)[kept] for each in (true, apart))
+            drawing.add_scattergl(
+                x=x, y=y, mode="markers", marker={"size": 3, "color": colour, "opacity": 0.4}, name=name,
+                legendgroup=name, showlegend=row == column == 1, row=row, col=column,
+            )  # fmt: skip
+        drawing.add_scatter(
+            x=cuts,
+            y=cdf(apart, cuts),
+            legendgroup=name,
+            showlegend=False,
+            line={"color": colour},
+            row=3,
+            col=1,
+        )
+    drawing.update_layout(
+        height=1400,
+        template="plotly_white",
+        title="Average commute of a block of work in miles: truth across, synthetic up",
+    )
+    return drawing
 
 
 if __name__ == "__main__":

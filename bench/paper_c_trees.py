@@ -11,10 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import paper_a_points
-from paper_c_map import Floats, Map, Whole
 from scipy.spatial import KDTree
 
+from bench import paper_a_points
+from bench.paper_c_map import Floats, Map, Whole
 from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
@@ -39,7 +39,7 @@ def homes(commutes: Map, folder: Path, epsilon: str) -> Whole:
         np.column_stack([at[f"{end}_latitude"], at[f"{end}_longitude"]])
         for end in ("home", "work")
     )
-    blocks = KDTree(flat(commutes.at, commutes)).query(flat(home, commutes))[1]
+    blocks = np.asarray(KDTree(flat(commutes.at, commutes)).query(flat(home, commutes))[1])
     return np.concatenate(
         [blocks[pairs] for pairs in nearest(flat(work, commutes), commutes)]
     ).astype(np.int64)

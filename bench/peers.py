@@ -36,7 +36,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import auto, provenance
+from bench import against, auto
 from synth_engine.privacy.conversion import rho_for
 
 PROGRAMS = Path(__file__).resolve().parent / "environments"
@@ -161,8 +161,8 @@ class Environments:
     def version(self, peer: str) -> str:
         """A digest of the pinned list, or of the engine's code."""
         if peer == HERE:
-            return provenance.engine_version()
-        return provenance.digest([PROGRAMS / f"{peer}.txt"])
+            return against.engine_version()
+        return against.digest([PROGRAMS / f"{peer}.txt"])
 
 
 def _runs(interpreter: str) -> bool:
@@ -276,7 +276,7 @@ class Bench:
             lines = [line for line in error.stderr.splitlines() if line.strip(' ")')]
             return lines[-1].strip()[:120] if lines else "stopped without a word"
         found = pd.read_csv(out)[list(table.sizes)].to_numpy()
-        took = json.loads(done.stdout.splitlines()[-1])
+        took: Figures = json.loads(done.stdout.splitlines()[-1])
         return auto.scored(table, found, self._score, learn=True) | took
 
     def _limited(self) -> None:
@@ -301,7 +301,7 @@ def page(cells: Sequence[Cell], *, picture: str) -> str:
         "# Beside other synthesizers",
         "",
         "Written by `make bench-peers` ([program](../bench/peers.py)): the same integer codes, the same public number of codes of each",
-        f"column, δ = 10⁻⁹, every run in a process with one thread. {provenance.machine()}",
+        f"column, δ = 10⁻⁹, every run in a process with one thread. {against.machine()}",
         "",
         "TVD is the mean total variation distance of single columns, of all pairs and of 200 triples; AUC is that of gradient boosting for",
         "the column to predict, trained on the release and tested on records that no release used. Seconds are processor seconds,",

@@ -71,7 +71,8 @@ def households(source: Path, folder: Path) -> dict[str, Any]:
     rng = np.random.default_rng(MADE)
     members: list[list[int]] = []
     areas: list[tuple[str, str]] = []
-    for area, rows in people.groupby(["PUMA", "OWN_RENT"], sort=True):
+    for (place, tenure), rows in people.groupby(["PUMA", "OWN_RENT"], sort=True):
+        area = str(place), str(tenure)
         new = _households_of(rows, rng, quarters=area[1] == "0")
         members += new
         areas += [area] * len(new)
@@ -314,20 +315,16 @@ def compare(folder: Path, database: Database, *, runs: int) -> None:
     table_count = len(database.tables)
     errors: dict[tuple[str, str], dict[str, list[float]]] = {}
     assert isinstance(conversion.budget_for(EPSILON, DELTA, adds_up="gdp"), GaussianDP)
+    shares = {"separate": Fraction(1, table_count), "flat": Fraction(1)}
     for run in range(1, runs + 1):
         with tempfile.TemporaryDirectory() as scratch:
-            for name, make in {
-                "relational": lambda out, seed: relational(folder, database, out, seed=seed),
-                "separate": lambda out, seed: by_table(
-                    folder, database, out, seed=seed, share=Fraction(1, table_count)
-                ),
-                "flat": lambda out, seed: by_table(
-                    folder, database, out, seed=seed, share=Fraction(1)
-                ),
-            }.items():
+            for name in ("relational", *shares):
                 started = time.process_time()
                 out = Path(scratch) / name
-                make(out, str(run))
+                if name == "relational":
+                    relational(folder, database, out, seed=str(run))
+                else:
+                    by_table(folder, database, out, seed=str(run), share=shares[name])
                 report: Any = pipeline.compare_databases(folder, out, database=database)
                 for line in report["summary"]:
                     cell = errors.setdefault((line["table"], line["kind"]), {})
@@ -337,9 +334,9 @@ def compare(folder: Path, database: Database, *, runs: int) -> None:
     means = {
         key: {n: float(np.mean(v)) for n, v in cell.items()} for key, cell in errors.items()
     }
-    for (table, kind), cell in means.items():
+    for (table, kind), mean in means.items():
         print(
-            f"{table:12}{kind:14}{cell['relational']:12.4f}{cell['separate']:12.4f}{cell['flat']:12.4f}"
+            f"{table:12}{kind:14}{mean['relational']:12.4f}{mean['separate']:12.4f}{mean['flat']:12.4f}"
         )
     for run in range(runs):
         of_run = {

@@ -97,11 +97,13 @@ def bank(data: Path, folder: Path) -> tuple[Path, Path, int]:
 
 def national(data: Path, folder: Path) -> tuple[Path, Path, int]:
     """The same of the survey, by its dictionary."""
-    from bench import kmarginal, values
+    from bench import forecast, values
 
     table = values.load(data.parent, "national2019")
     table.to_csv(folder / "national2019.csv", index=False)
-    domain = kmarginal.described(data / "nist_acs", tuple(table.columns))
+    domain = forecast.census_domain(
+        json.loads((data / "nist_acs" / "data_dictionary.json").read_text())
+    )
     (folder / "national2019.json").write_text(json.dumps(domain.to_json()))
     return folder / "national2019.csv", folder / "national2019.json", 27_000
 
@@ -125,11 +127,11 @@ def take(case: Case, timing: ModuleType) -> Taken | None:
     predicted = timing.parts_of(size, needed=plan.needs(case.rows))
     begun = {"open": time.process_time()}
     pipeline.confirm(plan)
-    answers = pipeline.measure(
-        case.table,
-        plan=plan,
-        progress=lambda stage, _share: begun.setdefault(stage, time.process_time()) and None,
-    )
+
+    def note(stage: str, _share: float) -> None:
+        begun.setdefault(stage, time.process_time())
+
+    answers = pipeline.measure(case.table, plan=plan, progress=note)
     plan.fit(answers)
     ended, asked = time.process_time(), begun["measure"]
     actual = {timing.READ: asked - begun["open"], timing.MODEL: ended - asked}

@@ -28,6 +28,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -77,15 +82,17 @@ def wide_table(folder: Path, path: Path, columns: int) -> dict[str, object]:
     import numpy as np
     import pandas as pd
 
-    from bench.finish import adult, fire, national
+    from bench import auto
 
     rng = np.random.default_rng(0)
-    blocks, sizes = [], []
-    while sum(map(len, blocks)) < columns:
-        for source in (fire, adult, national):
-            codes, domain = source(folder)
-            blocks.append(codes[:, rng.integers(0, codes.shape[1], MEASURED_ROWS)])
-            sizes += domain
+    blocks: list[npt.NDArray[np.int64]] = []
+    sizes: list[int] = []
+    while len(sizes) < columns:
+        for source in ("fire", "adult", "national2019"):
+            data = auto.read(folder, source, path.parent)
+            chosen = rng.integers(0, len(data.codes), MEASURED_ROWS)
+            blocks.append(data.codes[chosen].T)
+            sizes += data.sizes.values()
     names = [f"c{number}" for number in range(columns)]
     table = pd.DataFrame(np.concatenate(blocks)[:columns].T, columns=names)
     table.to_csv(path, index=False)
@@ -93,8 +100,7 @@ def wide_table(folder: Path, path: Path, columns: int) -> dict[str, object]:
 
 
 def long_table(path: Path, rows: int) -> dict[str, object]:
-    from bench.counting import NAMES, SIZES
-    from bench.sources import write
+    from bench.sources import NAMES, SIZES, write
 
     write(str(path), rows)
     return _described(dict(zip(NAMES, SIZES, strict=True)))
@@ -123,8 +129,8 @@ def word_table(path: Path, number: int) -> dict[str, object]:
     chance = 1 / np.arange(1.0, number + 1)
     drawn = rng.choice(words, 20 * number, p=chance / chance.sum())
     pd.DataFrame({"word": drawn}).to_csv(path, index=False)
-    words = {"set": "strings", "alphabet": ALPHABET, "min_length": 1, "max_length": 8}
-    word = {"name": "word", "kind": "weak", "values": words}
+    values = {"set": "strings", "alphabet": ALPHABET, "min_length": 1, "max_length": 8}
+    word = {"name": "word", "kind": "weak", "values": values}
     return {"attributes": [word]}
 
 
@@ -266,13 +272,15 @@ def _panel(name: str, points: Sequence[Point]) -> str:
     parts.append(f'<text x="0" y="{HEIGHT + 34}">{name}; processor seconds</text>')
     for number, method in enumerate(dict.fromkeys(point.method for point in own)):
         line = [point for point in own if point.method == method]
-        at = [(across.place(point.size), up.place(point.seconds)) for point in line]
+        places = [(across.place(point.size), up.place(point.seconds)) for point in line]
         color = COLORS[method]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(
             f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>'
         )
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in at]
+        parts += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in places
+        ]
         parts.append(f'<text x="8" y="{16 + 14 * number}" style="fill:{color}">{method}</text>')
     return "".join(parts)
 

@@ -2,10 +2,6 @@
 
     python bench/storm.py [--kills 100] [--method independent] [--records 0] [--database sqlite] [--processor]
         [--minutes 60] [--faults kill freeze cut restart disk clock redis]
-    python bench/storm.py --compose [--kills 20] [--method independent] [--records 0] [--minutes 60]
-
---compose: the processes are those of docker-compose.yml, with its commands and its environment, and one of them is killed each time
-(bench/composed_storm.py). Else:
 
 Builds an installation in a temporary folder (SQLite, or a PostgreSQL server of its own) with the example table, repeated to so
 many records. First some runs that nobody kills say how long the time from charge to stored answers is, and for which share of it
@@ -36,14 +32,13 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import nemeses
-from pages import PASSWORD, begin, example
+
+from bench import nemeses
+from bench.pages import PASSWORD, begin, example
 
 MEASURED = 5
 """Runs that nobody kills."""
@@ -80,8 +75,8 @@ def ingest(dataset: Any, steward: Any) -> None:
     worker.table_errand(code=services.request_ingest(dataset=dataset, actor=steward).code)
 
 
-def dataset_of(records: int, *, read: Callable[[Any, Any], None] = ingest) -> tuple[Any, Any]:
-    """The example table, described and with a large budget, and its steward. read: has it read."""
+def dataset_of(records: int) -> tuple[Any, Any]:
+    """The example table, described and with a large budget, and its steward."""
     from synthweb.datasets import services as datasets
     from synthweb.ledger import services as ledger
     from synthweb.ledger.amounts import Amount
@@ -99,7 +94,7 @@ def dataset_of(records: int, *, read: Callable[[Any, Any], None] = ingest) -> tu
         file_kind="csv",
         chunks=[header, *repeated],
     )
-    read(made, steward)
+    ingest(made, steward)
     made.refresh_from_db()
     datasets.declare_domain(actor=steward, dataset=made, document=document)
     terms = ledger.Terms(rule=Rule.BASIC, amount=Amount(epsilon=LIMIT, delta=10**15))
@@ -124,18 +119,8 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--processor", action="store_true")
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--compose", action="store_true")
     parser.add_argument("--faults", nargs="+", choices=nemeses.NEMESES, default=["kill"])
     options = parser.parse_args()
-    if options.compose:
-        import composed_storm
-
-        return composed_storm.storm(
-            method=options.method,
-            records=options.records,
-            kills=options.kills,
-            minutes=options.minutes,
-        )
     if options.faults != ["kill"] and (options.database == "sqlite" or options.processor):
         parser.error("everything but kills is on PostgreSQL alone, and by the clock")
     if "disk" in options.faults and os.geteuid() != 0:
@@ -174,7 +159,8 @@ def storm(options: argparse.Namespace, site: nemeses.Site, notes: Path) -> int:
     dataset, steward = dataset_of(options.records)
     site.submit = lambda: submitted(dataset, steward, options.method)
     clock = time.process_time if options.processor else time.monotonic
-    times, runs = [], []
+    times: list[tuple[float, float]] = []
+    runs: list[Any] = []
     forfeits: dict[str, list[bool]] = {}
     ends = time.monotonic() + 60 * options.minutes
     while len(runs) < options.kills and time.monotonic() < ends:

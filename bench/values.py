@@ -109,8 +109,8 @@ class ColumnFigures:
 
 
 def numbers(column: pd.Series) -> np.ndarray[Any, np.dtype[np.float64]]:
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-    return values[~np.isnan(values)]
+    values = pd.to_numeric(column, errors="coerce").dropna()
+    return np.asarray(values, dtype=np.float64)
 
 
 def is_numeric(column: pd.Series) -> bool:
@@ -149,7 +149,7 @@ def areas_under_curve(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder
 
-    features = [name for name in test if name != target]
+    features = [str(name) for name in test if name != target]
     words = [name for name in features if not is_numeric(test[name])]
     numeric = [name for name in features if name not in words]
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -166,13 +166,8 @@ def areas_under_curve(
     )
 
     def prepared(table: pd.DataFrame) -> pd.DataFrame:
-        return table[features].assign(
-            **{
-                name: pd.to_numeric(table[name], errors="coerce")
-                for name in features
-                if name not in words
-            }
-        )
+        known = {name: pd.to_numeric(table[name], errors="coerce") for name in numeric}
+        return table[features].assign(**known)
 
     # Twentieths of a column with one very common value are fewer; that is no news.
     warnings.filterwarnings("ignore", message="Bins whose width")
@@ -193,7 +188,7 @@ def report(folder: Path, name: str, *, runs: int, epsilon: str, work: Path) -> N
     path, out = work / f"{name}.csv", work / "synthetic.csv"
     train.to_csv(path, index=False)
     domain = described(path)
-    columns = [column for column in train if is_numeric(train[column])]
+    columns = [str(column) for column in train if is_numeric(train[column])]
     figures: dict[str, list[ColumnFigures]] = {column: [] for column in columns}
     areas: list[tuple[float, float]] = []
     seconds = time.process_time()

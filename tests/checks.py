@@ -42,7 +42,7 @@ QUICK = [
     [*MANAGE, "check", "--fail-level", "WARNING", "--database", "default"],
     [*MANAGE, "makemigrations", "--check", "--dry-run"],
 ]
-MYPY = ["mypy", "synth_engine", "synthweb"]
+MYPY = ["mypy", "synth_engine", "synthweb", "bench"]
 TESTS = [
     sys.executable,
     "-m",

@@ -67,7 +67,10 @@ def draw(described: Path, task: Task) -> pd.DataFrame:
         else generator.generate_dataset_in_correlated_attribute_mode
     )
     make(len(task.table), str(described), seed=task.seed)
-    return generator.synthetic_dataset.map(lambda text: int(text.removeprefix("c")))
+    codes: pd.DataFrame = generator.synthetic_dataset.map(
+        lambda text: int(text.removeprefix("c"))
+    )
+    return codes
 
 
 run(fit, draw)

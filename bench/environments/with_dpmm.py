@@ -22,7 +22,8 @@ def fit(task: Task) -> Any:
 
 
 def draw(pipeline: Any, task: Task) -> pd.DataFrame:
-    return pipeline.generate(n_records=len(task.table), random_state=task.seed)
+    rows: pd.DataFrame = pipeline.generate(n_records=len(task.table), random_state=task.seed)
+    return rows
 
 
 run(fit, draw)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import opendp.extras.mbi as mbi
 import opendp.prelude as dp
 import pandas as pd
 import polars as pl
 from runner import Task, run
 
 dp.enable_features("contrib")
-ALGORITHMS = {"aim": dp.mbi.AIM, "mst": dp.mbi.MST}
+ALGORITHMS = {"aim": mbi.AIM, "mst": mbi.MST}
 
 
 def fit(task: Task) -> Any:
@@ -26,7 +27,7 @@ def fit(task: Task) -> Any:
 
 
 def draw(table: Any, task: Task) -> pd.DataFrame:
-    drawn = table.synthesize(rows=len(task.table)).to_pandas()
+    drawn: pd.DataFrame = table.synthesize(rows=len(task.table)).to_pandas()
     # Values outside the keys have a code of their own, which no record of a complete domain has.
     return drawn.fillna(0)
 

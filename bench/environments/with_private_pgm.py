@@ -28,7 +28,8 @@ def fit(task: Task) -> Any:
 def draw(synthetic: Any, task: Task) -> pd.DataFrame:
     # It has drawn as many rows as it took the table to have.
     drawn = getattr(synthetic, "df", synthetic)
-    return drawn.sample(len(task.table), replace=len(drawn) < len(task.table))
+    rows: pd.DataFrame = drawn.sample(len(task.table), replace=len(drawn) < len(task.table))
+    return rows
 
 
 run(fit, draw)

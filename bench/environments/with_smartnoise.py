@@ -18,7 +18,8 @@ def fit(task: Task) -> Any:
 
 
 def draw(synthesizer: Any, task: Task) -> pd.DataFrame:
-    return synthesizer.sample(len(task.table))
+    rows: pd.DataFrame = synthesizer.sample(len(task.table))
+    return rows
 
 
 run(fit, draw)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import against, against_page, provenance
+from bench import against, against_page
 from bench.against import Block, Cache, Figures
 from synth_engine.inference.error_forecast import ErrorForecast
 
@@ -97,7 +97,7 @@ def test_runs_are_stored_and_those_of_auto_belong_to_the_code_that_made_them(
 
     assert measure() == ["auto", "mst"]
     assert measure() == []
-    monkeypatch.setattr(provenance, "engine_version", lambda: "another")
+    monkeypatch.setattr(against, "engine_version", lambda: "another")
     assert measure() == ["auto"]
     assert len(json.loads(path.read_text())) == 3
 
