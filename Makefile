@@ -36,7 +36,7 @@ setup-tests: setup
 check: setup-tests ## format, lint, types, architecture, fast tests: under two minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" exec $(BIN)/python -m tests.checks
 
-test: setup-tests ## every test, on services that the tests start themselves
+test: setup-tests ## the checks, then every test, on services that the tests start themselves
 	@PATH="$(CURDIR)/$(BIN):$$PATH" exec $(BIN)/python -m tests.all $(ARGS)
 
 faults: setup-tests ## the tests of every fault in docs/security.md (ARGS="--times 3 F16")

@@ -1,5 +1,5 @@
-"""`make test`: every test on SQLite, then those of the web application that touch the
-database once more on PostgreSQL. Arguments go to pytest."""
+"""`make test`: all checks of `make check` but its tests, then every test on SQLite, then those of the web application that
+touch the database once more on PostgreSQL. Arguments go to pytest: then tests alone run, unless CI=true."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from tests import services
+from tests import checks, services
 
 # Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none of them.
 HUNG = "1500"  # seconds
@@ -43,18 +43,31 @@ NO_TESTS = 5  # pytest's exit code when nothing was selected
 
 
 def main(arguments: list[str]) -> int:
-    """Run both; 0 if all is well."""
+    """Install what tests need, then run everything; 0 if all is well."""
     _install("chromium", services.find_chromium, packages=["chromium", "chromium-driver"])
     _install("nginx", services.find_nginx, packages=["nginx-light"])
     _install("Java", services.find_java, packages=["default-jre-headless"])
+    return run(arguments)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the checks and the tests. A check that fails is said at once and once more at the end; the tests run all the same."""
     begun = time.monotonic()
+    failed = checks.failing() if _in_ci() or not arguments else []
     codes = [_pytest(arguments, database="sqlite")]
     if not arguments:
         codes.append(_postgres_pass())
+    if failed:
+        _say(f"\nChecks that failed, see above: {', '.join(failed)}")
+        codes.append(1)
     _say(
         f"\n{'All is well' if not any(codes) else 'Not well'} after {time.monotonic() - begun:.0f} s."
     )
     return max(codes)
+
+
+def _in_ci() -> bool:
+    return os.environ.get("CI") == "true"
 
 
 def _postgres_pass() -> int:
@@ -63,7 +76,7 @@ def _postgres_pass() -> int:
             pass
     except services.Missing as missing:
         _say(f"\nLeft out: the web tests on PostgreSQL. {missing}")
-        return 1 if os.environ.get("CI") == "true" else 0
+        return int(_in_ci())
     _say("\nOnce more on PostgreSQL:")
     left_out = [f"--ignore=tests/web/test_{name}.py" for name in SAME_ON_EVERY_DATABASE]
     return _pytest([*ON_POSTGRES, *left_out], database="postgres")

@@ -61,15 +61,21 @@ TESTS = [
 
 def main() -> int:
     """Run everything; 0 if all is well."""
+    failed = failing(TESTS)
+    if failed:
+        _say(f"\nNot well: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def failing(*more: list[str]) -> list[str]:
+    """Run all checks, and more commands after the quick ones. Says of each at once how it ended, and returns the names of
+    those that failed."""
     with ThreadPoolExecutor(
         max_workers=2
     ) as pool:  # mypy thinks for long on one core; the rest has the other
         types = pool.submit(_run, MYPY)
-        others = pool.submit(lambda: [_run(command) for command in [*QUICK, TESTS]])
-        failed = [name for name, fine in [types.result(), *others.result()] if not fine]
-    if failed:
-        _say(f"\nNot well: {', '.join(failed)}")
-    return 1 if failed else 0
+        others = pool.submit(lambda: [_run(command) for command in [*QUICK, *more]])
+        return [name for name, fine in [types.result(), *others.result()] if not fine]
 
 
 def _run(command: list[str]) -> tuple[str, bool]:
