@@ -6,7 +6,7 @@ table 1, for epsilon of 0.1, 1 and 10 and all methods that are at hand.
 Points are examples/commutes/commutes.parquet, made by bench/commutes.py from LODES 2019; the blocks of FOLDER are the support of
 `adaptive`. Without FOLDER there is no support and no text. Every run draws the room's own noise. Means of RUNS runs
 of points, one run of texts. What is asked of the figures is printed with them, met or missed, and written with the curves to
-build/paper-a/{table.md,figures.html}. PARTS of the machine are used (2).
+build/paper-a/{table.md,figures.html}. PARTS of the machine are used (2), and DRAWS words (5,000,000): variables of the environment, as RUNS is.
 """
 
 from __future__ import annotations

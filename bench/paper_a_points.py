@@ -98,7 +98,7 @@ def cells(
 ) -> tuple[npt.NDArray[np.uint64], Floats]:
     """Of sorted codes: the nodes of that depth that hold any, and how many each holds."""
     found = points.prefix(codes, depth)
-    first = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
+    first = np.flatnonzero(np.append(True, found[1:] != found[:-1])[: found.size])
     return found[first], np.diff(np.append(first, found.size)).astype(np.float64)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import time
 from fractions import Fraction
 from functools import cache
@@ -25,7 +26,7 @@ from synth_engine.values import from_json
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LONGEST = 20
 FILE = "data/text/unigrams_150k.tsv.gz"
-DRAWS = 5_000_000
+DRAWS = int(os.environ.get("DRAWS", "5000000"))
 ORDER = ("adaptive", "adaptive-improved", "direct-synthesis", "privtree", "adaptive-basic")
 Counts = npt.NDArray[np.int64]
 

@@ -45,7 +45,7 @@ from synth_engine.values import Integers  # noqa: E402
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(10))
 DELTA = Fraction(1, 10**9)
 KS = tuple(range(3, 9))
-MARGINALS, LARGEST_TABLE = 30, 1 << 22
+MARGINALS, LARGEST_TABLE = 30, 1 << 17
 """How many of each k, drawn once; and cells up to which a table is written down."""
 BASKET_EPSILONS = EPSILONS[:2]
 ITEMS = 20_000
@@ -266,7 +266,9 @@ def squared_error(problem: Problem, codes: Matrix, k: int) -> float:
 
 
 def misclassified(codes: Matrix, test: Matrix, *, target: int) -> float:
-    """The part of the test records that a decision tree trained on these records gets wrong."""
+    """The part of the test records that a decision tree trained on these records gets wrong; all of them if there are none."""
+    if not len(codes):
+        return 1.0
     tree = DecisionTreeClassifier(max_depth=8, min_samples_leaf=20, random_state=0)
     tree.fit(np.delete(codes, target, axis=1), codes[:, target])
     return float((tree.predict(np.delete(test, target, axis=1)) != test[:, target]).mean())
