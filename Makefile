@@ -1,5 +1,5 @@
 # Two commands: `make run` starts synthweb on this machine, `make test` proves it. The work is done in Python, in
-# synthweb/local and tests; this file finds a Python, keeps .venv up to date and calls them.
+# synthweb/local and tests; this file finds a Python and calls them.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -28,10 +28,10 @@ demo-logins: ## print names and passwords of the demo users
 	@[ -x $(BIN)/python ] || { echo "There are no demo users yet: make run"; exit 1; }; exec $(BIN)/python -m synthweb.local demo-logins
 
 setup: ## make .venv alone
-	@$(call venv,requirements.txt,run.stamp)
+	@$(call environment,run)
 
-setup-tests: setup
-	@$(call venv,tests/requirements.txt,tests.stamp)
+setup-tests:
+	@$(call environment,tests)
 
 check: setup-tests ## format, lint, types, architecture, fast tests: under two minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" exec $(BIN)/python -m tests.checks
@@ -81,7 +81,7 @@ audit: ## compare the packages of the lock with known vulnerabilities: needs a w
 	  build/tools/bin/pip-audit --requirement deploy/traces.txt --disable-pip --require-hashes $(ARGS)
 
 clean-venv: ## delete .venv
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(VENV).part $(VENV).old $(VENV).lock
 
 # tools: an environment of its own for what makes the lists of packages.
 define tools
@@ -89,21 +89,9 @@ mkdir -p build && { [ -x build/tools/bin/cyclonedx-py ] || { $(BIN)/python -m ve
   build/tools/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2 cyclonedx-bom==7.5.0; }; }
 endef
 
-# venv(requirements, stamp): install when the hash of the requirements is not the one that was installed last.
-define venv
-want=$$(cat requirements.txt $(1) | cksum); \
-if [ "$$want" != "$$(cat $(VENV)/$(2) 2>/dev/null)" ]; then \
-  if ! $(BIN)/python -c '$(FITS)' >/dev/null 2>&1; then \
-    for candidate in $(CANDIDATES); do \
-      if "$$candidate" -c '$(FITS)' >/dev/null 2>&1; then found=$$candidate; break; fi; \
-    done; \
-    [ -n "$$found" ] || { echo $(INSTALL) >&2; exit 1; }; \
-    rm -rf $(VENV) && "$$found" -m venv $(VENV) || exit 1; \
-  fi; \
-  echo "Installing $(1) into $(VENV) (once; a few minutes) …"; \
-  $(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(1) || exit 1; \
-  echo "Compiling loops of the engine (once; about a minute) …"; \
-  $(BIN)/python -c "from synth_engine import jit; jit.warm_up()" || exit 1; \
-  echo "$$want" > $(VENV)/$(2); \
-fi
+# environment(run|tests): bring .venv up to date, with a Python that works: its own one, else one of this machine.
+define environment
+for candidate in $(BIN)/python $(CANDIDATES); do \
+  if "$$candidate" -c '$(FITS)' >/dev/null 2>&1; then exec "$$candidate" -m synthweb.local.environment $(1); fi; \
+done; echo $(INSTALL) >&2; exit 1
 endef

@@ -21,6 +21,7 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
+from synth_engine import watching
 from synth_engine.strict_json import JsonValue
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -95,10 +96,11 @@ def warm_up(stored: Path | None = None) -> None:
     """Compile each function for each recorded list of types, or load it where an earlier process left it on disk. What this
     process has is not compiled again. stored: what a warm-up of this installation left in `NUMBA_CACHE_DIR`, which this process
     need not be able to write; it is loaded as it is, so that nobody but its owner may write it. Code of another processor or of another
-    version is compiled anew. Raises what numba raises on a machine on which a function does not compile."""
+    version is compiled anew. Each function is a step of what `watching` reports. Raises what numba raises on a machine on which a
+    function does not compile."""
     if stored is not None and (place := _CONFIG.CACHE_DIR):
         _restore(stored, Path(place))
-    for name, lists in recorded().items():
+    for name, lists in watching.each(list(recorded().items())):
         function = _function(name)
         for listed in lists:
             if listed not in function.overloads:
