@@ -18,12 +18,12 @@ from synthweb.lib.env import flag
 from synthweb.local import broker, keys, processes
 from synthweb.local.paths import REPOSITORY, Places
 from synthweb.local.processes import Process
-from synthweb.local.supervisor import Supervisor
+from synthweb.local.supervisor import Stopped, Supervisor
+from synthweb.pages import examples
 
 HOST = "127.0.0.1"
 FIRST_PORT = 8000
 MORE_PORTS = 50
-START_SECONDS = 60
 # Longer than the 120 s that the confidential worker gets to finish what has been paid for.
 STOP_SECONDS = 150
 
@@ -39,6 +39,7 @@ class Installation:
     def __init__(self, here: Places) -> None:
         self._places = here
         self._stopping = False
+        self._examples = contextlib.ExitStack()  # while they are being loaded
 
     def run(self) -> int:
         """Start everything, watch it, stop it at Ctrl-C."""
@@ -70,10 +71,13 @@ class Installation:
                 signal.signal(number, lambda *_signal: self._stop_soon(watching))
             try:
                 self._start(watching, listener=listener, address=address)
-                watching.watch(lambda: self._stopping)
+                watching.watch(self._is_stopping)
+            except Stopped:
+                pass
             finally:
                 _say("Stopping …")
                 watching.stop()
+                self._examples.close()
         _say("Stopped. Everything is kept in var/; `make run` goes on from here.")
         return 0
 
@@ -131,10 +135,11 @@ class Installation:
         if first:
             _say("Making keys, the database and demo users (once; up to a minute) …")
         watching.start(processes.redis(self._places))
-        if not broker.wait(folder=self._places.redis):
-            raise InstallationRefused(
-                f"Redis does not answer. The end of its log:\n{watching.tail('redis')}"
-            )
+        watching.wait_until(
+            lambda: broker.answers(folder=self._places.redis),
+            name="redis",
+            stopping=self._is_stopping,
+        )
         self._once(
             watching,
             Process(
@@ -152,29 +157,33 @@ class Installation:
                 str(self._places.demo_logins),
             ]
             self._once(watching, Process("demo-users", command))
+        if demo and first:
+            # Before the first page can be seen, which says so.
+            self._examples.enter_context(examples.loading(self._places.var))
         for process in processes.application(self._places, listener=listener.fileno()):
             watching.start(process)
-        if not _wait_for(f"{address}livez"):
-            raise InstallationRefused(
-                f"The web server does not answer. The end of its log:\n{watching.tail('web')}"
-            )
+        watching.wait_until(
+            lambda: _is_alive(f"{address}livez"), name="web", stopping=self._is_stopping
+        )
         _say(f"\n  synthweb is ready:  {address}\n")
         if demo:
             _say("  Names and passwords of the demo users:  make demo-logins")
             if first:
                 _say(
-                    "  Two examples (UCI Adult, commutes) are being released; the first is there within a minute."
+                    "  Two examples (UCI Adult, commutes) are being released; the first is there within a minute\n"
+                    "  on a machine that has nothing else to do. What is waited for is said here."
                 )
                 watching.start(processes.demo(), at_end=self._demo_ended)
         _say(f"  Logs: {self._places.logs}    Ctrl-C stops everything.\n")
 
     def _once(self, watching: Supervisor, process: Process) -> None:
-        if code := watching.run_once(process):
+        if code := watching.run_once(process, stopping=self._is_stopping):
             raise InstallationRefused(
                 f"{process.name} failed (exit code {code}). The end of its log:\n{watching.tail(process.name)}"
             )
 
     def _demo_ended(self, code: int) -> None:
+        self._examples.close()
         if code:
             _say(
                 f"The examples could not be loaded (exit code {code}); see {self._places.logs / 'demo.log'}."
@@ -196,6 +205,9 @@ class Installation:
             # buffer.
             "PYTHONUNBUFFERED": "1",
         }
+
+    def _is_stopping(self) -> bool:
+        return self._stopping
 
     def _stop_soon(self, watching: Supervisor) -> None:
         if self._stopping:
@@ -256,12 +268,9 @@ def _listener() -> socket.socket:
     )
 
 
-def _wait_for(address: str) -> bool:
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=2) as answer:  # noqa: S310 - our own
-            return bool(answer.status == 200)
-        time.sleep(0.1)
+def _is_alive(address: str) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own
+        return bool(answer.status == 200)
     return False
 
 

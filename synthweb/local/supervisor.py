@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synthweb.local.processes import Process
+from synthweb.local.progress import Progress
 
 STEADY_SECONDS = 60  # up for so long, a process counts as well
 UP_SECONDS = 15  # up for so long, a process can start
@@ -22,6 +23,7 @@ LONGEST_WAIT = 60  # seconds until a process that dies again and again is starte
 MOST_FAILED_STARTS = 5
 STOP_SECONDS = 10
 LONGEST_LOG = 10_000_000
+UNSAID_SECONDS = 10  # of a wait that need not be explained
 PR_SET_PDEATHSIG = 1
 
 
@@ -37,10 +39,15 @@ class Child:
     failed_starts: int = 0  # ends of its own making before it was ever up
     again_at: float | None = None
     at_end: Callable[[int], None] | None = None
+    told: int = 0  # bytes of the log of one with `at_end` that were passed on
 
 
 class GaveUp(Exception):
     """A process cannot start at all; the message ends with its log."""
+
+
+class Stopped(Exception):
+    """Somebody asked to stop while something was waited for."""
 
 
 class Supervisor:
@@ -67,18 +74,47 @@ class Supervisor:
         self._up_after = up_after
 
     def start(self, process: Process, *, at_end: Callable[[int], None] | None = None) -> None:
-        """Start a process and keep it running; one with `at_end` runs once and gives that its exit code."""
+        """Start a process and keep it running; one with `at_end` runs once, what it writes is said, and its exit code is
+        given to `at_end`."""
+        path = self._log(process.name)
+        told = path.stat().st_size if path.exists() else 0
         self._children.append(
-            Child(process, self._launch(process), time.monotonic(), at_end=at_end)
+            Child(process, self._launch(process), time.monotonic(), at_end=at_end, told=told)
         )
 
-    def run_once(self, process: Process) -> int:
-        """Run a process to its end and return its exit code."""
+    def run_once(self, process: Process, *, stopping: Callable[[], bool]) -> int:
+        """Run a process to its end, however long that takes, and return its exit code. Raises Stopped."""
         running = self._launch(process)
         try:
-            return running.wait()
+            with Progress(after=UNSAID_SECONDS) as progress:
+                while (code := running.poll()) is None:
+                    if stopping():
+                        running.terminate()
+                        with contextlib.suppress(subprocess.TimeoutExpired):
+                            running.wait(STOP_SECONDS)
+                        raise Stopped
+                    progress.show(f"Waiting for {process.name}")
+                    time.sleep(0.1)
+            return code
         finally:
             _end_group(running, signal.SIGKILL)
+
+    def wait_until(
+        self, answers: Callable[[], bool], *, name: str, stopping: Callable[[], bool]
+    ) -> None:
+        """Wait until a process that was started answers, for as long as it lives: a busy machine may be slow. Raises GaveUp when
+        the process ends instead, Stopped when `stopping` says so."""
+        child = next(child for child in self._children if child.process.name == name)
+        with Progress(after=UNSAID_SECONDS) as progress:
+            while not answers():
+                if stopping():
+                    raise Stopped
+                if (code := child.running.poll()) is not None:
+                    raise GaveUp(
+                        f"{name} ended before it answered (exit code {code}). The end of its log:\n{self.tail(name)}"
+                    )
+                progress.show(f"Waiting until {name} answers; it writes to {self._log(name)}")
+                time.sleep(0.1)
 
     def watch(self, stopping: Callable[[], bool]) -> None:
         """Keep everything running until `stopping` says otherwise."""
@@ -110,9 +146,8 @@ class Supervisor:
     def tail(self, name: str, lines: int = 15) -> str:
         """The end of a process's log."""
         try:
-            return "\n".join(
-                (self._logs / f"{name}.log").read_text(errors="replace").splitlines()[-lines:]
-            )
+            written = self._log(name).read_text(errors="replace")
+            return "\n".join(written.splitlines()[-lines:])
         except OSError:
             return ""
 
@@ -141,6 +176,8 @@ class Supervisor:
                 )
             return
         code = child.running.poll()
+        if child.at_end is not None:
+            self._tell(child)
         if code is None:
             child.can_start = child.can_start or now - child.started > self._up_after
             return
@@ -157,8 +194,20 @@ class Supervisor:
         how = f"was ended by signal {-code}" if code < 0 else f"stopped (exit code {code})"
         times = f", for the {child.deaths}th time in a row" if child.deaths > 3 else ""
         self._say(
-            f"{name} {how}{times} and is started again in {wait:g} s; see {self._logs / name}.log"
+            f"{name} {how}{times} and is started again in {wait:g} s; see {self._log(name)}"
         )
+
+    def _tell(self, child: Child) -> None:
+        """Pass on what a process wrote since the last time, in whole lines."""
+        with contextlib.suppress(OSError), self._log(child.process.name).open("rb") as log:
+            log.seek(child.told)
+            whole = log.read().rpartition(b"\n")
+            child.told += len(whole[0]) + len(whole[1])
+            for line in whole[0].decode(errors="replace").splitlines():
+                self._say(f"{child.process.name}: {line}")
+
+    def _log(self, name: str) -> Path:
+        return self._logs / f"{name}.log"
 
     def _count_start(self, child: Child, *, code: int) -> None:
         """Whether a process can start at all: one that was up once can, and one that somebody killed may."""
@@ -172,7 +221,7 @@ class Supervisor:
             )
 
     def _launch(self, process: Process) -> subprocess.Popen[bytes]:
-        path = self._logs / f"{process.name}.log"
+        path = self._log(process.name)
         # Between two lives of a process: one that runs would go on writing to the renamed file.
         if path.exists() and path.stat().st_size > LONGEST_LOG:
             path.replace(path.with_suffix(".log.1"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -21,7 +22,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.ledger.protection import Protection
-from synthweb.pages import log_news
+from synthweb.pages import examples, log_news
 from synthweb.pages.log_news import LogNews
 from synthweb.pages.release_summaries import Released, released
 from synthweb.pages.steps import Addresses, Step, StepFacts, next_step, six_steps, strip
@@ -79,6 +80,7 @@ class Home:
         ReleaseGrant
     ]  # what this person shared, or what was shared with them, the newest first
     loud: str  # code of the object whose button stands out: one at most on the page
+    has_examples_coming: bool  # they are being loaded, and a demo user will see them
 
     @property
     def is_upload_quiet(self) -> bool:
@@ -104,6 +106,7 @@ def home_of(user: User) -> Home:
         else None,
         audits=Role.AUDITOR in roles,
         news=log_news.news_for(user) if Role.AUDITOR in roles else None,
+        has_examples_coming=user.is_demo and examples.are_loading(settings.VAR_DIR),
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from synthweb.local import supervisor
 from synthweb.local.processes import Process
-from synthweb.local.supervisor import GaveUp, Supervisor
+from synthweb.local.supervisor import GaveUp, Stopped, Supervisor
 
 KILLS = 8
 SLEEPER = [
@@ -128,3 +128,59 @@ def test_a_process_that_was_up_once_is_never_given_up(tmp_path: Path) -> None:
     finally:
         stage.watching.hurry()
         stage.watching.stop()
+
+
+# --- what the first start waits for -----------------------------------------------------------------------------------
+def never() -> bool:
+    return False
+
+
+def test_a_process_is_waited_for_as_long_as_it_lives(stage: Stage) -> None:
+    """However long it takes: here until it has been asked a thousand times."""
+    asked = iter(range(1000))
+    stage.start("slow")
+    stage.watching.wait_until(
+        lambda: next(asked, None) is None and bool(stage.pids("slow")),
+        name="slow",
+        stopping=never,
+    )
+
+
+def test_what_is_waited_for_is_said(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(supervisor, "UNSAID_SECONDS", 0)
+    asked = iter(range(3))
+    stage.start("slow")
+    stage.watching.wait_until(lambda: next(asked, None) is None, name="slow", stopping=never)
+    assert f"until slow answers; it writes to {stage.folder / 'slow.log'} (0 s)" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_one_that_ends_before_it_answers_is_said_with_the_end_of_its_log(stage: Stage) -> None:
+    stage.start("broken", [sys.executable, "-c", "import sys; sys.exit('there is no key')"])
+    with pytest.raises(GaveUp, match=r"broken ended (.|\n)*code 1(.|\n)*there is no key"):
+        stage.watching.wait_until(never, name="broken", stopping=never)
+
+
+def test_ctrl_c_ends_a_wait(stage: Stage) -> None:
+    """Failed before: the first start went on to its end, and stopped after it."""
+    stage.start("slow")
+    with pytest.raises(Stopped):
+        stage.watching.wait_until(never, name="slow", stopping=lambda: bool(stage.pids("slow")))
+    once = Process("once", [*SLEEPER, str(stage.folder / "once.pids")])
+    with pytest.raises(Stopped):
+        stage.watching.run_once(once, stopping=lambda: bool(stage.pids("once")))
+    with pytest.raises(ProcessLookupError):
+        os.kill(stage.pids("once")[0], 0)
+
+
+def test_what_a_process_that_runs_once_writes_is_said(stage: Stage) -> None:
+    ended: list[int] = []
+    (stage.folder / "demo.log").write_text("of an earlier start\n")
+    speaker = [sys.executable, "-c", "import sys; print('one\\ntwo'); sys.exit(3)"]
+    stage.watching.start(Process("demo", speaker), at_end=ended.append)
+    stage.until(lambda: ended)
+    assert ended == [3]
+    assert stage.said == ["demo: one", "demo: two"]

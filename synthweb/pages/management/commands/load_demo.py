@@ -108,7 +108,7 @@ RELEASES = (
     ),
 )
 CAP = Amount(epsilon=nano(Fraction(4)), delta=atto(Fraction(1, 10**6)))
-PATIENCE_SECONDS = 300
+SAY_EVERY = 30.0  # seconds
 CHUNK = 1 << 18
 
 
@@ -154,7 +154,10 @@ class Command(BaseCommand):
                 )
         if dataset.status == Dataset.Status.UPLOADED:
             runs.request_ingest(dataset=dataset, actor=steward)
-            _wait("the table is read", lambda: _status(dataset) != Dataset.Status.UPLOADED)
+            self._wait(
+                f"“{example.name}” is read",
+                lambda: _status(dataset) != Dataset.Status.UPLOADED,
+            )
         if dataset.status != Dataset.Status.READY:
             raise CommandError("The example was refused; see its page.")
         return dataset
@@ -192,7 +195,7 @@ class Command(BaseCommand):
             name=made.name,
             request_key=made.key,
         )
-        _wait("the release is made", lambda: _state(run) not in SynthesisRun.OPEN)
+        self._wait(f"“{made.name}” is released", lambda: _state(run) not in SynthesisRun.OPEN)
         if run.release is None:
             raise CommandError(f"The run ended as “{run.get_state_display()}”; see its page.")
         return run.release
@@ -206,9 +209,21 @@ class Command(BaseCommand):
         if errand is not None and errand.state == TableErrand.State.FINISHED:
             return
         errand = runs.request_report(release=release, actor=steward)
-        _wait("the comparison is made", lambda: _state(errand) not in TableErrand.OPEN)
+        self._wait(
+            f"“{release.name}” is compared", lambda: _state(errand) not in TableErrand.OPEN
+        )
         if errand.state != TableErrand.State.FINISHED:
             raise CommandError(f"The comparison ended as “{errand.get_state_display()}”.")
+
+    def _wait(self, what: str, done: Callable[[], bool]) -> None:
+        """Wait for the workers, who report in the database and nowhere else, however long they take."""
+        begun = said = time.monotonic()
+        while not done():
+            now = time.monotonic()
+            if now - said > SAY_EVERY:
+                self.stdout.write(f"Waiting until {what} ({now - begun:.0f} s so far).")
+                said = now
+            time.sleep(0.3)
 
 
 def _demo_user(role: str) -> User:
@@ -226,14 +241,3 @@ def _status(dataset: Dataset) -> str:
 def _state(job: SynthesisRun | TableErrand) -> str:
     job.refresh_from_db()
     return job.state
-
-
-def _wait(what: str, done: Callable[[], bool]) -> None:
-    # Polled: workers report in the database and nowhere else.
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not done():
-        if time.monotonic() > end:
-            raise CommandError(
-                f"Waited {PATIENCE_SECONDS} seconds until {what}; are the workers running?"
-            )
-        time.sleep(0.3)
