@@ -15,6 +15,7 @@ from redis.retry import Retry
 from synthweb.lib import logs
 from synthweb.lib.env import (
     LOCAL,
+    cookie_name,
     flag,
     log_format,
     otlp_endpoint,
@@ -387,7 +388,7 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]  # each in its own language
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "synthweb.lib.formats"
-LANGUAGE_COOKIE_NAME = "__Host-language" if HTTPS else "synthweb_language"
+LANGUAGE_COOKIE_NAME = cookie_name("language", secret_key=SECRET_KEY, https=HTTPS)
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SECURE = HTTPS
 LANGUAGE_COOKIE_HTTPONLY = True
@@ -433,7 +434,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     },
 }
-SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "synthweb_session"
+SESSION_COOKIE_NAME = cookie_name("session", secret_key=SECRET_KEY, https=HTTPS)
 SESSION_ENGINE = "synthweb.accounts.session_store"
 SESSION_HOURS = env.int("SYNTHWEB_SESSION_HOURS", default=12)
 SESSION_COOKIE_AGE = SESSION_HOURS * 3600
@@ -444,7 +445,9 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = (
     True  # htmx sends the token that the page gives it
 )
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "synthweb_csrf"
+CSRF_COOKIE_NAME = cookie_name("csrf", secret_key=SECRET_KEY, https=HTTPS)
+MESSAGE_STORAGE = "synthweb.lib.messages.Storage"
+MESSAGE_COOKIE_NAME = cookie_name("messages", secret_key=SECRET_KEY, https=HTTPS)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS

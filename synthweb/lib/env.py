@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,13 @@ def secret(name: str, *, file: Path | None = None, default: str = "") -> str:
         raise ImproperlyConfigured(
             f"{name} is not set and {path} cannot be read; {repair}"
         ) from None
+
+
+def cookie_name(what: str, *, secret_key: str, https: bool) -> str:
+    """The name of a cookie of this installation. Browsers keep cookies by host and not by port: another installation on the
+    same host, with another secret, has other names. https: with the prefix by which browsers take it from this host alone."""
+    own = hashlib.sha256(f"names of cookies {secret_key}".encode()).hexdigest()[:8]
+    return f"__Host-{what}-{own}" if https else f"synthweb_{what}_{own}"
 
 
 def log_format(value: str) -> str:

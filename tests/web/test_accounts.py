@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.hashers import identify_hasher
 from django.test import Client
 from django.utils import timezone
@@ -95,7 +96,7 @@ def test_the_session_gets_a_new_key_when_somebody_signs_in(
     session["planted"] = "yes"
     session.save()
     before = session.session_key
-    client.cookies["synthweb_session"] = before
+    client.cookies[settings.SESSION_COOKIE_NAME] = before
     _sign_in(client, "steward")
     assert client.session.session_key != before
 
