@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from tests import checks, services
+from tests import checks, keeper, services
 
 # Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none of them.
 HUNG = "1500"  # seconds
@@ -27,6 +27,8 @@ PYTEST = [
     "--dist",
     "loadfile",
     "--no-loadscope-reorder",
+    "-p",
+    "tests.running_now",
 ]
 ON_POSTGRES = ["tests/web", "tests/web/on_postgresql.py"]
 SAME_ON_EVERY_DATABASE = (
@@ -39,6 +41,7 @@ SAME_ON_EVERY_DATABASE = (
     "vault",
     "words",
 )
+INTERRUPTED = 2  # pytest's exit code at Ctrl-C
 NO_TESTS = 5  # pytest's exit code when nothing was selected
 
 
@@ -55,7 +58,7 @@ def run(arguments: list[str]) -> int:
     begun = time.monotonic()
     failed = checks.failing() if _in_ci() or not arguments else []
     codes = [_pytest(arguments, database="sqlite")]
-    if not arguments:
+    if not arguments and codes != [INTERRUPTED]:
         codes.append(_postgres_pass())
     if failed:
         _say(f"\nChecks that failed, see above: {', '.join(failed)}")
@@ -89,9 +92,7 @@ def _pytest(arguments: list[str], *, database: str) -> int:
     # Tests share the processors already: threads of linear algebra would only wait for each other.
     environment.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = [*PYTEST, "--durations", "12", *arguments]
-    code = subprocess.run(
-        command, env={**environment, "SYNTHWEB_TEST_DATABASE": database}, check=False
-    ).returncode
+    code = keeper.run(command, {**environment, "SYNTHWEB_TEST_DATABASE": database})
     return 0 if code == NO_TESTS else code
 
 

@@ -7,6 +7,7 @@ into a failure where CI=true, because there nothing may be left out.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.util
 import os
 import pwd
@@ -37,6 +38,8 @@ OLDEST_POSTGRES = 15
 PATIENCE = 240.0  # seconds until a service that was started counts as one that does not answer
 PORTS = range(12_000, 32_000)  # Linux gives connections those from 32 768 on by itself
 UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
+PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)  # loaded before a fork needs it
 Started = TypeVar("Started")
 
 
@@ -99,6 +102,7 @@ class Postgres:
                 stderr=output,
                 cwd=self._place.folder,
                 env=os.environ | self._place.environment,
+                preexec_fn=ends_with_us(),
                 **_as(self._place.user),
             )
         _wait_for_port(self._port, log=log)
@@ -237,7 +241,8 @@ def chromium(
             options.add_experimental_option(
                 "prefs", {"download.default_directory": str(downloads)}
             )
-        browser = webdriver.Chrome(options=options, service=Service(executable_path=driver))
+        service = Service(executable_path=driver, popen_kw={"preexec_fn": ends_with_us()})
+        browser = webdriver.Chrome(options=options, service=service)
         browser.set_script_timeout(
             120
         )  # the judge of pages takes seconds, and a busy machine many more
@@ -470,6 +475,17 @@ def _wait_for_connection(
     raise RuntimeError(f"no answer on port {port}: {log.read_text()[-2000:]}")
 
 
+def ends_with_us(number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
+    """What a process that a test starts does before its program begins (`preexec_fn`): on Linux it gets a signal when the thread
+    that started it ends, however that ends."""
+
+    def ask() -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            _LIBC.prctl(PR_SET_PDEATHSIG, number)
+
+    return ask
+
+
 def free_port() -> int:
     """A TCP port that nobody uses, nor takes before whoever asked for it does: none that connections are given by the
     system meanwhile, and none of another worker's."""
@@ -558,7 +574,12 @@ def _running(
 ) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("ab") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=output, cwd=log.parent, **_as(user)
+            command,
+            stdout=output,
+            stderr=output,
+            cwd=log.parent,
+            preexec_fn=ends_with_us(),
+            **_as(user),
         )
     try:
         yield process

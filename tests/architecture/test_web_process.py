@@ -115,6 +115,7 @@ def server(played: Scene, modules_file: Path, tmp_path: Path) -> Iterator[Server
             env=environment,
             stdout=log,
             stderr=log,
+            preexec_fn=services.ends_with_us(),
         )
         try:
             _wait(port, process, tmp_path / "log")

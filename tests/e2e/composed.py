@@ -109,6 +109,7 @@ class Installation:
                 env=self.environment(name),
                 stdout=log,
                 stderr=log,
+                preexec_fn=services.ends_with_us(),
             )
 
     def _resolved(self, text: str) -> str:

@@ -63,6 +63,7 @@ class Worker:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=services.ends_with_us(),
             )
 
     def child_at(self, point: str) -> int | None:
@@ -140,6 +141,7 @@ class Plant:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            preexec_fn=services.ends_with_us(),
         )
         self._answer()
         self.ask("setup")
@@ -178,7 +180,12 @@ class Plant:
         place = self.folder / "redis"
         place.mkdir(mode=0o700, exist_ok=True)
         with (self.folder / "redis.log").open("ab") as log:
-            self.redis = subprocess.Popen(broker.command(folder=place), stdout=log, stderr=log)
+            self.redis = subprocess.Popen(
+                broker.command(folder=place),
+                stdout=log,
+                stderr=log,
+                preexec_fn=services.ends_with_us(),
+            )
         if not broker.wait(folder=place, seconds=PATIENCE):
             raise RuntimeError("Redis does not answer")
 

@@ -82,7 +82,12 @@ def running(
     }
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**everything, **(environment or {})}, stdout=log, stderr=log
+            command,
+            cwd=ROOT,
+            env={**everything, **(environment or {})},
+            stdout=log,
+            stderr=log,
+            preexec_fn=services.ends_with_us(),
         )
     try:
         _wait(port, process, log=folder / "log")

@@ -127,6 +127,7 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=services.ends_with_us(),
         )
         assert self.process.stdout is not None
         said = ""
