@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from synthweb.local.progress import Progress
+from synthweb.local.status_line import StatusLine
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV, PART, OLD, LOCK = (ROOT / f".venv{end}" for end in ("", ".part", ".old", ".lock"))
@@ -44,7 +44,7 @@ with watching.watched(lambda share: print(round(share * number), number, flush=T
 
 
 class Failed(Exception):
-    """A program that is needed did not do its work; the message ends with what it said."""
+    """A program that is needed did not do its work; the message ends with what it wrote."""
 
 
 def main(arguments: list[str]) -> int:
@@ -73,13 +73,13 @@ def _alone() -> Iterator[int]:
     """The lock of this checkout, as soon as no other make has it."""
     handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        with Progress() as progress:
+        with StatusLine() as status:
             while True:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    progress.show("Another make is installing here; waiting until it is done")
+                    status.show("Another make is installing here; waiting until it is done")
                     time.sleep(0.2)
         yield handle
     finally:
@@ -142,22 +142,22 @@ def _python(folder: Path) -> Path:
 def _install(what: str, *, lock: int) -> None:
     names = LISTS[what]
     _say(f"Installing {names[-1]} into .venv (once; a few minutes) …")
-    with Progress() as progress:
+    with StatusLine() as status:
         if _is_kept():
-            progress.show("Copying .venv")
+            status.show("Copying .venv")
             shutil.copytree(VENV, PART, symlinks=True, copy_function=_link)
         else:
             version = ".".join(map(str, sys.version_info[:3]))
             making = f"Making an environment of Python {version}"
             command = [sys.executable, "-m", "venv", str(PART)]
-            _call(command, lock=lock, tick=lambda _line: progress.show(making))
+            _call(command, lock=lock, tick=lambda _line: status.show(making))
         _call(
             [
                 *(str(_python(PART)), "-m", "pip", "install", "--disable-pip-version-check"),
                 *("--no-color", "--progress-bar", "off", "-r", str(ROOT / names[-1])),
             ],
             lock=lock,
-            tick=_Pip(names, progress).tell,
+            tick=_Pip(names, status).tell,
         )
     for installed, lists in LISTS.items():
         if set(lists) <= set(names):
@@ -176,28 +176,28 @@ def _link(source: str, target: str) -> None:
 class _Pip:
     """How far pip is, from what it says and from the packages that are in place."""
 
-    def __init__(self, names: tuple[str, ...], progress: Progress) -> None:
+    def __init__(self, names: tuple[str, ...], status: StatusLine) -> None:
         self._total = len(set().union(*(_packages(ROOT / name) for name in names)))
         self._seen: set[str] = set()
-        self._progress = progress
+        self._status = status
         self._before = self._installing = 0
 
     def tell(self, line: str) -> None:
-        """line: what pip said, or nothing, because some time went by."""
-        found = re.match(
+        """line: what pip writes, or nothing, because some time went by."""
+        match = re.match(
             r"(?:Collecting|Requirement already satisfied:|Ignoring) ([\w.-]+)", line
         )
-        if found:
-            self._seen.add(_plain(found[1]))
+        if match:
+            self._seen.add(_plain(match[1]))
         if line.startswith("Installing collected packages:"):
             self._installing = line.count(",") + 1
             self._before = self._in_place()
         if self._installing:
             done = min(self._in_place() - self._before, self._installing)
-            self._progress.show(f"Installing {done} of {self._installing} packages")
+            self._status.show(f"Installing {done} of {self._installing} packages")
         elif self._seen:
             number = min(len(self._seen), self._total)
-            self._progress.show(f"Fetching {number} of {self._total} packages")
+            self._status.show(f"Fetching {number} of {self._total} packages")
 
     def _in_place(self) -> int:
         return sum(1 for _ in PART.glob("lib/python3*/site-packages/*.dist-info"))
@@ -207,9 +207,9 @@ def _packages(file: Path) -> set[str]:
     """The names of the packages that a list of requirements asks for."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return {
-        _plain(found[0])
+        _plain(match[0])
         for line in lines
-        if (found := re.match(r"[\w.-]+", line)) and line[0] != "-"
+        if (match := re.match(r"[\w.-]+", line)) and line[0] != "-"
     }
 
 
@@ -238,14 +238,14 @@ def _take_name() -> None:
 
 def _compile(*, lock: int) -> None:
     _say("Compiling loops of the engine (once; about a minute) …")
-    with Progress() as progress:
+    with StatusLine() as status:
         last = ""
 
         def tick(line: str) -> None:
             nonlocal last
-            if found := re.fullmatch(r"(\d+) (\d+)", line.strip()):
-                last = f"{found[1]} of {found[2]} functions"
-            progress.show(f"Compiling {last}" if last else "Loading the engine")
+            if match := re.fullmatch(r"(\d+) (\d+)", line.strip()):
+                last = f"{match[1]} of {match[2]} functions"
+            status.show(f"Compiling {last}" if last else "Loading the engine")
 
         _call([str(_python(VENV)), "-c", COMPILE], lock=lock, tick=tick)
     _mark(VENV, COMPILED)
@@ -253,7 +253,7 @@ def _compile(*, lock: int) -> None:
 
 def _call(command: list[str], *, lock: int, tick: Callable[[str], None]) -> None:
     """Run a program to its end. tick: is given each line that it says, and an empty one every so often. Raises Failed with
-    the end of what it said."""
+    the end of what it wrote."""
     running = subprocess.Popen(  # noqa: S603 - Python, with arguments of our own
         command,
         cwd=ROOT,
@@ -267,7 +267,7 @@ def _call(command: list[str], *, lock: int, tick: Callable[[str], None]) -> None
     )
     lines: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_read, args=(running, lines), daemon=True).start()
-    said: list[str] = []
+    output: list[str] = []
     try:
         while True:
             try:
@@ -277,14 +277,16 @@ def _call(command: list[str], *, lock: int, tick: Callable[[str], None]) -> None
                 continue
             if line is None:
                 break
-            said = [*said, line][-TAIL:]
+            output = [*output, line][-TAIL:]
             tick(line)
         code = running.wait()
     finally:
         running.terminate()
         running.wait()
     if code:
-        raise Failed(f"{' '.join(command[1:4])} … failed (exit code {code}):\n{''.join(said)}")
+        raise Failed(
+            f"{' '.join(command[1:4])} … failed (exit code {code}). Correct what it names, then run make again:\n{''.join(output)}"
+        )
 
 
 def _read(running: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synthweb.local.processes import Process
-from synthweb.local.progress import Progress
+from synthweb.local.status_line import StatusLine
 
 STEADY_SECONDS = 60  # up for so long, a process counts as well
 UP_SECONDS = 15  # up for so long, a process can start
@@ -39,7 +39,7 @@ class Child:
     failed_starts: int = 0  # ends of its own making before it was ever up
     again_at: float | None = None
     at_end: Callable[[int], None] | None = None
-    told: int = 0  # bytes of the log of one with `at_end` that were passed on
+    passed_on: int = 0  # bytes of the log of one with `at_end` that were passed on
 
 
 class GaveUp(Exception):
@@ -77,23 +77,29 @@ class Supervisor:
         """Start a process and keep it running; one with `at_end` runs once, what it writes is said, and its exit code is
         given to `at_end`."""
         path = self._log(process.name)
-        told = path.stat().st_size if path.exists() else 0
+        passed_on = path.stat().st_size if path.exists() else 0
         self._children.append(
-            Child(process, self._launch(process), time.monotonic(), at_end=at_end, told=told)
+            Child(
+                process,
+                self._launch(process),
+                time.monotonic(),
+                at_end=at_end,
+                passed_on=passed_on,
+            )
         )
 
     def run_once(self, process: Process, *, stopping: Callable[[], bool]) -> int:
         """Run a process to its end, however long that takes, and return its exit code. Raises Stopped."""
         running = self._launch(process)
         try:
-            with Progress(after=UNSAID_SECONDS) as progress:
+            with StatusLine(after=UNSAID_SECONDS) as status:
                 while (code := running.poll()) is None:
                     if stopping():
                         running.terminate()
                         with contextlib.suppress(subprocess.TimeoutExpired):
                             running.wait(STOP_SECONDS)
                         raise Stopped
-                    progress.show(f"Waiting for {process.name}")
+                    status.show(f"Waiting for {process.name}")
                     time.sleep(0.1)
             return code
         finally:
@@ -105,7 +111,7 @@ class Supervisor:
         """Wait until a process that was started answers, for as long as it lives: a busy machine may be slow. Raises GaveUp when
         the process ends instead, Stopped when `stopping` says so."""
         child = next(child for child in self._children if child.process.name == name)
-        with Progress(after=UNSAID_SECONDS) as progress:
+        with StatusLine(after=UNSAID_SECONDS) as status:
             while not answers():
                 if stopping():
                     raise Stopped
@@ -113,7 +119,7 @@ class Supervisor:
                     raise GaveUp(
                         f"{name} ended before it answered (exit code {code}). The end of its log:\n{self.tail(name)}"
                     )
-                progress.show(f"Waiting until {name} answers; it writes to {self._log(name)}")
+                status.show(f"Waiting until {name} answers; it writes to {self._log(name)}")
                 time.sleep(0.1)
 
     def watch(self, stopping: Callable[[], bool]) -> None:
@@ -200,9 +206,9 @@ class Supervisor:
     def _tell(self, child: Child) -> None:
         """Pass on what a process wrote since the last time, in whole lines."""
         with contextlib.suppress(OSError), self._log(child.process.name).open("rb") as log:
-            log.seek(child.told)
+            log.seek(child.passed_on)
             whole = log.read().rpartition(b"\n")
-            child.told += len(whole[0]) + len(whole[1])
+            child.passed_on += len(whole[0]) + len(whole[1])
             for line in whole[0].decode(errors="replace").splitlines():
                 self._say(f"{child.process.name}: {line}")
 

@@ -55,7 +55,7 @@ class Checkout:
         self.folder.mkdir()
         for path in ("Makefile", "synthweb/__init__.py", "synthweb/local/__init__.py"):
             self._copy(path)
-        for name in ("environment", "progress"):
+        for name in ("environment", "status_line"):
             self._copy(f"synthweb/local/{name}.py")
         for name, content in ENGINE.items():
             self.write(f"synth_engine/{name}", content)
@@ -260,7 +260,7 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
         "synthweb",
         "synthweb.local",
         "synthweb.local.environment",
-        "synthweb.local.progress",
+        "synthweb.local.status_line",
     }
     assert {
         name for name in loaded if name.split(".")[0] not in sys.stdlib_module_names

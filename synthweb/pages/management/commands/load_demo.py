@@ -217,12 +217,12 @@ class Command(BaseCommand):
 
     def _wait(self, what: str, done: Callable[[], bool]) -> None:
         """Wait for the workers, who report in the database and nowhere else, however long they take."""
-        begun = said = time.monotonic()
+        begun = last = time.monotonic()
         while not done():
             now = time.monotonic()
-            if now - said > SAY_EVERY:
+            if now - last > SAY_EVERY:
                 self.stdout.write(f"Waiting until {what} ({now - begun:.0f} s so far).")
-                said = now
+                last = now
             time.sleep(0.3)
 
 

@@ -12,7 +12,7 @@ from typing import TextIO
 QUIET_SECONDS = 30.0  # without a terminal: between two lines of the same work
 
 
-class Progress:
+class StatusLine:
     """The progress of one piece of work: on a terminal one line that is written again and again, elsewhere a line at the
     beginning and another one now and then."""
 
@@ -27,7 +27,7 @@ class Progress:
         self._next = self._begun + after
         self._has_line = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> StatusLine:
         return self
 
     def __exit__(
