@@ -19,8 +19,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-import psutil
-
 PATIENCE = 60.0  # seconds until a process that was killed counts as one that does not end
 GRACE = 10.0  # seconds for what was found out so far to be said, after Ctrl-C
 MOMENT = 1.0  # … before which pytest has to know that it was not its workers who failed
@@ -125,18 +123,31 @@ def _end_workers(pid: int) -> None:
 
 
 def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
 
 
 def _kill_all(but: int | None = None) -> list[int]:
     """Kill what this process has as descendants now, and return their ids. Who started one meanwhile is killed as well, and
     what it started comes back to this process."""
-    found = [child for child in psutil.Process().children(recursive=True) if child.pid != but]
-    for process in found:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    return [process.pid for process in found]
+    parents = dict(_parents())
+    found, looked_at = [], [os.getpid()]
+    while looked_at:
+        parent = looked_at.pop()
+        children = [pid for pid, its_parent in parents.items() if its_parent == parent]
+        looked_at += children
+        found += [pid for pid in children if pid != but]
+    for pid in found:
+        _kill(pid)
+    return found
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """The processes of this machine with their parents."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            # The name, in parentheses, may hold anything; the state and the parent follow.
+            yield int(file.parent.name), int(file.read_text().rpartition(")")[2].split()[1])
 
 
 if __name__ == "__main__":
