@@ -11,7 +11,6 @@ from synth_engine.codec.derived import with_derived
 from synth_engine.codec.encoding import encode, encode_column, positions
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
-from synth_engine.codec.ladder_cells import value_kind
 from synth_engine.codec.markers import with_markers, without_markers
 from synth_engine.codec.multiplicity import repeat_rows, repetitions
 from synth_engine.codec.public_tables import encode_public
@@ -69,7 +68,6 @@ __all__ = [
     "resolved_codes",
     "resolved_items",
     "resolved_positions",
-    "value_kind",
     "values_of_codes",
     "with_derived",
     "with_identifiers",

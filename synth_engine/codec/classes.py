@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Boolean, Categorical, Domain, Integer, Number
+from synth_engine.domain import Domain, Integer, Number
 from synth_engine.domain.partitions import Partition
 from synth_engine.hierarchy import ClassTree, TaxonomyHierarchy
 from synth_engine.hierarchy.base import MAX_SYMBOLS
@@ -50,7 +50,7 @@ def class_trees(domain: Domain) -> tuple[ClassTree, ...]:
 def in_order(attribute: Attribute) -> bool:
     """Whether neighbouring values of a column belong together: those of numbers, days and times, and of lists that are declared
     to have an order."""
-    return attribute.ordered or not isinstance(attribute, Categorical | Boolean)
+    return attribute.ordered or not attribute.lists_values
 
 
 def _levels_of_codes(domain: Domain, attribute: Attribute) -> list[npt.NDArray[np.int64]]:

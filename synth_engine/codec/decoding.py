@@ -14,8 +14,6 @@ from synth_engine.codec import baskets
 from synth_engine.codec.markers import write_markers
 from synth_engine.domain import (
     Basket,
-    Boolean,
-    Categorical,
     Derived,
     Domain,
     Identifier,
@@ -55,7 +53,7 @@ def _is_plain(attribute: Attribute) -> bool:
         return False
     if isinstance(attribute, Integer):
         return bool(np.all(np.diff(attribute.cuts) == 1))
-    return isinstance(attribute, Boolean | Categorical)
+    return attribute.lists_values
 
 
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec.ladder_cells import LadderCells, read_cells
-from synth_engine.domain import Attribute, Boolean, Categorical
+from synth_engine.domain import Attribute, Categorical
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,8 @@ def unfit_texts(attribute: Attribute, texts: list[str | None]) -> NDArray[np.boo
     return stated_cells(attribute, texts) & (outside | unreadable)
 
 
-def listed(attribute: Categorical | Boolean, texts: list[str]) -> list[str | None]:
-    """Return the declared value that each text stands for; None for another one."""
+def listed(attribute: Attribute, texts: list[str]) -> list[str | None]:
+    """Return the declared value that each text stands for; None for another one. attribute: of a kind that lists its values."""
     if isinstance(attribute, Categorical):
         return attribute.listed(texts)
     return [text if text in attribute.value_labels else None for text in texts]
@@ -98,7 +98,7 @@ def _bad(
     attribute: Attribute, texts: list[str], cells: LadderCells | None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
     """Return which texts are beyond what is declared, and which cannot be read."""
-    if isinstance(attribute, Categorical | Boolean):
+    if attribute.lists_values:
         never = np.zeros(len(texts), dtype=bool)
         if attribute.has_other:
             return never, never

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth_engine.domain import Attribute, DateTime, Scale, ScaleBins
+from synth_engine.domain import Attribute, DateTime
 from synth_engine.kinds.ladders import Even, ListedScale
+from synth_engine.kinds.lattice import Lattice
 
 Floats = NDArray[np.float64]
 
@@ -23,48 +24,42 @@ class LadderCells:
     outside: NDArray[np.bool_] = field(repr=False)
 
 
-def value_kind(attribute: Attribute) -> Attribute:
-    """Return the kind that reads, writes and compares the values of a column: its own, or that of its lattice."""
-    if isinstance(attribute, Scale | ScaleBins):
-        return attribute.lattice.reader(attribute)
-    return attribute
-
-
 def is_on_ladder(attribute: Attribute) -> bool:
     """Return whether the values of a column compare as numbers."""
-    return attribute.is_comparable or isinstance(attribute, Scale)
+    return attribute.reader.is_comparable
 
 
 def read_cells(attribute: Attribute, texts: list[str]) -> LadderCells | None:
     """Read texts as the description says; None for a kind without a scale."""
     if not is_on_ladder(attribute):
         return None
-    reader = value_kind(attribute)
+    reader = attribute.reader
     scale = reader.scaled(texts)
     if scale is None:
         return None
     values = scale.values + (float(reader.bin_spans()[0][0]) - float(scale.low))
-    if isinstance(attribute, Scale | ScaleBins):
+    if attribute.lattice is not None:
         # The reader of a lattice has no bounds of its own.
-        low, high = _lattice_ends(attribute, reader)
+        low, high = _lattice_ends(attribute.lattice, reader)
         return LadderCells(values=values, outside=(values < low) | (values > high))
     outside = (scale.values < scale.low) | (scale.values > scale.high)
     return LadderCells(values=values, outside=outside)
 
 
-def _lattice_ends(attribute: Scale | ScaleBins, reader: Attribute) -> tuple[float, float]:
-    positions = np.array([0, attribute.lattice.count - 1], dtype=np.uint64)
-    low, high = reader.comparable(pd.Series(attribute.lattice.values(positions)))
+def _lattice_ends(lattice: Lattice, reader: Attribute) -> tuple[float, float]:
+    positions = np.array([0, lattice.count - 1], dtype=np.uint64)
+    low, high = reader.comparable(pd.Series(lattice.values(positions)))
     return float(low), float(high)
 
 
 def on_declared_steps(attribute: Attribute, values: Floats) -> Floats:
     """Move moments to the step that their column declares for them, and days of a lattice to the nearest of its steps."""
-    if isinstance(attribute, Scale | ScaleBins):
-        if attribute.of not in ("date", "datetime") or attribute.step == 1:
+    if attribute.lattice is not None:
+        step = attribute.lattice.step
+        if attribute.reader.holds_numbers or step == 1:
             return values
-        low, _ = _lattice_ends(attribute, value_kind(attribute))
-        nearest: Floats = low + np.rint((values - low) / attribute.step) * attribute.step
+        low, _ = _lattice_ends(attribute.lattice, attribute.reader)
+        nearest: Floats = low + np.rint((values - low) / step) * step
         return nearest
     if not isinstance(attribute, DateTime):
         return values

@@ -25,6 +25,7 @@ from synth_engine.formats import (
     Marks,
 )
 from synth_engine.kinds.reading import decimal_numbers
+from synth_engine.kinds.time_of_day import Time
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def notations(attribute: Attribute) -> Iterator[Notation]:
         yield from (
             _moment_notation(attribute, day + clock) for clock in _CLOCKS for day in _DAYS
         )
-    else:
+    elif isinstance(attribute, Time):
         yield from (_time_notation(form) for form in _TIMES)
 
 

@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from synth_engine.codec import lenient
 from synth_engine.codec.fitting import Fit, count_fit, listed, stated_cells
 from synth_engine.codec.ladder_cells import (
-    LadderCells,
     is_on_ladder,
     on_declared_steps,
     read_cells,
-    value_kind,
 )
 from synth_engine.codec.markers import marker_texts
 from synth_engine.codec.raw_pairs import GeneratedPairCounter, RawPairs
@@ -31,16 +29,15 @@ from synth_engine.codec.value_counts import NumberCounter, NumberCounts, TextCou
 from synth_engine.domain import (
     OTHER,
     Attribute,
-    Boolean,
     Categorical,
     Derived,
     Domain,
     Identifier,
-    Integer,
-    Number,
     Text,
+    Undeclared,
 )
 from synth_engine.formats import Marks
+from synth_engine.formats.marks import UNREADABLE
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -86,9 +83,9 @@ def is_counted(attribute: Attribute) -> bool:
     """Return whether the uncoded cells of a column are compared."""
     if isinstance(attribute, Identifier | Derived):
         return attribute.in_table  # one that is left out of synthetic tables has no other side
-    return bool(attribute.size) and (
-        is_on_ladder(attribute) or isinstance(attribute, Categorical | Boolean | Text)
-    )
+    if isinstance(attribute, Undeclared):
+        return is_on_ladder(attribute)
+    return bool(attribute.size)
 
 
 class RawCounter:
@@ -98,8 +95,8 @@ class RawCounter:
         """marks: how the file writes numbers."""
         self._attribute = attribute
         self._on_ladder = is_on_ladder(attribute)
-        self._is_number = isinstance(value_kind(attribute), Integer | Number)
-        self._marks = marks if self._is_number else None
+        self._is_number = self._on_ladder and attribute.holds_numbers
+        self._marks = marks
         self._records = self._missing = self._leading_zeros = self._other = 0
         self._fit: Fit | None = None
         self._numbers, self._texts = NumberCounter(), TextCounter()
@@ -129,24 +126,31 @@ class RawCounter:
         self._missing += int(times[~stated].sum())
         for place in np.flatnonzero(~stated).tolist():
             self._markers[texts[place] or ""] += int(times[place])
-        cells = self._read(texts)
+        plain = self._plain(texts)
+        cells = read_cells(self._attribute, plain) if self._on_ladder else None
         fit = count_fit(self._attribute, texts, times=times, cells=cells)
         if fit is not None:
             self._fit = fit if self._fit is None else self._fit + fit
         places = np.flatnonzero(stated)
         written, times = [texts[place] or "" for place in places.tolist()], times[places]
+        plain = [plain[place] for place in places.tolist()]
         if cells is None:
-            self._texts.add(self._as_read(written, times), times)
+            self._texts.add(self._as_read(plain, times), times)
             return
         values = cells.values[places]
         self._numbers.add(on_declared_steps(self._attribute, values), times)
         unreadable = np.flatnonzero(np.isnan(values))
         if len(unreadable):
+            # By the marks that are declared already, where a text is a number by them.
             self._add_unreadable(
-                [written[place] for place in unreadable.tolist()], times[unreadable]
+                [
+                    written[place] if plain[place] == UNREADABLE else plain[place]
+                    for place in unreadable.tolist()
+                ],
+                times[unreadable],
             )
         if self._is_number:
-            self._look_for_codes(written, times)
+            self._look_for_codes(plain, times)
 
     def _as_read(self, texts: list[str], times: Counts) -> list[str]:
         """Each text as the value that it stands for; counts those that are "other"."""
@@ -163,15 +167,11 @@ class RawCounter:
             text if value is None else value for text, value in zip(texts, values, strict=True)
         ]
 
-    def _read(self, texts: list[str | None]) -> LadderCells | None:
-        if not self._on_ladder:
-            return None
-        cells = [text or "" for text in texts]
-        if self._marks is not None and not self._marks.usual:
-            cells = self._marks.plain(
-                pa.array(cells, type=pa.string()), apart_from=self._attribute.missing or ()
-            ).to_pylist()
-        return read_cells(self._attribute, cells)
+    def _plain(self, texts: list[str | None]) -> list[str]:
+        """Texts as the column's kind reads them, by the usual marks; null is empty."""
+        cells = pa.array([text or "" for text in texts], type=pa.string())
+        plain: list[str] = self._attribute.plain(cells, self._marks).to_pylist()
+        return plain
 
     def _add_unreadable(self, texts: list[str], times: Counts) -> None:
         self._unreadable += int(times.sum())
@@ -184,7 +184,7 @@ class RawCounter:
         """The notations that read most of some texts."""
         read = [
             (int(times[~np.isnan(notation.read(texts))].sum()), notation)
-            for notation in lenient.notations(value_kind(self._attribute))
+            for notation in lenient.notations(self._attribute.reader)
         ]
         best = sorted(
             (entry for entry in read if entry[0]), key=lambda entry: entry[0], reverse=True

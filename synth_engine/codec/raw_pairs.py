@@ -20,9 +20,8 @@ from synth_engine.codec.ladder_cells import (
     is_on_ladder,
     on_declared_steps,
     read_cells,
-    value_kind,
 )
-from synth_engine.domain import Attribute, Boolean, Categorical, Domain, Integer, Number
+from synth_engine.domain import Attribute, Domain
 from synth_engine.formats import Marks
 
 Floats = NDArray[np.float64]
@@ -86,9 +85,7 @@ class _Retained:
         attributes = [each for each in domain.attributes if each.size]
         self.scales = [each for each in attributes if is_on_ladder(each)][:MAX_COLUMNS]
         self.groupings: list[Attribute] = [
-            each
-            for each in attributes
-            if isinstance(each, Categorical | Boolean) and each.size <= MAX_GROUPS
+            each for each in attributes if each.lists_values and each.size <= MAX_GROUPS
         ]
         self._pieces: list[dict[str, NDArray[Any]]] = []
         self._stride = 1
@@ -141,7 +138,7 @@ class RawPairCounter:
     def __init__(self, domain: Domain, *, marks: Marks | None = None) -> None:
         """marks: how the file writes numbers."""
         self._retained = _Retained(domain)
-        self._marks = None if marks is None or marks.usual else marks
+        self._marks = marks
 
     @property
     def names(self) -> list[str]:
@@ -169,13 +166,8 @@ class RawPairCounter:
             cells = cells.cast(pa.string())
         coded = cells.dictionary_encode()
         texts = coded.dictionary.to_pylist()
-        written = [text or "" for text in texts]
-        is_number = isinstance(value_kind(attribute), Integer | Number)
-        if self._marks is not None and is_number:
-            written = self._marks.plain(
-                pa.array(written, type=pa.string()), apart_from=attribute.missing or ()
-            ).to_pylist()
-        read = read_cells(attribute, written)
+        written = pa.array([text or "" for text in texts], type=pa.string())
+        read = read_cells(attribute, attribute.plain(written, self._marks).to_pylist())
         values = np.full(len(texts), np.nan) if read is None else read.values
         markers = set(attribute.missing or ())
         values = np.where([text in markers for text in texts], np.nan, values)
@@ -262,7 +254,7 @@ def _midranks(values: Floats) -> Floats:
 def _means(
     scales: list[Attribute], groupings: list[Attribute], columns: Mapping[str, NDArray[Any]]
 ) -> Iterator[tuple[Pair, GroupSums]]:
-    measured = [each for each in scales if isinstance(value_kind(each), Integer | Number)]
+    measured = [each for each in scales if each.holds_numbers]
     for grouping in groupings:
         for attribute in measured:
             yield (

@@ -22,7 +22,7 @@ from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.confidential import sources
 from synth_engine.confidential.part_writer import PartWriter, Retain
 from synth_engine.confidential.sources import Counting, MemorySource, RecordSource
-from synth_engine.domain import Domain, Integer, Number, Range, Scale, Weak, WeakBasket
+from synth_engine.domain import Domain, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import NodeSet
@@ -519,15 +519,12 @@ def count_raw_columns(
 
 def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
     """Numbers written with the marks that are usual here, where the file has others. Markers of missing values stay."""
-    if dialect is None or dialect.marks.usual:
-        return block
-    plain = dict(block)
-    for attribute in domain.attributes:
-        if isinstance(attribute, Integer | Number | Range | Scale) and attribute.name in block:
-            plain[attribute.name] = dialect.marks.plain(
-                block[attribute.name], apart_from=attribute.missing or ()
-            )
-    return plain
+    marks = None if dialect is None else dialect.marks
+    return dict(block) | {
+        attribute.name: attribute.plain(block[attribute.name], marks)
+        for attribute in domain.attributes
+        if attribute.name in block
+    }
 
 
 def require_columns(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth_engine.codec import Fit
-from synth_engine.domain import Attribute, Date, DateTime, Integer, Number
+from synth_engine.domain import Attribute
 from synth_engine.evaluation.tallies import Tallies
 from synth_engine.evaluation.wording import FigureVerdict, per_hundred
 
@@ -37,11 +37,10 @@ def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
     # A private comparison has no fits: they are exact counts of real cells.
     if fit is None or not fit.cells:
         return reasons
-    kind = _KINDS.get(attribute.kind, "declared")
     if fit.unreadable > MAX_MISFIT_SHARE * fit.cells:
         reasons.append(
-            f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as {kind}: "
-            "say how they are written"
+            f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as "
+            f"{attribute.reader.cell_words}: say how they are written"
         )
     if fit.outside > MAX_MISFIT_SHARE * fit.cells:
         beyond = "bounds" if attribute.is_comparable else "values"
@@ -49,14 +48,6 @@ def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
             f"{per_hundred(fit.outside / fit.cells)} of 100 real values are beyond the declared {beyond}"
         )
     return reasons
-
-
-_KINDS = {
-    "integer": "whole numbers",
-    "number": "numbers",
-    "date": "dates",
-    "datetime": "dates and times",
-}
 
 
 def largest_bin(attribute: Attribute, real: Tallies) -> float:
@@ -74,24 +65,6 @@ def largest_bin(attribute: Attribute, real: Tallies) -> float:
 
 def _wide_bins(attribute: Attribute) -> list[bool]:
     """Returns for each bin whether it holds more than one value of its column."""
-    match attribute:
-        case Number():
-            return [
-                stop > start
-                for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
-            ]
-        case Integer():
-            return [
-                stop - start > 1
-                for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
-            ]
-        case Date():
-            return [attribute.step_days > 1] * attribute.value_count
-        case DateTime():
-            return [
-                stop - start > 1
-                for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
-            ]
     if attribute.is_comparable:
         first, last = attribute.bin_spans()
         return [bool(stop > start) for start, stop in zip(first, last, strict=True)]

@@ -14,22 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from synth_engine.codec import RawColumn, RawCounter, is_counted, sentinels, value_kind
+from synth_engine.codec import RawColumn, RawCounter, is_counted, sentinels
 from synth_engine.codec.fitting import listed, stated_cells
 from synth_engine.codec.ladder_cells import is_on_ladder, read_cells
 from synth_engine.codec.value_counts import NumberCounts
-from synth_engine.domain import (
-    Attribute,
-    Boolean,
-    Categorical,
-    Date,
-    Integer,
-    Number,
-    Undeclared,
-    Weak,
-)
+from synth_engine.domain import Attribute, Date, Integer, Undeclared, Weak
 from synth_engine.evaluation.raw_values import (
-    KIND_WORDS,
     MAX_BIN_SHARE,
     MAX_GAP,
     MAX_INVENTED_SHARE,
@@ -37,11 +27,10 @@ from synth_engine.evaluation.raw_values import (
     MIN_RECORDS_PER_CODE,
     reading_repair,
 )
-from synth_engine.evaluation.scale_text import declared_step, text_of
+from synth_engine.evaluation.scale_text import is_learnable, text_of
 from synth_engine.evaluation.value_histograms import value_histogram
 from synth_engine.evaluation.wording import Json, per_hundred
 from synth_engine.formats import Marks
-from synth_engine.kinds.time_of_day import Time
 
 Light = Literal["fits", "question", "unfit"]
 Floats = NDArray[np.float64]
@@ -108,11 +97,8 @@ def readings(attribute: Attribute, texts: Sequence[str], *, marks: Marks) -> lis
     stated = stated_cells(attribute, [*written])
     if not is_on_ladder(attribute):
         return _readings_of_values(attribute, written, stated)
-    plain = written
-    if not marks.usual:
-        cells = pa.array(written, type=pa.string())
-        plain = marks.plain(cells, apart_from=attribute.missing or ()).to_pylist()
-    read = read_cells(attribute, plain)
+    cells = pa.array(written, type=pa.string())
+    read = read_cells(attribute, attribute.plain(cells, marks).to_pylist())
     words = []
     for index, is_stated in enumerate(stated.tolist()):
         if not is_stated:
@@ -134,7 +120,7 @@ def _readings_of_values(
         values, unlisted = attribute.listed(texts), "not in the set"
     elif not is_counted(attribute) or not hasattr(attribute, "value_labels"):
         return ["" for _ in texts]
-    elif isinstance(attribute, Categorical | Boolean):
+    elif attribute.lists_values:
         values, unlisted = listed(attribute, texts), "not listed"
     else:
         values, unlisted = [*texts], ""
@@ -157,9 +143,9 @@ def _lost(
     """Why cells are lost: they cannot be read, or are outside what is declared."""
     reasons = []
     if raw.fit is not None and unreadable > MAX_LOST_SHARE:
-        kind = KIND_WORDS.get(value_kind(attribute).kind, attribute.kind)
         reasons.append(
-            f"{per_hundred(unreadable)} of 100 cells cannot be read as {kind}: {reading_repair(raw, raw.fit)}"
+            f"{per_hundred(unreadable)} of 100 cells cannot be read as {attribute.reader.cell_words}: "
+            f"{reading_repair(raw, raw.fit)}"
         )
     if outside > MAX_LOST_SHARE:
         repair = (
@@ -186,7 +172,7 @@ def _in_one_bin(attribute: Attribute, numbers: NumberCounts) -> list[str]:
     low, high = float(first[fullest]), float(last[fullest])
     inside = slice(*np.searchsorted(numbers.values, (low, np.nextafter(high, np.inf))))
     values, counts = numbers.values[inside], numbers.counts[inside]
-    step = declared_step(attribute)
+    step = attribute.value_step
     # A whole number stands for its step, so a bin of one value is never uneven.
     even = np.clip((values - low + step) / max(high - low + step, 1e-300), 0.0, 1.0)
     actual = np.cumsum(counts) / counts.sum()
@@ -201,9 +187,7 @@ def _in_one_bin(attribute: Attribute, numbers: NumberCounts) -> list[str]:
         if counts.max() > MAX_BIN_SHARE * counts.sum()
         else "make bins finer there"
     )
-    learned = (
-        "" if isinstance(attribute, Time) else ", or describe none and learn them privately"
-    )
+    learned = ", or describe none and learn them privately" if is_learnable(attribute) else ""
     return [
         f"{per_hundred(float(shares[fullest]))} of 100 cells lie in the one bin {attribute.value_labels[fullest]}, unevenly: "
         f"{repair}{learned}"
@@ -221,11 +205,7 @@ def _leading_zeros(raw: RawColumn) -> list[str]:
 
 def _codes(attribute: Attribute, raw: RawColumn, numbers: NumberCounts) -> list[str]:
     """Whether whole numbers look like codes: of one length, each in many rows, with gaps that numbers would fill."""
-    if (
-        raw.digits is None
-        or not isinstance(value_kind(attribute), Integer)
-        or not numbers.exact
-    ):
+    if raw.digits is None or not isinstance(attribute.reader, Integer) or not numbers.exact:
         return []
     span = float(numbers.values[-1] - numbers.values[0]) + 1
     gaps = 1 - len(numbers.values) / span
@@ -239,12 +219,11 @@ def _codes(attribute: Attribute, raw: RawColumn, numbers: NumberCounts) -> list[
 
 def _sentinels(attribute: Attribute, numbers: NumberCounts) -> list[str]:
     """Whether numbers or days that the description takes for values seem to stand for none: 999 far above the rest."""
-    kind = value_kind(attribute)
     if not numbers.exact or not len(numbers.values):
         return []
-    if isinstance(kind, Integer | Number):
+    if attribute.holds_numbers:
         alone = sentinels.of_numbers(numbers.values, numbers.counts)
-    elif isinstance(kind, Date):
+    elif isinstance(attribute.reader, Date):
         days = [date.fromordinal(int(day)).isoformat() for day in numbers.values.tolist()]
         alone = sentinels.of_days(pa.array(days, type=pa.string()), numbers.counts)
     else:
@@ -260,7 +239,7 @@ def _sentinels(attribute: Attribute, numbers: NumberCounts) -> list[str]:
 
 
 def _histogram(attribute: Attribute, numbers: NumberCounts) -> Json:
-    histogram = value_histogram(attribute, numbers, numbers, step=declared_step(attribute))
+    histogram = value_histogram(attribute, numbers, numbers, step=attribute.value_step)
     cuts: list[float] = []
     if attribute.is_comparable and not isinstance(attribute, Undeclared):
         first, last = attribute.bin_spans()

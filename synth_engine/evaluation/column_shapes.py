@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.domain import Attribute, ScaleBins
-from synth_engine.evaluation.scale_text import declared_step, text_of
+from synth_engine.evaluation.scale_text import text_of
 from synth_engine.inference.scale_tree import Pieces
 
 Floats = NDArray[np.float64]
@@ -144,7 +144,7 @@ def of_attribute(attribute: Attribute, counts: Floats) -> ColumnShape:
         lasts=lasts,
         middles=(firsts + lasts) / 2,
         shares=stated / max(float(stated.sum()), 1e-300),
-        step=declared_step(attribute),
+        step=attribute.value_step,
         missing=missing,
     )
 

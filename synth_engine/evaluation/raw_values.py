@@ -11,13 +11,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import Fit, RawColumn, value_kind
+from synth_engine.codec import Fit, RawColumn
 from synth_engine.codec.ladder_cells import is_on_ladder
 from synth_engine.codec.value_counts import NumberCounts
 from synth_engine.domain import Attribute, Integer, ScaleBins
 from synth_engine.evaluation import wording
 from synth_engine.evaluation.plots import Report
-from synth_engine.evaluation.scale_text import declared_step, is_moment, span_text, text_of
+from synth_engine.evaluation.scale_text import (
+    is_learnable,
+    is_moment,
+    span_text,
+    span_unit,
+    text_of,
+)
 from synth_engine.evaluation.value_distances import (
     ValueDistances,
     chance_gap,
@@ -27,7 +33,6 @@ from synth_engine.evaluation.value_distances import (
 )
 from synth_engine.evaluation.value_histograms import value_histogram
 from synth_engine.evaluation.wording import FigureVerdict, Json, Level, per_hundred
-from synth_engine.kinds.time_of_day import Time
 
 Floats = NDArray[np.float64]
 
@@ -57,13 +62,6 @@ QUANTILES = {
     "quantile_99": 0.99,
 }
 MEASURES = ("mean", "standard_deviation", *QUANTILES)
-KIND_WORDS = {
-    "integer": "whole numbers",
-    "number": "numbers",
-    "date": "dates",
-    "datetime": "dates and times",
-    "time": "times of day",
-}
 
 
 def compare_column(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json:
@@ -126,7 +124,7 @@ def _compare_numbers(
         "ks": None if distances is None else round(distances.kolmogorov, DIGITS),
         "ks_by_chance": round(chance_gap(real.total, synthetic.total), DIGITS),
         "earth_mover": None if distances is None else round(distances.earth_mover, DIGITS),
-        "unit": _UNITS.get(value_kind(attribute).kind, ""),
+        "unit": span_unit(attribute),
         "distinct": {
             "real": len(real.values) if real.exact else None,
             "synthetic": len(synthetic.values) if synthetic.exact else None,
@@ -134,7 +132,7 @@ def _compare_numbers(
         "invented": None if invented is None else round(invented, DIGITS),
         "top": _top(attribute, real, synthetic),
         "fullest_bin": widest,
-        "histogram": value_histogram(attribute, real, synthetic, step=declared_step(attribute))
+        "histogram": value_histogram(attribute, real, synthetic, step=attribute.value_step)
         if both
         else None,
     }
@@ -147,9 +145,6 @@ def _compare_numbers(
     ]
     entry["verdict"] = _verdict(attribute, real, synthetic, distances, reasons)
     return entry
-
-
-_UNITS = {"date": "days", "datetime": "seconds", "time": "minutes"}
 
 
 def _measure(attribute: Attribute, name: str, side: NumberCounts) -> float | str | None:
@@ -274,7 +269,7 @@ def _lost_reasons(attribute: Attribute, raw: RawColumn) -> list[str]:
     if fit.unreadable > MAX_LOST_SHARE * fit.cells:
         reasons.append(
             f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as "
-            f"{KIND_WORDS.get(value_kind(attribute).kind, attribute.kind)}, so {reading_repair(raw, fit)}"
+            f"{attribute.reader.cell_words}, so {reading_repair(raw, fit)}"
         )
     if fit.outside > MAX_LOST_SHARE * fit.cells:
         share = per_hundred(fit.outside / fit.cells)
@@ -335,7 +330,7 @@ def _bin_reasons(attribute: Attribute, fullest: Json | None) -> list[str]:
 
 def _without_bins(attribute: Attribute) -> str:
     """The other repair of wide bins, for kinds whose resolution can be learned."""
-    return "" if isinstance(attribute, Time) else ", or declare none and let them be learned"
+    return ", or declare none and let them be learned" if is_learnable(attribute) else ""
 
 
 def _code_reasons(
@@ -346,7 +341,7 @@ def _code_reasons(
     if raw.leading_zeros > MAX_LOST_SHARE * max(raw.records, 1):
         share = per_hundred(raw.leading_zeros / raw.records)
         return [f"{share} of 100 real values begin with zeros, which numbers lose, {repair}"]
-    if invented is None or raw.digits is None or not isinstance(value_kind(attribute), Integer):
+    if invented is None or raw.digits is None or not isinstance(attribute.reader, Integer):
         return []
     # What a second sample of the same people would add: the share of values that occur once (Good and Turing).
     unseen = float((real.counts == 1).sum() / real.total) if real.total else 0.0
@@ -415,7 +410,7 @@ def median_tolerance(attribute: Attribute, real: NumberCounts) -> float:
     """By how much the medians may differ: 5 % of the real one, a declared step, or 1 % of the interquartile range, whichever
     is most."""
     spread = real.quantile(0.75) - real.quantile(0.25)
-    tolerance = max(declared_step(attribute), SPREAD_TOLERANCE * spread)
+    tolerance = max(attribute.value_step, SPREAD_TOLERANCE * spread)
     if is_moment(attribute):
         return tolerance
     return max(tolerance, MEDIAN_TOLERANCE * abs(real.quantile(0.5)))

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
-import math
-
-from synth_engine.codec import value_kind
-from synth_engine.domain import Attribute, Date, DateTime, Integer, Scale, ScaleBins
+from synth_engine.domain import Attribute
 from synth_engine.evaluation.thousands import grouped
-from synth_engine.kinds.time_of_day import Time
+from synth_engine.kinds.lattice import SCALES
 
-_DAY_SECONDS = 86_400
-_UNITS = ((_DAY_SECONDS, "days"), (3_600, "hours"), (60, "minutes"), (1, "seconds"))
 _DIGITS = 6
 _THOUSAND = 1_000
 
@@ -29,51 +23,30 @@ def number_text(value: float) -> str:
 
 def text_of(attribute: Attribute, value: float) -> str:
     """A value of the column's ladder as people write it."""
-    attribute = value_kind(attribute)
-    if isinstance(attribute, Date):
-        return _day(value).isoformat()
-    if isinstance(attribute, DateTime):
-        day = _day(value // _DAY_SECONDS)
-        clock = datetime.timedelta(seconds=math.floor(value % _DAY_SECONDS))
-        moment = datetime.datetime.combine(day, datetime.time()) + clock
-        return attribute.formatted(moment)
-    if isinstance(attribute, Time):
-        hour, minute = divmod(round(value), 60)
-        return f"{hour:02}:{minute:02}"
-    return number_text(value)
+    reader = attribute.reader
+    return number_text(value) if reader.holds_numbers else reader.value_text(value)
 
 
 def span_text(attribute: Attribute, value: float) -> str:
     """A distance between values of the column with its unit."""
-    attribute = value_kind(attribute)
-    if isinstance(attribute, Date):
-        return f"{number_text(value)} days"
-    if isinstance(attribute, Time):
-        return f"{number_text(value)} minutes"
-    if isinstance(attribute, DateTime):
-        size, name = next((unit for unit in _UNITS if value >= 2 * unit[0]), _UNITS[-1])
-        return f"{number_text(value / size)} {name}"
-    return number_text(value)
+    units = attribute.reader.span_units
+    if not units:
+        return number_text(value)
+    size, name = next((unit for unit in units if value >= 2 * unit[0]), units[-1])
+    return f"{number_text(value / size)} {name}"
 
 
-def declared_step(attribute: Attribute) -> float:
-    """The distance of neighbouring values that the description declares, on the ladder; 0 for decimals."""
-    if isinstance(attribute, Scale | ScaleBins):
-        return 0.0 if attribute.of == "number" else float(attribute.step)
-    if isinstance(attribute, Integer | Date):
-        return 1.0
-    if isinstance(attribute, Time):
-        return float(attribute.step)
-    if isinstance(attribute, DateTime):
-        return float(attribute.offset(1)) if attribute.points > 1 else 1.0
-    return 0.0
+def span_unit(attribute: Attribute) -> str:
+    """The unit of the numbers of the column's ladder; empty for plain numbers."""
+    units = attribute.reader.span_units
+    return units[-1][1] if units else ""
 
 
 def is_moment(attribute: Attribute) -> bool:
     """Whether values are days or times, which have no zero."""
-    return isinstance(value_kind(attribute), Date | DateTime | Time)
+    return attribute.reader.is_moment
 
 
-def _day(ordinal: float) -> datetime.date:
-    first, last = datetime.date.min.toordinal(), datetime.date.max.toordinal()
-    return datetime.date.fromordinal(min(max(round(ordinal), first), last))
+def is_learnable(attribute: Attribute) -> bool:
+    """Whether a release can learn where the values of the column lie: those of a lattice."""
+    return attribute.reader.kind in SCALES

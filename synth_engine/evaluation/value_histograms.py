@@ -8,9 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import value_kind
 from synth_engine.codec.value_counts import NumberCounts
-from synth_engine.domain import Attribute, DateTime
+from synth_engine.domain import Attribute
 from synth_engine.evaluation import bars
 from synth_engine.evaluation.plots import Figure, Report, frame, margin_for
 from synth_engine.evaluation.scale_text import is_moment, number_text, text_of
@@ -75,7 +74,7 @@ def _even_ticks(attribute: Attribute, edges: Floats) -> list[Json]:
     low, high = float(edges[0]), float(edges[-1])
     if is_moment(attribute):
         places = np.linspace(low, high, TICKS + 2)[1:-1]
-        if not isinstance(value_kind(attribute), DateTime):
+        if attribute.value_step >= 1:
             places = np.unique(np.round(places))
     else:
         places = np.array(bars.round_numbers(low, high))

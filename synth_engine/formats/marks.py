@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 DECIMALS = {".": "decimal point", ",": "decimal comma"}
 THOUSANDS = {"": "no sign", ",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
 _SPACES = " \u00a0\u202f"
-_UNREADABLE = "\ufffd"  # what is a number by other marks alone; it must not be read by them
+UNREADABLE = "\ufffd"  # what is a number by other marks alone; it must not be read by them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Marks:
         # With a decimal comma, 1.500 is no number of this file. Left as it is, it would be read
         # as one and a half later, though its point may well mark a thousand.
         unchanged = pc.if_else(
-            pc.and_(usual, pc.match_substring(texts, ".")), _UNREADABLE, texts
+            pc.and_(usual, pc.match_substring(texts, ".")), UNREADABLE, texts
         )
         plain = pc.if_else(pc.match_substring_regex(texts, form), converted, unchanged)
         if not apart_from:

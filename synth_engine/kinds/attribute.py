@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,13 +24,17 @@ from synth_engine.kinds.cell_form import USUAL, CellForm, may_lack_zeros, withou
 from synth_engine.kinds.facts import Provenance
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import Schema
-from synth_engine.kinds.ladders import Floats, Ladder
+from synth_engine.kinds.ladders import Even, Floats, Ladder
 from synth_engine.kinds.reading import Codes, Scaled, code_dtype
+
+if TYPE_CHECKING:
+    from synth_engine.kinds.lattice import Lattice
 
 MAX_CODES = 10_000
 OTHER = "(other)"
 MISSING = "(missing)"
 Outside = Literal["other", "missing", "clamp"]
+Units = tuple[tuple[float, str], ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ class Attribute:
     most_codes: ClassVar[int] = MAX_CODES
     codes_field: ClassVar[str] = ""
     """The key of the description that decides how many codes there are."""
+    lists_values: ClassVar[bool] = False
+    """Whether each declared code stands for one text, its label."""
+    cell_words: ClassVar[str] = "declared"
+    """What its cells are, as the end of the sentence "cannot be read as …"."""
+    span_units: ClassVar[Units] = ()
+    """Units of differences of its values, the largest first: how long on the ladder, and their name. Plain numbers have none."""
 
     name: str
     provenance: Provenance | Mapping[str, Provenance] = "declared"
@@ -70,6 +80,14 @@ class Attribute:
     written: CellForm = USUAL
     separate_markers: bool = False
     protected: bool = False
+
+    def __init_subclass__(cls) -> None:
+        # Without a unit, a report would write differences of days or months as bare numbers.
+        numbers = cls.holds_numbers is not Attribute.holds_numbers
+        if cls.is_comparable and not numbers and not cls.span_units:
+            raise TypeError(
+                f"{cls.__name__} has values that compare and are no numbers: set span_units"
+            )
 
     def __post_init__(self) -> None:
         self._check_name()
@@ -160,6 +178,41 @@ class Attribute:
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:  # noqa: ARG002
         """A value of each code, uniform inside its bin, in the column's natural type; a missing value is NA."""
         raise TypeError(f"no values for {self.kind}")
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The lattice on which its values lie; None for a kind that is not defined by one."""
+        return None
+
+    @property
+    def reader(self) -> Attribute:
+        """The attribute that reads, writes and compares its values: itself, or that of its lattice."""
+        return self if self.lattice is None else self.lattice.reader(self)
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether its values are days or times, which have no zero."""
+        return self.is_comparable and not self.holds_numbers
+
+    @property
+    def value_step(self) -> float:
+        """The distance of neighbouring values that the description declares, on the ladder; 0 for decimals and for a kind without
+        order."""
+        if self.lattice is not None:
+            return 0.0 if self.lattice.of == "number" else float(self.lattice.step)
+        ladder = self.ladder() if self.is_comparable else None
+        return float(ladder.step) if isinstance(ladder, Even) else 0.0
+
+    def value_text(self, value: float) -> str:
+        """A value of the ladder as people write it, of a kind whose values compare and are no plain numbers."""
+        return str(self.write(self.natural(np.array([value])))[0])
+
+    def plain(self, cells: pa.Array, marks: Marks | None) -> pa.Array:
+        """Cells as this kind reads them: numbers by the usual marks, where the file has others; missing markers stay. marks:
+        how the file writes numbers; None for the usual ones."""
+        if marks is None or not self.holds_numbers:
+            return cells
+        return marks.plain(cells, apart_from=self.missing or ())
 
     def write(self, column: pd.Series) -> pd.Series:
         """Values as a file has them. Encoding these texts gives the codes back."""

@@ -22,6 +22,7 @@ class Boolean(Attribute):
 
     kind: ClassVar[str] = "boolean"
     schema_position: ClassVar[int] = 40
+    lists_values: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
 
     true: str = "true"

@@ -32,6 +32,7 @@ class Categorical(Attribute):
     kind: ClassVar[str] = "categorical"
     codes_field: ClassVar[str] = "values"
     schema_position: ClassVar[int] = 10
+    lists_values: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
     outsides: ClassVar[tuple[Outside, ...]] = ("other", "missing", "clamp")
     most_codes: ClassVar[int] = (

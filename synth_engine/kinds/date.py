@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
+from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField, Units
 from synth_engine.kinds.bounds import (
     write_moments,
 )
@@ -40,6 +40,8 @@ class Date(Attribute):
     kind: ClassVar[str] = "date"
     schema_position: ClassVar[int] = 50
     is_comparable: ClassVar[bool] = True
+    cell_words: ClassVar[str] = "dates"
+    span_units: ClassVar[Units] = ((1, "days"),)
     codes_field: ClassVar[str] = "step_days"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
@@ -183,6 +185,9 @@ class Date(Attribute):
     def comparable(self, column: pd.Series) -> Floats:
         return seconds_since_1970(column) / _SECONDS + _EPOCH
 
+    def value_text(self, value: float) -> str:
+        return nearest_day(value).isoformat()
+
     def natural(self, values: Floats) -> pd.Series:
         missing = np.isneginf(values)
         seconds = (np.where(missing, 0.0, values) - _EPOCH) * _SECONDS
@@ -194,6 +199,12 @@ class Date(Attribute):
         return TableSchemaField(
             "date", style, {end: day.strftime(self.format) for end, day in ends.items()}
         )
+
+
+def nearest_day(ordinal: float) -> datetime.date:
+    """The day of an ordinal number, the first or the last one of the calendar beyond its ends."""
+    first, last = datetime.date.min.toordinal(), datetime.date.max.toordinal()
+    return datetime.date.fromordinal(min(max(round(ordinal), first), last))
 
 
 def seconds_since_1970(column: pd.Series) -> Floats:

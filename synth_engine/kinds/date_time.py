@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,13 +21,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
+from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField, Units
 from synth_engine.kinds.bounds import (
     equal_bins,
     sample_steps,
     write_moments,
 )
-from synth_engine.kinds.date import seconds_since_1970
+from synth_engine.kinds.date import nearest_day, seconds_since_1970
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import (
     POSITIVE,
@@ -73,6 +74,13 @@ class DateTime(Attribute):
     kind: ClassVar[str] = "datetime"
     schema_position: ClassVar[int] = 60
     is_comparable: ClassVar[bool] = True
+    cell_words: ClassVar[str] = "dates and times"
+    span_units: ClassVar[Units] = (
+        (86_400, "days"),
+        (3_600, "hours"),
+        (60, "minutes"),
+        (1, "seconds"),
+    )
     codes_field: ClassVar[str] = "width"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
@@ -318,6 +326,15 @@ class DateTime(Attribute):
 
     def comparable(self, column: pd.Series) -> Floats:
         return seconds_since_1970(column) + _EPOCH_SECONDS
+
+    @property
+    def value_step(self) -> float:
+        return float(self.offset(1)) if self.points > 1 else 1.0
+
+    def value_text(self, value: float) -> str:
+        seconds = math.floor(value)
+        midnight = datetime.datetime.combine(nearest_day(seconds // 86_400), datetime.time())
+        return self.formatted(midnight + datetime.timedelta(seconds=seconds % 86_400))
 
     def natural(self, values: Floats) -> pd.Series:
         missing = np.isneginf(values)

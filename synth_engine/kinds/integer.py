@@ -43,6 +43,7 @@ class Integer(Attribute):
     kind: ClassVar[str] = "integer"
     schema_position: ClassVar[int] = 20
     is_comparable: ClassVar[bool] = True
+    cell_words: ClassVar[str] = "whole numbers"
     codes_field: ClassVar[str] = "width"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 

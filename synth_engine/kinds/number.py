@@ -41,6 +41,7 @@ class Number(Attribute):
     kind: ClassVar[str] = "number"
     schema_position: ClassVar[int] = 30
     is_comparable: ClassVar[bool] = True
+    cell_words: ClassVar[str] = "numbers"
     codes_field: ClassVar[str] = "edges"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 

@@ -78,6 +78,10 @@ class Scale(Undeclared):
             low, high = widest(self.of, self.step, self.format)
         return Lattice(of=self.of, low=low, high=high, step=self.step, form=self.format)
 
+    @cached_property
+    def reader(self) -> Attribute:
+        return self.lattice.reader(self)
+
     @property
     def holds_numbers(self) -> bool:
         return self.of in ("integer", "number")

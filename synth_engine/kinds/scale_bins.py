@@ -224,14 +224,14 @@ class ScaleBins(Attribute):
         return chosen
 
     def write(self, column: pd.Series) -> pd.Series:
-        return self._reader.write(column)
+        return self.reader.write(column)
 
     @property
     def arrow_type(self) -> pa.DataType:
-        return self._reader.arrow_type
+        return self.reader.arrow_type
 
     @cached_property
-    def _reader(self) -> Attribute:
+    def reader(self) -> Attribute:
         return self.lattice.reader(self)
 
     def ladder(self) -> Ladder:
@@ -248,7 +248,7 @@ class ScaleBins(Attribute):
         """First and last value of each bin, as the kind of the same values compares them, and the step."""
         ends = [end - 1 for end in self.cuts[1:]]
         firsts, lasts = (
-            self._reader.comparable(
+            self.reader.comparable(
                 pd.Series(self.lattice.values(np.array(cuts, dtype=np.uint64)))
             )
             for cuts in (self.cuts[:-1], ends)
@@ -256,17 +256,17 @@ class ScaleBins(Attribute):
         return firsts, lasts, float(self.step)
 
     def range_end(self, end: float | str, *, last: bool) -> float:
-        return self._reader.range_end(end, last=last)
+        return self.reader.range_end(end, last=last)
 
     def comparable(self, column: pd.Series) -> Floats:
-        return self._reader.comparable(column)
+        return self.reader.comparable(column)
 
     def natural(self, values: Floats) -> pd.Series:
-        return self._reader.natural(values)
+        return self.reader.natural(values)
 
     def table_schema(self) -> TableSchemaField:
         """The type alone: the table shows where values lie, and the description which bounds were declared."""
-        field = self._reader.table_schema()
+        field = self.reader.table_schema()
         return TableSchemaField(field.type, field.properties)
 
     def details(self) -> dict[str, object]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.kinds.attribute import Attribute, TableSchemaField
+from synth_engine.kinds.attribute import Attribute, TableSchemaField, Units
 from synth_engine.kinds.bounds import equal_bins, sample_steps
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import POSITIVE, Schema, optional
@@ -42,6 +42,8 @@ class Time(Attribute):
     kind: ClassVar[str] = "time"
     schema_position: ClassVar[int] = 65
     is_comparable: ClassVar[bool] = True
+    cell_words: ClassVar[str] = "times of day"
+    span_units: ClassVar[Units] = ((1, "minutes"),)
     codes_field: ClassVar[str] = "width"
     table_schema_type: ClassVar[str] = "time"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
@@ -170,6 +172,9 @@ class Time(Attribute):
 
     def comparable(self, column: pd.Series) -> Floats:
         return read_each(parse, column.fillna("").tolist())
+
+    def value_text(self, value: float) -> str:
+        return _text(round(value))
 
     def natural(self, values: Floats) -> pd.Series:
         missing = np.isneginf(values)

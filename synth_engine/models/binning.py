@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.constraints import tables as restricting
-from synth_engine.domain import Attribute, Boolean, Categorical, Domain
+from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import InputError
 from synth_engine.kinds.reading import Codes
 from synth_engine.measurement import Clique
@@ -31,9 +31,7 @@ def is_merged_in_order(attribute: Attribute) -> bool:
 
     They are where their order is declared to mean something, and for numbers of many values. A
     short list of numbers is as often one of mere names."""
-    return attribute.ordered or (
-        attribute.size > _NAMES and not isinstance(attribute, Categorical | Boolean)
-    )
+    return attribute.ordered or (attribute.size > _NAMES and not attribute.lists_values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import RawColumn, value_kind
+from synth_engine.codec import RawColumn
 from synth_engine.codec.value_counts import NumberCounts
 from synth_engine.domain import Attribute, Date, DateTime
 from synth_engine.evaluation import wording
@@ -52,12 +52,12 @@ class DateGaps(ComparisonFigure):
 
 
 def _entry(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json | None:
-    if not isinstance(value_kind(attribute), Date | DateTime):
+    if not isinstance(attribute.reader, Date | DateTime):
         return None
     numbers = (real.numbers, synthetic.numbers)
     if any(side is None or not side.exact for side in numbers):
         return None
-    seconds = 1 if isinstance(value_kind(attribute), Date) else _DAY_SECONDS
+    seconds = 1 if isinstance(attribute.reader, Date) else _DAY_SECONDS
     days = [_days(side, seconds=seconds) for side in numbers if side is not None]
     if not len(days[0][0]):
         return None

@@ -13,7 +13,7 @@ from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.distances import chance_distance, total_variation
 from synth_engine.evaluation.figure import ComparisonFigure, Sides
 from synth_engine.evaluation.plots import Report
-from synth_engine.evaluation.scale_text import declared_step, is_moment
+from synth_engine.evaluation.scale_text import is_moment
 from synth_engine.evaluation.share_cards import SECTION, shares_card
 from synth_engine.evaluation.wording import Explanation, Json
 
@@ -60,7 +60,7 @@ def _entry(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json 
     exact = real.numbers.exact and synthetic.numbers.exact
     if not exact or len(real.numbers.values) < MIN_VALUES or not synthetic.numbers.total:
         return None
-    step = declared_step(attribute) or lattice_step(real.numbers)
+    step = attribute.value_step or lattice_step(real.numbers)
     if step is None:
         return None
     counts = [digit_counts(side, step=step) for side in (real.numbers, synthetic.numbers)]
