@@ -13,14 +13,15 @@ from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.codec import numbers
-from synth_engine.domain import MISSING
+from synth_engine.codec.ladder_cells import read_cells
+from synth_engine.domain import MISSING, Attribute, Identifier, Integer, parse_attribute
+from synth_engine.errors import DomainError
 from synth_engine.formats import Marks
+from synth_engine.kinds.date import ORDINAL_OF_1970
 
 MAX_ROWS = 2_000
 MIN_ROWS = 50
@@ -110,21 +111,20 @@ class RowSample:
 class SampledColumn:
     """A column of some rows.
 
-    numbers: shape (n,), values that compare, NaN where missing; None for texts.
+    attribute: as it is suggested; None where the suggestion says too little to be one.
+    numbers: shape (n,), values that compare, in their unit, NaN where missing; None for texts.
+    unit: the largest unit of differences of these values, such as days; empty for plain numbers and texts.
     codes: shape (n,), a number for each different text.
     missing: shape (n,), whether the cell is a marker.
     texts: the different texts, by code."""
 
     name: str
-    kind: str
+    attribute: Attribute | None
     numbers: Floats | None
+    unit: str
     codes: NDArray[np.int64]
     missing: NDArray[np.bool_]
     texts: list[str]
-
-    @property
-    def unit(self) -> str:
-        return "day" if self.kind in ("date", "datetime") else "number"
 
 
 def held_rules(
@@ -162,38 +162,39 @@ def _column(texts: pa.Array, draft: Mapping[str, Any], marks: Marks) -> SampledC
     codes = encoded.indices.to_numpy().astype(np.int64)
     markers = set(draft.get("missing") or ())
     missing = np.array([text in markers for text in listed])[codes]
-    # A scale says of what it is one.
-    kind = str(draft.get("of") or draft["kind"])
+    attribute = _described(draft)
+    size, unit = _unit(attribute)
     trimmed = pc.utf8_trim(encoded.dictionary, " \t")
-    values = _values(trimmed, kind, draft.get("format"), marks)
+    values = None if attribute is None else _values(attribute, trimmed, marks)
     return SampledColumn(
         name=str(draft["name"]),
-        kind=kind,
-        numbers=None if values is None else np.where(missing, np.nan, values[codes]),
+        attribute=attribute,
+        numbers=None if values is None else np.where(missing, np.nan, values[codes] / size),
+        unit=unit,
         codes=codes,
         missing=missing,
         texts=listed,
     )
 
 
-def _values(texts: pa.Array, kind: str, style: object, marks: Marks) -> Floats | None:
-    """Different texts as numbers or days that compare; None for a column that has none. style: how days are written."""
-    if kind in ("integer", "number"):
-        plain = marks.plain(texts)
-        readable = pc.match_substring_regex(plain, numbers.DECIMAL)
-        values = pc.cast(pc.if_else(readable, plain, "0"), pa.float64()).to_numpy()
-        return np.where(readable.to_numpy(zero_copy_only=False), values, np.nan)
-    if kind in ("date", "datetime"):
-        moments = pd.to_datetime(
-            pd.Series(texts.to_pylist(), dtype="str"),
-            format=str(style or "ISO8601"),
-            errors="coerce",
-            utc=True,
-        )
-        seconds = moments.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
-        days = seconds.astype(np.int64) / 86_400
-        return np.where(np.isnat(seconds), np.nan, days)
-    return None
+def _described(draft: Mapping[str, Any]) -> Attribute | None:
+    try:
+        return parse_attribute(draft)
+    except DomainError:
+        return None
+
+
+def _values(attribute: Attribute, texts: pa.Array, marks: Marks) -> Floats | None:
+    """Different texts as numbers of the column's ladder, NaN for one that cannot be read; None for a column that has no
+    order."""
+    cells = read_cells(attribute, attribute.plain(texts, marks).to_pylist())
+    return None if cells is None else cells.values
+
+
+def _unit(attribute: Attribute | None) -> tuple[float, str]:
+    """The largest unit of differences between values, how long on the ladder and its name."""
+    units = () if attribute is None else attribute.reader.span_units
+    return units[0] if units else (1.0, "")
 
 
 def _varies(column: SampledColumn) -> bool:
@@ -213,7 +214,7 @@ def _equal(left: Floats, right: Floats) -> NDArray[np.bool_]:
 def _sums(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str]]:
     """Columns that are the sum of two others, or of several that stand beside each other. Returns the pairs that this relates."""
     related: set[frozenset[str]] = set()
-    plain = [each for each in numeric if each.unit == "number"]
+    plain = [each for each in numeric if not each.unit]
     if len(plain) < 3:
         return related
     table = np.column_stack([each.numbers for each in plain if each.numbers is not None])
@@ -270,7 +271,7 @@ def _shifts(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str
             continue
         for total, how in ((False, "is always"), (True, "and")):
             result = right.numbers[both] + (1 if total else -1) * left.numbers[both]
-            if (total and left.unit == "day") or not _equal(result, result[:1]).all():
+            if (total and left.unit) or not _equal(result, result[:1]).all():
                 continue
             constant = f"{result[0]:.12g}"
             kind = ""
@@ -281,7 +282,7 @@ def _shifts(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str
                 sentence = f"{right.name} {how} the same as {left.name}."
                 kind, facts = DERIVED, {"rule": "copy", "of": [left.name]}
             else:
-                sentence = f"{right.name} {how} {left.name} plus {constant}{' days' if left.unit == 'day' else ''}."
+                sentence = f"{right.name} {how} {left.name} plus {constant}{left.unit and f' {left.unit}'}."
             _add(rules, right.name, sentence, kind=kind, facts=facts)
             related.add(frozenset((left.name, right.name)))
     return related
@@ -289,14 +290,18 @@ def _shifts(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str
 
 def _parts_of_dates(columns: Sequence[SampledColumn], rules: Rules) -> None:
     """Columns that are the year or the month of a date."""
-    days = [each for each in columns if each.kind in ("date", "datetime")][:MAX_NUMERIC]
-    whole = [each for each in columns if each.kind == "integer" and each.numbers is not None]
+    days = [each for each in columns if each.unit == "days"][:MAX_NUMERIC]
+    whole = [
+        each
+        for each in columns
+        if each.attribute is not None and isinstance(each.attribute.reader, Integer)
+    ]
     for day in days:
         if day.numbers is None:
             continue
         known = ~np.isnan(day.numbers)
-        seconds = np.where(known, day.numbers, 0.0) * 86_400
-        months = seconds.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+        since_1970 = np.floor(np.where(known, day.numbers, ORDINAL_OF_1970) - ORDINAL_OF_1970)
+        months = since_1970.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
         parts = {"year": 1970 + months // 12, "month": months % 12 + 1}
         for column in whole[:MAX_NUMERIC]:
             if column.numbers is None:
@@ -336,7 +341,7 @@ def _orders(
         # If the columns were independent, a row would be in order with this chance.
         share = float(np.searchsorted(np.sort(low), high, side="right").mean() / len(low))
         if len(low) * math.log(min(1.0, share)) < math.log(_CHANCE):
-            verb = "after" if left.unit == "day" else "above"
+            verb = "after" if left.unit else "above"
             _add(
                 rules,
                 left.name,
@@ -351,7 +356,8 @@ def _functions(columns: Sequence[SampledColumn], rules: Rules) -> None:
     grouped = [
         each
         for each in columns
-        if each.kind in ("categorical", "boolean", "identifier")
+        if each.attribute is not None
+        and (each.attribute.lists_values or isinstance(each.attribute, Identifier))
         and 2 <= len(each.texts) <= _MAX_VALUES
     ][:MAX_GROUPED]
     for left, right in permutations(grouped, 2):

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec import numbers, sentinels
+from synth_engine.codec.fitting import unfit_texts
 from synth_engine.confidential import ambiguous, codes
 from synth_engine.confidential.ambiguous import NumberQuestion
 from synth_engine.confidential.hints import Hint, ReadingChoice
@@ -27,7 +28,7 @@ from synth_engine.confidential.summary import (
     Column,
     Wide,
 )
-from synth_engine.domain import rounding
+from synth_engine.domain import parse_attribute, rounding
 from synth_engine.formats import Marks
 from synth_engine.kinds import KINDS
 from synth_engine.kinds.fragments import MAX_EXACT
@@ -150,6 +151,12 @@ def _within(draft: Mapping[str, Any], code: str) -> bool:
     values may be."""
     if draft["kind"] in ("integer", "number"):
         return numbers.within(code, draft["low"], draft["high"])
+    if "low" in draft:
+        # Without the markers, of which one is asked for.
+        facts = {
+            k: v for k, v in _facts(draft).items() if k not in ("missing", "outside", "numbers")
+        }
+        return not unfit_texts(parse_attribute({"name": "column", **facts}), [code])[0]
     return code in draft.get("values", [draft.get("true"), draft.get("false")])
 
 

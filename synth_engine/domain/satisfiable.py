@@ -13,8 +13,6 @@ from synth_engine.domain.constraints import Constraint, Dependency
 from synth_engine.domain.relations import ALL, Component, Gives, Truth, components
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import Attribute
-from synth_engine.kinds.boolean import Boolean
-from synth_engine.kinds.categorical import Categorical
 
 MAX_SEARCH_STEPS = 200_000
 """How often a search asks whether a constraint holds before it gives up: about a second."""
@@ -168,7 +166,7 @@ def _check_values(component: Component, known: Mapping[str, Attribute]) -> None:
     )
     possible = _possible(replace(component, relations=judged), sizes)
     for axis, name in enumerate(component.columns):
-        if not isinstance(known[name], Categorical | Boolean):
+        if not known[name].lists_values:
             continue
         # A value is possible if some combination of the other columns allows it.
         alive = np.asarray(

@@ -28,7 +28,7 @@ from synth_engine.kinds.reading import Scaled, read_each
 
 ISO = "%Y-%m-%d"
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T]|$)")
-_EPOCH = 719_163  # the ordinal of 1970-01-01
+ORDINAL_OF_1970 = 719_163
 _SECONDS = 86_400
 
 
@@ -183,14 +183,14 @@ class Date(Attribute):
         return float(datetime.date.fromisoformat(str(end)).toordinal())
 
     def comparable(self, column: pd.Series) -> Floats:
-        return seconds_since_1970(column) / _SECONDS + _EPOCH
+        return seconds_since_1970(column) / _SECONDS + ORDINAL_OF_1970
 
     def value_text(self, value: float) -> str:
         return nearest_day(value).isoformat()
 
     def natural(self, values: Floats) -> pd.Series:
         missing = np.isneginf(values)
-        seconds = (np.where(missing, 0.0, values) - _EPOCH) * _SECONDS
+        seconds = (np.where(missing, 0.0, values) - ORDINAL_OF_1970) * _SECONDS
         return pd.Series(seconds.astype(np.int64).astype("datetime64[s]")).mask(missing)
 
     def table_schema(self) -> TableSchemaField:

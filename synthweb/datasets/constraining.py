@@ -199,9 +199,7 @@ def _value(text: str, *, kind: str) -> Any:
     low, _, high = (part.strip() for part in text.partition(_TO))
     ends = {"from": low, "to": high}
     return {
-        key: _number(end) if kind in ("integer", "number") else end
-        for key, end in ends.items()
-        if end
+        key: end if KINDS[kind].span_units else _number(end) for key, end in ends.items() if end
     }
 
 

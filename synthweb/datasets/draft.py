@@ -81,6 +81,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         else document.get("outside") or FORMS[str(kind)].usual_outside(bool(missing))
     )
     fields: Fields = {
+        **{key: plain(each) for key, each in document.items() if _is_typed_alike(each)},
         "values": join(str(value) for value in document.get("values") or ()),
         "ordered": CHECKED if document.get("ordered") else "",
         "unordered": CHECKED if document.get("ordered") is False else "",
@@ -91,7 +92,6 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         "outside": str(outside),
         "leading": CHECKED if document.get("leading") else "",
         **{each: CHECKED if each in (document.get("signs") or ()) else "" for each in CLASSES},
-        **{key: plain(document.get(key)) for key in _PLAIN},
         **_bins_or_edges(document),
         **_cell_form(document.get("written") or {}),
     }
@@ -103,10 +103,9 @@ def typed_from(document: Mapping[str, Any]) -> Column:
     }
 
 
-_PLAIN = (
-    *("low", "high", "width", "true", "false", "step_days", "step", "unit", "format"),
-    *("regenerate", "pattern", "rho", "of", "min_length", "max_length"),
-)
+def _is_typed_alike(value: object) -> bool:
+    """Whether a value of an attribute's JSON is typed as it is: into the input of its key, if the kind has one."""
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def column_of(attribute: Attribute, *, place: int) -> Column:

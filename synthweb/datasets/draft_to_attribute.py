@@ -49,10 +49,7 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
         document["separate_markers"] = True
     if typed.text("protected") == CHECKED and "protected" in FORMS[kind].fields:
         document["protected"] = True
-    if (
-        kind not in ("categorical", "identifier", "derived", "weak")
-        and typed.text("unordered") == CHECKED
-    ):
+    if "unordered" in FORMS[kind].fields and typed.text("unordered") == CHECKED:
         document["ordered"] = False
     if written := _cell_form(typed, FORMS[kind].fields):
         document["written"] = written

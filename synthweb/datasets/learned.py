@@ -4,12 +4,12 @@ and from listed or made-up texts to a public set in which it finds the frequent 
 from __future__ import annotations
 
 from synth_engine.kinds.date_time import SECONDS
+from synth_engine.kinds.lattice import SCALES
 from synthweb.datasets import sets
 from synthweb.datasets.draft import Column, markers
 from synthweb.datasets.kinds.form import SHARED, Fields
 from synthweb.datasets.list_fields import split
 
-_OF = {"integer": "integer", "number": "number", "date": "date", "datetime": "datetime"}
 _BOUNDS = ("widest_low", "widest_high")
 _TEXTS = ("categorical", "text")
 _SIGNS = "-_.,:;/&'()+#"
@@ -31,7 +31,7 @@ def is_learned(column: Column) -> bool:
 
 def may_be_learned(column: Column) -> bool:
     """Whether a column is of a kind whose bounds can be learned."""
-    return column.get("kind") in (*_OF, "range", "scale")
+    return column.get("kind") in (*SCALES, "range", "scale")
 
 
 def may_be_found(column: Column) -> bool:
@@ -58,7 +58,7 @@ def as_found(column: Column) -> Column:
 def as_learned(column: Column) -> Column:
     """The same column without bounds and bins."""
     fields, kind = column["fields"], column["kind"]
-    of = fields.get("of") or "integer" if kind in ("range", "scale") else _OF[kind]
+    of = fields.get("of") or "integer" if kind in ("range", "scale") else kind
     learned: Fields = {"of": of}
     if kind == "scale" and fields.get("step"):
         learned["step"] = fields["step"]

@@ -506,7 +506,7 @@ def _described(attribute: Attribute) -> dict[str, object]:
         "name": attribute.name,
         "kind": drafts.KINDS[attribute.kind],
         "summary": grid.summary(attribute),
-        "labels": attribute.labels if attribute.kind in ("categorical", "boolean") else (),
+        "labels": attribute.labels if attribute.lists_values else (),
         "size": attribute.size,
         "missing": ", ".join(marker or "empty cell" for marker in attribute.missing or ()),
         "origins": ", ".join(

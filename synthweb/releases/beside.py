@@ -26,6 +26,7 @@ from synth_engine.evaluation.expected_quality import ExpectedQuality, deviation_
 from synth_engine.evaluation.model_histograms import ModelHistogram
 from synth_engine.evaluation.model_pairs import Pairs
 from synth_engine.evaluation.thumbnails import model_thumbnail
+from synth_engine.kinds import KINDS
 from synthweb.accounts.models import User
 from synthweb.lib import codes, number_format
 from synthweb.lib.language import translated, written_number
@@ -45,8 +46,6 @@ MOST_PAIRS = 10
 """Pairs that the list beside a map has."""
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 12, 32
 """Margins of the chart, for its axes."""
-_LISTED = ("boolean", "categorical")
-"""Kinds of columns whose bars are values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +264,7 @@ def _row(name: str, columns: Sequence[LookColumn | None]) -> SideRow:
 def _order_of_values(columns: Sequence[LookColumn]) -> tuple[str, ...]:
     """The labels of all bars in one order, so that a bar stands for the same value in each picture; none for scales, whose
     bars are intervals of each model's own."""
-    if any(column.kind not in _LISTED for column in columns):
+    if not all(KINDS[column.kind].lists_values for column in columns):
         return ()
     histograms = [column.histogram for column in columns if column.histogram is not None]
     return tuple(dict.fromkeys(bar.label for each in histograms for bar in each.bars))

@@ -51,7 +51,7 @@ def _moments(attribute: DateTime) -> str:
 
 def _as_typed(_document: Document, fields: Fields) -> Fields:
     # People write a blank where ISO has a T.
-    return fields | {key: fields[key].replace("T", " ") for key in ("low", "high")}
+    return fields | {key: fields.get(key, "").replace("T", " ") for key in ("low", "high")}
 
 
 FORM = KindForm(

@@ -49,7 +49,7 @@ def _range(typed: TypedFields) -> dict[str, object]:
 
 
 def _as_typed(_document: Document, fields: Fields) -> Fields:
-    return fields | {own: fields[key] for own, key in WIDEST.items()}
+    return fields | {own: fields.get(key, "") for own, key in WIDEST.items()}
 
 
 def _is_shown(key: str, fields: Mapping[str, str]) -> bool:

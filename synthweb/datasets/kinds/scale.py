@@ -50,7 +50,7 @@ def _scale(typed: TypedFields) -> dict[str, Any]:
 
 
 def _as_typed(_document: Document, fields: Fields) -> Fields:
-    return fields | {own: fields[key] for own, key in WIDEST.items()}
+    return fields | {own: fields.get(key, "") for own, key in WIDEST.items()}
 
 
 def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
