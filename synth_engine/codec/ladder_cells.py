@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from synth_engine.domain import Attribute, DateTime
 from synth_engine.kinds.ladders import Even, ListedScale
 from synth_engine.kinds.lattice import Lattice
+from synth_engine.kinds.on_lattice import OnLattice
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def read_cells(attribute: Attribute, texts: list[str]) -> LadderCells | None:
     if scale is None:
         return None
     values = scale.values + (float(reader.bin_spans()[0][0]) - float(scale.low))
-    if attribute.lattice is not None:
+    if isinstance(attribute, OnLattice):
         # The reader of a lattice has no bounds of its own.
         low, high = _lattice_ends(attribute.lattice, reader)
         return LadderCells(values=values, outside=(values < low) | (values > high))
@@ -54,7 +55,7 @@ def _lattice_ends(lattice: Lattice, reader: Attribute) -> tuple[float, float]:
 
 def on_declared_steps(attribute: Attribute, values: Floats) -> Floats:
     """Move moments to the step that their column declares for them, and days of a lattice to the nearest of its steps."""
-    if attribute.lattice is not None:
+    if isinstance(attribute, OnLattice):
         step = attribute.lattice.step
         if attribute.reader.holds_numbers or step == 1:
             return values

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,6 @@ from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import Schema
 from synth_engine.kinds.ladders import Even, Floats, Ladder
 from synth_engine.kinds.reading import Codes, Scaled, code_dtype
-
-if TYPE_CHECKING:
-    from synth_engine.kinds.lattice import Lattice
 
 MAX_CODES = 10_000
 OTHER = "(other)"
@@ -180,14 +177,9 @@ class Attribute:
         raise TypeError(f"no values for {self.kind}")
 
     @property
-    def lattice(self) -> Lattice | None:
-        """The lattice on which its values lie; None for a kind that is not defined by one."""
-        return None
-
-    @property
     def reader(self) -> Attribute:
         """The attribute that reads, writes and compares its values: itself, or that of its lattice."""
-        return self if self.lattice is None else self.lattice.reader(self)
+        return self
 
     @property
     def is_moment(self) -> bool:
@@ -198,8 +190,6 @@ class Attribute:
     def value_step(self) -> float:
         """The distance of neighbouring values that the description declares, on the ladder; 0 for decimals and for a kind without
         order."""
-        if self.lattice is not None:
-            return 0.0 if self.lattice.of == "number" else float(self.lattice.step)
         ladder = self.ladder() if self.is_comparable else None
         return float(ladder.step) if isinstance(ladder, Even) else 0.0
 

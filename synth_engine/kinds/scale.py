@@ -27,6 +27,7 @@ from synth_engine.kinds.lattice import (
     is_step,
     read_bound,
 )
+from synth_engine.kinds.on_lattice import OnLattice
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.kinds.scale_bins import ScaleBins
 from synth_engine.kinds.undeclared import Undeclared
@@ -40,7 +41,7 @@ YEARS_OF_TWO_DIGITS = datetime.date(1969, 1, 1), datetime.date(2068, 12, 31)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale(Undeclared):
+class Scale(OnLattice, Undeclared):
     """Numbers, days or moments from `low` to `high` in steps of `step`, and no bins: how finely the values can be
     described, and where they lie, is learned within the budget. Without bounds they lie anywhere. `step` is the smallest
     difference of two values: of days in days, of moments in seconds."""
@@ -77,18 +78,6 @@ class Scale(Undeclared):
         if low is None or high is None:
             low, high = widest(self.of, self.step, self.format)
         return Lattice(of=self.of, low=low, high=high, step=self.step, form=self.format)
-
-    @cached_property
-    def reader(self) -> Attribute:
-        return self.lattice.reader(self)
-
-    @property
-    def holds_numbers(self) -> bool:
-        return self.of in ("integer", "number")
-
-    @property
-    def day_format(self) -> str | None:
-        return self.lattice.day_format
 
     @property
     def value_labels(self) -> tuple[str, ...]:

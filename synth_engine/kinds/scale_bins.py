@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from synth_engine.kinds.attribute import Attribute, TableSchemaField
+from synth_engine.kinds.attribute import TableSchemaField
 from synth_engine.kinds.bounds import nullable
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import MAX_EXACT, TEXT, Schema, optional
@@ -28,6 +28,7 @@ from synth_engine.kinds.lattice import (
     is_missing,
     read_bound,
 )
+from synth_engine.kinds.on_lattice import OnLattice
 from synth_engine.kinds.reading import Codes, code_dtype
 
 MAX_PIECES = 10_000
@@ -42,7 +43,7 @@ _WEIGHTS: Schema = {"type": "array", "items": {"type": "integer", "minimum": 0}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleBins(Attribute):
+class ScaleBins(OnLattice):
     """Numbers, days or moments on a lattice, as a run learned them. Bin i holds the positions cuts[i] ≤ k < cuts[i+1]; the
     outermost bins also count what lies beyond them. `pieces` are finer positions at which the density changes, and `weights`
     the relative numbers of records between them. `round_shares` says how many values are multiples of round numbers."""
@@ -105,14 +106,6 @@ class ScaleBins(Attribute):
         return Lattice(
             of=self.of, low=self.low, high=self.high, step=self.step, form=self.format
         )
-
-    @property
-    def holds_numbers(self) -> bool:
-        return self.of in ("integer", "number")
-
-    @property
-    def day_format(self) -> str | None:
-        return self.lattice.day_format
 
     @property
     def value_count(self) -> int:
@@ -229,10 +222,6 @@ class ScaleBins(Attribute):
     @property
     def arrow_type(self) -> pa.DataType:
         return self.reader.arrow_type
-
-    @cached_property
-    def reader(self) -> Attribute:
-        return self.lattice.reader(self)
 
     def ladder(self) -> Ladder:
         low, high, step = self._ladder_numbers()

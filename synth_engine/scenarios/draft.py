@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine import codec
-from synth_engine.domain import Attribute, Categorical, Derived, Domain, Identifier
+from synth_engine.domain import Attribute, Derived, Domain, Identifier
 from synth_engine.errors import InputError
 from synth_engine.kinds.reading import Scaled
 
@@ -68,7 +68,7 @@ class DrawnColumn:
     @cached_property
     def values(self) -> Numbers | None:
         """The texts as numbers on the column's scale, NaN where missing; None where values have no order."""
-        if self.attribute.ordered and isinstance(self.attribute, Categorical):
+        if self.attribute.ordered and self.attribute.lists_values:
             places = {
                 text: float(place) for place, text in enumerate(self.attribute.value_labels)
             }

@@ -236,7 +236,9 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, Dialect]
 
 def without_rows(document: dict[str, Any]) -> dict[str, Any]:
     """A report without the first rows of the table, which it shows as they are written."""
-    return {key: value for key, value in document.items() if key not in ("rows", "side_by_side")}
+    return {
+        key: value for key, value in document.items() if key not in ("rows", "side_by_side")
+    }
 
 
 def test_a_comparison_has_the_same_figures(twins: list[tuple[Path, Dialect]]) -> None:
