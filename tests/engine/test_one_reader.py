@@ -439,7 +439,8 @@ def people(path: Path, *, sexes: Sequence[str], records: int = 4_000) -> Path:
 
 
 def described_people(values: dict[str, object]) -> Domain:
-    sex = {"name": "sex", "kind": "weak", "values": values, "missing": [""]}
+    # So that no value comes out by chance that nobody has.
+    sex = {"name": "sex", "kind": "weak", "values": values, "rho": 1 - 1e-9, "missing": [""]}
     level = {"name": "level", "kind": "integer", "low": 0, "high": 3, "width": 1}
     return Domain(attributes=(parse_attribute(sex), parse_attribute(level)))
 
