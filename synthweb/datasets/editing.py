@@ -295,12 +295,12 @@ class DraftEditor:
             return None
         stored = self.standing(self.names[index]) or {"fields": {}}
         fields = {key: text for key, text in typed["fields"].items() if key not in NOT_SHOWN}
-        kept = {
+        further = {
             key: stored["fields"][key]
             for key in NOT_SHOWN
             if key in typed["fields"] and stored["fields"].get(key)
         }
-        return {**typed, "fields": fields | kept}
+        return {**typed, "fields": fields | further}
 
     def _stands(self, index: int, typed: Column) -> bool:
         """Whether the draft says exactly this already."""

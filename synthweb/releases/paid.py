@@ -122,8 +122,8 @@ def check_of(release: Release, code: str) -> PaidCheck:
 def any_check_of(release: Release, code: str) -> PaidCheck:
     """A check of a release by its own code, or a validation by its; Http404 if there is none. The caller authorised."""
     text = codes.of_text(code)
-    found = PaidCheck.objects.filter(Q(code=text) | Q(run_code=text), release=release)
-    if (check := found.first()) is None:
+    checks = PaidCheck.objects.filter(Q(code=text) | Q(run_code=text), release=release)
+    if (check := checks.first()) is None:
         raise Http404("no such check")
     return check
 
