@@ -173,6 +173,7 @@ class Office:
         datasets.declare_domain(
             actor=self.people["steward"], dataset=dataset, document=self.document
         )
+        datasets.state_records(actor=self.people["steward"], dataset=dataset, records=10_000)
         request = ledger.request_budget(
             steward=self.people["steward"],
             dataset=dataset,

@@ -97,6 +97,7 @@ def dataset_of(records: int) -> tuple[Any, Any]:
     ingest(made, steward)
     made.refresh_from_db()
     datasets.declare_domain(actor=steward, dataset=made, document=document)
+    datasets.state_records(actor=steward, dataset=made, records=10_000)
     terms = ledger.Terms(rule=Rule.BASIC, amount=Amount(epsilon=LIMIT, delta=10**15))
     request = ledger.request_budget(steward=steward, dataset=made, terms=terms, reason="Storm.")
     ledger.grant(custodian=custodian, request=request, reason="Agreed.")

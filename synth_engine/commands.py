@@ -53,6 +53,11 @@ def synthesize(options: argparse.Namespace) -> None:
     plan = registry.plan(domain, spec, prior=prior)  # refuses before anything is read
     _require_criteria(options, plan)
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
+    if registry.assumes_records(domain, spec):
+        sys.stderr.write(
+            f"note: {spec.mechanism} plans for 10,000 records, because neither the domain nor --param records=N says about how many "
+            "there are; give the low end of what anybody could guess\n"
+        )
     tables.require_format(options.out, domain=domain, declared=options.as_it_came_in)
     outputs.require(
         {

@@ -41,7 +41,7 @@ from synth_engine.models.samplers import FIRST_SAMPLER as FIRST_SAMPLER
 from synth_engine.models.samplers import ROUNDING_SAMPLER as ROUNDING_SAMPLER
 from synth_engine.models.samplers import SAMPLER as SAMPLER
 from synth_engine.models.samplers import draw_codes as draw_codes
-from synth_engine.plans import forecast, two_stage
+from synth_engine.plans import forecast, parameters, two_stage
 from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
 from synth_engine.references import PublicTable
@@ -107,6 +107,18 @@ def describe(domain: Domain | None = None) -> list[MechanismFacts]:
 def traits(mechanism: str) -> type[Mechanism]:
     """The class of a method, whose class variables pages read; of a method that is not on offer here, the defaults."""
     return REGISTRY.get(mechanism, Mechanism)
+
+
+def takes_records(mechanism: str) -> bool:
+    """Whether the plan of a method depends on about how many records there are, as its parameter `records` says."""
+    found = REGISTRY.get(mechanism)
+    return found is not None and parameters.RECORDS in found.parameters["properties"]
+
+
+def assumes_records(domain: Domain, spec: Spec) -> bool:
+    """Whether a plan would depend on a number of records that nobody has said."""
+    said = domain.rows or spec.parameters.get(parameters.RECORDS) not in (None, 0, "", "0")
+    return takes_records(spec.mechanism) and not said
 
 
 def recommended(domain: Domain | None = None) -> str:

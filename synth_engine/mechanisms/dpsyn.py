@@ -23,8 +23,8 @@ from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model, Synthesis, Table, generator, whole_weights
 from synth_engine.plans import budget_allocation, resources, two_stage
-from synth_engine.plans.parameters import ParameterSchema
-from synth_engine.plans.plan import Mechanism, Plan, expected_rows
+from synth_engine.plans.parameters import ParameterSchema, records_parameter
+from synth_engine.plans.plan import Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -105,15 +105,7 @@ class DPSyn(Mechanism):
                 "description": "A column that has more values than this is measured by itself. 0: as the least error is "
                 "expected.",
             },
-            "records": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 10**9,
-                "default": 0,
-                "title": "Records, roughly",
-                "description": "About how many there are, as far as this is public: the number and size of groups are set "
-                "by it. 0: the public number, else the rows asked for, else 10,000.",
-            },
+            "records": records_parameter("the number and size of groups are set by it"),
             "synthesis": {
                 "type": "string",
                 "enum": ["mcf", "sts"],
@@ -163,7 +155,7 @@ class DPSyn(Mechanism):
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         budget = within or two_stage.total_budget(self, spec)
-        design = self._design(domain, spec, budget=budget)
+        design = self._design(domain, budget=budget)
         names = tuple(domain.sizes)
         cliques = tuple(tuple(names[axis] for axis in group) for group in design.groups)
         counts = tuple(design.counts(tuple(domain.sizes.values())))
@@ -191,9 +183,9 @@ class DPSyn(Mechanism):
             config=self, domain=domain, spec=spec, calls=calls, cliques=cliques, noises=noises
         )
 
-    def _design(self, domain: Domain, spec: Spec, *, budget: Budget) -> Design:
+    def _design(self, domain: Domain, *, budget: Budget) -> Design:
         """From public facts alone. Errors: SpecError for tables that are too large."""
-        rows = expected_rows(self.records or None, domain=domain, spec=spec)
+        rows = self.records or domain.rows or error_forecast.ROWS
         sizes = tuple(domain.sizes.values())
         pure = isinstance(budget, Pure)
         amount = _amount(budget, domain)

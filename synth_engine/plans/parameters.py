@@ -50,6 +50,22 @@ class ParameterSchema(TypedDict):
     additionalProperties: Literal[False]
 
 
+MAX_RECORDS = 10**9
+RECORDS = "records"
+
+
+def records_parameter(use: str) -> ParameterRule:
+    """The JSON schema of about how many records there are, of a method whose plan depends on it. use: for what, in words."""
+    return {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": MAX_RECORDS,
+        "default": 0,
+        "title": "Records, roughly",
+        "description": f"About how many there are, as far as this is public: {use}. 0: the public number, else 10,000.",
+    }
+
+
 MAX_JSON_LENGTH = 200_000  # signs of JSON: a thousand tables of three columns
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?")

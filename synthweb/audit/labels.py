@@ -56,6 +56,7 @@ SENTENCES = {
     "dataset.read": _("read the table and wrote suggestions for its steward"),
     "dataset.refused": _("refused the table, which could not be read as one"),
     "dataset.renamed": _("renamed a dataset"),
+    "dataset.records_stated": _("stated about how many records there are"),
     "dataset.form_said": _("said how the file of a table is written"),
     "dataset.replaced": _("put a corrected file in the place of a table"),
     "dataset.returned": _("gave a refused file up for the one before it"),

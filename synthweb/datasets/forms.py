@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine.domain.document import MAX_BYTES, parse
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import hints
+from synthweb.datasets import hints, stated_records
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
 from synthweb.datasets.bulk_edit import MISSING, OUTSIDES, BulkChange
 from synthweb.datasets.hints import clean
@@ -167,6 +167,12 @@ class Posted:
             "fields": fields,
             **({"because": because} if because else {}),
         }
+
+    @property
+    def records(self) -> int | None:
+        """About how many records there are, when a band was chosen."""
+        text = self._data.get("records_band", "")
+        return int(text) if text in stated_records.CHOICES else None
 
     @property
     def table(self) -> dict[str, str] | None:

@@ -212,22 +212,27 @@ class ColumnLine:
 
     @cached_property
     def expected(self) -> ColumnForecast | None:
-        """The error to expect of this column, from public facts alone."""
-        if isinstance(self._read, DomainError):
+        """The error to expect of this column, from public facts alone; None where nobody said about how many records there are."""
+        if not self.codes or self.rows is None:
             return None
-        codes = MAX_BINS if isinstance(self._read, Undeclared) else self._read.size
-        if not codes:
-            return None  # it is left out, made up or computed, and has no error of its own
         return ColumnForecast.of(
-            codes, columns=self.sharing, max_records=self.max_records, rows=self.rows
+            self.codes, columns=self.sharing, max_records=self.max_records, rows=self.rows
         )
+
+    @property
+    def codes(self) -> int:
+        """How many codes a release counts of it; 0 of a column that is left out, made up or computed, and has no error of its
+        own."""
+        if isinstance(self._read, DomainError):
+            return 0
+        return MAX_BINS if isinstance(self._read, Undeclared) else self._read.size
 
     @cached_property
     def picture(self) -> Bars | None:
         """The histogram of the real values, with bins as they are declared or as a release can afford them."""
-        if self.check is None or self.check.histogram is None or self.expected is None:
+        if self.check is None or self.check.histogram is None or not self.codes:
             return None
-        bins = self.expected.clear_bins if self.learned else None
+        bins = self.expected.clear_bins if self.learned and self.expected else None
         return Bars.of(self.check.histogram, affordable=bins)
 
     @property
@@ -504,16 +509,17 @@ def lines(
     selected: Collection[int] = (),
     asking: Collection[int] = (),
     placed: Collection[str] = (),
+    rows: int | None = None,
 ) -> list[ColumnLine]:
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all. `placed`: columns
-    whose codes have public points."""
+    whose codes have public points. rows: about how many records there are, as far as that is public."""
     typed = drafts.columns(draft)
     sharing = drafts.count_sharing_columns(
         draft, total=len(typed if payload is None else payload["columns"])
     )
     records = drafts.max_records(draft)
     placed = drafts.placed_columns(draft) | set(placed)
-    learning, rows_public = count_learned(payload, draft), drafts.public_rows(draft)
+    learning = count_learned(payload, draft)
     finding = count_found(draft)
     if payload is None:
         known = {
@@ -534,20 +540,20 @@ def lines(
                 placed=name in placed,
                 learning=learning,
                 finding=finding,
-                rows=rows_public,
+                rows=rows,
             )
             for index, name in sorted(known.items())
         ]
     suggestions = hints.suggested_columns(payload, draft)
     evidence = Evidence(payload)
-    rows = payload.get("preview", ())
+    examples = payload.get("preview", ())
     return [
         ColumnLine(
             index=index,
             name=name,
             suggested=suggestions.get(name),
             typed=typed.get(name),
-            examples=_examples(rows, index),
+            examples=_examples(examples, index),
             editing=editing is None or index in editing,
             selected=index in selected,
             asking=index in asking,
@@ -557,7 +563,7 @@ def lines(
             cells=evidence.of(name),
             learning=learning,
             finding=finding,
-            rows=rows_public,
+            rows=rows,
         )
         for index, name in enumerate(payload["columns"])
     ]

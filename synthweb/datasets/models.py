@@ -49,6 +49,8 @@ class Dataset(models.Model):
     content_key = models.CharField(max_length=64, db_index=True)
     # What the steward has typed or confirmed so far, never a suggestion: those are real data.
     draft = models.JSONField(default=dict, blank=True)
+    # About how many records there are, as the steward states it in public; the low end of a band.
+    stated_records = models.PositiveBigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     # The last days on which the table, the noisy answers of its runs, and its releases are kept; null: no end was set.

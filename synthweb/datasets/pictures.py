@@ -10,7 +10,6 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from synth_engine.inference.error_forecast import ROWS
 from synth_engine.plans import sample_size
 from synth_engine.plans.scale_learning import MAX_BINS
 from synthweb.lib.language import written_number
@@ -28,23 +27,18 @@ class ColumnForecast:
     wrong: str
     clear_bins: int
     rows: str
-    assumed: bool
 
     @classmethod
-    def of(
-        cls, codes: int, *, columns: int, max_records: int, rows: int | None
-    ) -> ColumnForecast:
-        """rows: of the table, if they are public."""
-        count = rows or ROWS
+    def of(cls, codes: int, *, columns: int, max_records: int, rows: int) -> ColumnForecast:
+        """rows: of the table, as far as they are public."""
         error = sample_size.expected_error(
-            codes, columns=columns, max_records=max_records, rows=count
+            codes, columns=columns, max_records=max_records, rows=rows
         )
-        clear = sample_size.clear_codes(columns=columns, max_records=max_records, rows=count)
+        clear = sample_size.clear_codes(columns=columns, max_records=max_records, rows=rows)
         return cls(
             wrong=f"{100 * error:.2g}",
             clear_bins=min(MAX_BINS, clear),
-            rows=grouped(count),
-            assumed=rows is None,
+            rows=grouped(rows),
         )
 
 

@@ -32,6 +32,7 @@ from synthweb.datasets import (
     inputs,
     points,
     selectors,
+    stated_records,
 )
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
@@ -124,6 +125,11 @@ def _row(dataset: Dataset) -> Row:
     )
 
 
+def _public_rows(dataset: Dataset) -> int | None:
+    """About how many records a table has, as far as that is public; never what the file has."""
+    return drafts.public_rows(dataset.draft) or dataset.stated_records
+
+
 # --- describe ------------------------------------------------------------------------------------------------------
 SHOWN = {
     "open": _("Still open"),
@@ -152,6 +158,7 @@ def describe(
         placed=[
             each["column"] for each in context_facts.get("points") or () if each.get("column")
         ],
+        rows=_public_rows(dataset),
     )
     lines = [
         replace(
@@ -196,6 +203,7 @@ def describe(
         "version": latest,
         "versions": dataset.domain_versions.values_list("number", flat=True) if latest else [],
         "templates": selectors.templates_of(user),
+        "bands": stated_records.BANDS,
         "fixed": selectors.fixed_terms(dataset),
         "table": (table := _table(dataset)),
         "tells_nobody_apart": payload is not None
@@ -357,7 +365,7 @@ def after_a_press(
         current=posted.verb != "shut",
         learning=grid.count_learned(payload, dataset.draft),
         finding=grid.count_found(dataset.draft),
-        rows=drafts.public_rows(dataset.draft),
+        rows=_public_rows(dataset),
     )
     # In this order: points cost a query, and only a line with very many codes mentions them.
     if line.many and name in drafts.placed_columns(dataset.draft) | selectors.draft_points(
@@ -405,7 +413,7 @@ def line_as_typed(
         current=True,
         learning=grid.count_learned(payload, dataset.draft),
         finding=grid.count_found(dataset.draft),
-        rows=drafts.public_rows(dataset.draft),
+        rows=_public_rows(dataset),
     )
 
 

@@ -189,6 +189,8 @@ def _constrain(request: SignedInRequest, dataset: Dataset, verb: str) -> HttpRes
 def _keep(request: SignedInRequest, dataset: Dataset, posted: Posted) -> editing.EditOutcome:
     """What a press of any button does: everything typed is kept, and what came of it is told."""
     outcome = editing.apply(posted, dataset.draft)
+    if posted.records not in (None, dataset.stated_records):
+        services.state_records(actor=request.user, dataset=dataset, records=posted.records)
     services.keep(
         actor=request.user,
         dataset=dataset,

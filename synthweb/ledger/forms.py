@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy import conversion, loss
+from synthweb.datasets import stated_records
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import proposals, selectors
 from synthweb.ledger.amounts import CURRENCIES, LETTERS, NANO, Amount, scale, short_text
@@ -133,6 +134,9 @@ class AskForm(forms.Form):
     def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.records = selectors.public_records(dataset)
+        if self.records is None:
+            self.fields |= stated_records.fields()
+            self.initial = stated_records.initial(dataset) | self.initial
         self.covering = selectors.account_of(dataset)
         self.twins = selectors.accounts_with_same_content(dataset)
         self.joinable = {
@@ -159,6 +163,11 @@ class AskForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if self.errors:
+            return cleaned
+        try:
+            cleaned["stated"] = stated_records.stated_in(cleaned)
+        except forms.ValidationError as error:
+            self.add_error("records", error)
             return cleaned
         proposal = self.proposal
         cleaned["rule"] = proposal.rule

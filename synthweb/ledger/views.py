@@ -20,6 +20,7 @@ from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.reauthentication import confirmed
 from synthweb.accounts.selectors import can, organisation_of, require
+from synthweb.datasets import services as datasets
 from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import (
     chain,
@@ -318,10 +319,13 @@ def refuse(request: SignedInRequest, code: str) -> HttpResponse:
 def _ask(
     request: SignedInRequest, form: forms.AskForm, dataset_code: str
 ) -> BudgetRequest | None:
+    dataset = dataset_for(request.user, dataset_code, Need.SPEND)
+    if records := form.cleaned_data["stated"]:
+        datasets.state_records(actor=request.user, dataset=dataset, records=records)
     try:
         return services.request_budget(
             steward=request.user,
-            dataset=dataset_for(request.user, dataset_code, Need.SPEND),
+            dataset=dataset,
             terms=services.Terms(
                 rule=form.cleaned_data["rule"],
                 amount=form.cleaned_data["amount"],

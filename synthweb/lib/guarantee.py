@@ -6,8 +6,10 @@ Every page takes its words from here, so that no two of them call the same ε by
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -28,6 +30,32 @@ BEYOND = gettext_lazy("weak")
 def strength(epsilon: Fraction) -> str:
     """The word for a privacy loss of `epsilon`."""
     return str(next((word for largest, word in STRENGTHS if epsilon <= largest), BEYOND))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal:
+    """What stands at the head of a release: a title by the scale of words, and the tone of its colour and picture. tone: protected,
+    moderate or weak."""
+
+    title: str
+    tone: str
+
+
+SEALS: dict[Fraction, tuple[str | Promise, str]] = {
+    Fraction(1, 10): (gettext_lazy("Protected: strict"), "protected"),
+    Fraction(1): (gettext_lazy("Protected: careful"), "protected"),
+    Fraction(3): (gettext_lazy("Moderate protection"), "moderate"),
+}
+"""By the largest ε that has each: green for the first two words of the scale, grey for the third. No other ε is called protected."""
+WEAK = gettext_lazy("Weak protection: decide with your data protection officer")
+
+
+def seal(epsilon: Fraction) -> Seal:
+    """The seal of a release of `epsilon`."""
+    title, tone = next(
+        (seal for largest, seal in SEALS.items() if epsilon <= largest), (WEAK, "weak")
+    )
+    return Seal(title=str(title), tone=tone)
 
 
 def strength_sentence() -> str:

@@ -183,9 +183,8 @@ PATTERNS: tuple[str, ...] = (
     _("%(number)s points"),
     _("The first %(shown)s of %(number)s codes"),
     # how many records a forecast is for
-    _("assumed, because the real number is not public"),
-    _("your guess"),
-    _("the number you asked for"),
+    _("the low end of what was stated"),
+    _("the number that was stated"),
     _("the public number of records"),
     _("the noisy number of an earlier release"),
     # the log of a run

@@ -95,7 +95,7 @@ def accuracy(request: SignedInRequest, code: str) -> HttpResponse:
     return fragments.render_fragment(
         request,
         "pages/_accuracy.html",
-        {"bought": bought},
+        {"bought": bought, "unstated": runs_accuracy.is_unstated(asked.dataset)},
         title="What it buys",
         crumbs=crumbs,
     )

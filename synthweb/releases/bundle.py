@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from django.http import HttpRequest
@@ -17,13 +18,14 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.verifier import standalone
 from synth_engine.verifier.bundle import BUNDLE, BUNDLE_LIST
 from synthweb.accounts.models import User
+from synthweb.lib import guarantee
 from synthweb.lib.zip_stream import ZipStream
 from synthweb.releases import chain, licences, metadata, report, spool, tables
 from synthweb.releases.models import Release, Sample
 
 TABLE = "tables/table.csv"
 README = """{name}, release {code}
-{guarantee}
+{guarantee} {seal}.
 {licence}
 
 tables/table.csv   the synthetic table: {rows} rows, drawn with the public seed "{seed}"
@@ -149,6 +151,7 @@ def _readme(release: Release, sample: Sample, *, archive: str) -> bytes:
         name=release.name,
         code=release.code,
         guarantee=release.receipt["guarantee"]["sentence"],
+        seal=guarantee.seal(Fraction(release.receipt["guarantee"]["epsilon"])).title,
         licence=licence.sentence if licence else "Licence: none stated",
         rows=sample.rows,
         seed=sample.seed,

@@ -23,6 +23,7 @@ from synthweb.accounts import selectors as people
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
+from synthweb.datasets.stated_records import DIGITS
 from synthweb.releases import (
     altered,
     described_page,
@@ -33,7 +34,6 @@ from synthweb.releases import (
 )
 from synthweb.releases.altered import BeforeAndAfter
 from synthweb.releases.downloads import attached, busy_page, name_of_file
-from synthweb.releases.forms import DIGITS
 from synthweb.releases.scenario_page import ColumnShares, PageState, StepForm
 from synthweb.releases.slots import TooManyDrawings
 from synthweb.releases.table_process import TableUnfinished

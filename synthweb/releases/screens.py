@@ -220,10 +220,9 @@ def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str
         "tab": tab,
         "tabs": tabs(user, release),
         "is_database": databases.is_database(release),
-        "sentence": facts["guarantee"]["sentence"],
+        **head(release),
         "is_rows_public": "rows" in facts.get("invariants", ()),
         "licence": licences.of_release(release),
-        "meaning": "" if databases.is_database(release) else _meaning(facts),
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
         "crumbs": _crumbs(release, tab, leaf),
@@ -312,6 +311,16 @@ def look(release: Release) -> dict[str, object]:
         "protects": _protects(receipt_facts.of(release)),
         "told": trees.warning(release),
         "looked": chain.is_after_looking(release),
+    }
+
+
+def head(release: Release) -> dict[str, object]:
+    """The seal of a release and the guarantee below it, for whoever may see the release."""
+    facts = receipt_facts.of(release)
+    return {
+        "sentence": facts["guarantee"]["sentence"],
+        "meaning": "" if databases.is_database(release) else _meaning(facts),
+        "seal": guarantee.seal(Fraction(facts["guarantee"]["epsilon"])),
     }
 
 

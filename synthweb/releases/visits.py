@@ -98,16 +98,19 @@ def release(request: HttpRequest, link: PublicLink) -> HttpResponse:
     shared = link.release
     publisher = appearance.of(shared.dataset.organisation)
     language.prefer(request, publisher.language)
-    context = screens.look(shared) | {
-        "release": shared,
-        "publisher": publisher,
-        "link": link,
-        "token": _token(request),
-        "sentence": shared.receipt["guarantee"]["sentence"],
-        "licence": licences.of_release(shared),
-        "page": look_page.page_of(shared, request.GET),
-        "seed": look.seed_of(shared),
-    }
+    context = (
+        screens.look(shared)
+        | screens.head(shared)
+        | {
+            "release": shared,
+            "publisher": publisher,
+            "link": link,
+            "token": _token(request),
+            "licence": licences.of_release(shared),
+            "page": look_page.page_of(shared, request.GET),
+            "seed": look.seed_of(shared),
+        }
+    )
     return render(request, "public/release.html", context)
 
 

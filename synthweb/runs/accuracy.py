@@ -46,14 +46,22 @@ class Accuracy:
     lines: tuple[AccuracyLine, ...]
 
 
+def is_unstated(dataset: Dataset) -> bool:
+    """Whether nobody said about how many records there are, so that nothing can be forecast."""
+    domain = planning.described(dataset)
+    return domain is not None and planning.known_rows(dataset, domain) is None
+
+
 def bought(
     dataset: Dataset, *, rule: str, amount: Amount, releases: int | None
 ) -> Accuracy | None:
-    """What `amount` buys for each of so many equal releases (None: for one). None if no method can be forecast."""
+    """What `amount` buys for each of so many equal releases (None: for one). None if no method can be forecast, and if nobody said
+    about how many records there are."""
     domain = planning.described(dataset)
-    if domain is None:
+    known = None if domain is None else planning.known_rows(dataset, domain)
+    if domain is None or known is None:
         return None
-    rows, source = planning.public_rows(dataset, domain)
+    rows, source = known.rows, known.source
     name = mechanisms.recommended(domain)
     titles = {"half": _("Half of it"), "asked": _("As asked"), "double": _("Twice as much")}
     lines = []

@@ -14,10 +14,11 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.plans.release_check import MAX_WORST_TABLES, CheckedFigure
 from synth_engine.privacy.loss import parse_decimal
+from synthweb.datasets.stated_records import DIGITS
 from synthweb.lib.language import typed_number
 from synthweb.runs.checks import CheckRequest, classifier_of, count_of
 from synthweb.runs.figure_fields import columns_of, share_of
-from synthweb.runs.forms import AMOUNT, DIGITS
+from synthweb.runs.forms import AMOUNT
 
 MOST_VALUES, MOST_VALUES_IN_PAIRS = 100_000, 1_000
 """Values of a column up to which the form measures it, and measures it with every other one."""

@@ -26,7 +26,7 @@ from synthweb.datasets.services import databases as describing
 from synthweb.ledger import selectors as ledger
 from synthweb.lib.errors import Refused
 from synthweb.lib.previews import limited
-from synthweb.runs import databases, errors, planning, screens, services
+from synthweb.runs import databases, errors, planning, release_plan, screens, services
 from synthweb.runs.database_forms import (
     ConstraintsForm,
     DatabaseDocumentForm,
@@ -281,7 +281,9 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     except errors.NotReady as missing:
         return render(request, "runs/not_ready.html", context | {"missing": missing})
     posted = request.POST if request.method == "POST" else None
-    form = DatabaseReleaseForm(posted, **screens.suggested_loss(ledger.balance(account)))
+    form = DatabaseReleaseForm(
+        posted, **screens.suggested_loss(ledger.balance(account), release_plan.plan_of(account))
+    )
     price = _price(form, root) if form.is_valid() else None
     is_confirmed = price is not None and form.cleaned_data["confirmed"] == price.digest
     if price is not None and is_confirmed:

@@ -28,6 +28,7 @@ from synthweb.runs import (
     planning,
     priors,
     public_tables,
+    release_plan,
     sample_size,
     timing,
 )
@@ -37,6 +38,7 @@ from synthweb.runs.learning import Learning
 from synthweb.runs.linking import SketchProposal
 from synthweb.runs.planning import Proposal
 from synthweb.runs.public_tables import SharedColumns
+from synthweb.runs.release_plan import ReleasePlan
 from synthweb.runs.sample_size import Enough
 from synthweb.runs.timing import Band
 
@@ -129,7 +131,8 @@ class Bands:
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
     """Everything on the right of the new-release page. paid_from: the purpose of the part of the budget that pays, empty: what is
-    free. refusal: why the ledger would not hold the price, empty where it would."""
+    free. refusal: why the ledger would not hold the price, empty where it would. planned: of how many planned releases this is one;
+    None of a run that an earmark pays for. is_beyond_share: whether it takes more than its share of them."""
 
     sentence: str
     meaning: str
@@ -153,6 +156,8 @@ class Estimate:
     lowered: Lowered | None
     table: SharedColumns | None
     needed_epsilons: tuple[str, ...]
+    planned: ReleasePlan | None
+    is_beyond_share: bool
 
     @property
     def price(self) -> Bar:
@@ -180,11 +185,15 @@ class Estimate:
 
 def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
     """What `proposal` would mean. `hasty`: as of a forecast."""
-    rows, source = planning.rows_known(proposal)
+    known = proposal.known or planning.require_rows(
+        proposal.dataset, proposal.plan.domain, stated=proposal.facts.rows
+    )
+    rows, source = known.rows, known.source
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     needed, error = expected.resources, expected.errors
     parts = yearly_limits.open_earmarks(proposal.account)
     paying = yearly_limits.usable_of(parts, proposal.facts.earmark)
+    planned = None if paying else release_plan.plan_of(proposal.account)
     return Estimate(
         sentence=proposal.plan.sentence,
         meaning=guarantee.meaning(
@@ -220,7 +229,6 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
             proposal.plan.domain,
             rows=rows,
             epsilon=proposal.spec.epsilon,
-            assumed=source == planning.ASSUMED,
             min_records_to_split=expected.min_records_to_split,
         ),
         learning=learning.cost(error),
@@ -230,6 +238,8 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
         lowered=_lowered(proposal, mean=error.mean, rows=rows),
         table=public_tables.shared_columns(proposal.facts.table, proposal.plan),
         needed_epsilons=epsilon_proposal.sentences(proposal, rows=rows),
+        planned=planned,
+        is_beyond_share=planned is not None and planned.exceeds(proposal.price),
     )
 
 

@@ -15,18 +15,18 @@ from synth_engine import mechanisms
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation.criteria import Criterion
-from synth_engine.plans.parameters import ParameterRule
+from synth_engine.plans.parameters import RECORDS, ParameterRule
 from synth_engine.privacy.loss import parse_decimal, plain
-from synth_engine.spec import MAX_ROWS, Spec
+from synth_engine.spec import Spec
+from synthweb.datasets import stated_records
 from synthweb.ledger.yearly_limits import EarmarkBalance
 from synthweb.lib.language import translated, typed_number
 from synthweb.lib.names import validate_one_line
-from synthweb.lib.number_format import delta, grouped, in_letters
+from synthweb.lib.number_format import delta, in_letters
 from synthweb.runs import criteria_fields, methods, public_tables, purpose
 from synthweb.runs.earmark_fields import earmark_field, offer_earmarks
 from synthweb.runs.purpose import PREFIX
 
-DIGITS = re.compile(r"[0-9]{1,10}")
 NAME = re.compile(r"[a-z_]+")
 AMOUNT = {
     "required": _("Give a number above 0, such as 1."),
@@ -53,14 +53,14 @@ class DepthField(forms.CharField):
 class ReleaseForm(forms.Form):
     """Mechanism, loss, rows and name. Numbers are read as text, exactly: `clean` makes `spec` of them."""
 
+    lacks_records = False
+    """Whether nobody said about how many records there are, so that nothing is forecast."""
+
     mechanism = forms.ChoiceField(widget=forms.RadioSelect, label=_("Method"))
     epsilon = forms.CharField(max_length=40, label=_("Privacy loss ε"), error_messages=AMOUNT)
     delta = forms.CharField(max_length=40, required=False, label=_("δ"), error_messages=AMOUNT)
     rows = forms.CharField(
         max_length=12, required=False, label=_("Rows of a sample"), error_messages=SHORT
-    )
-    records = forms.CharField(
-        max_length=12, required=False, label=_("About how many records"), error_messages=SHORT
     )
     name = forms.CharField(
         max_length=200,
@@ -119,7 +119,7 @@ class ReleaseForm(forms.Form):
         self.chosen = (initial if given is None else given).get("mechanism") or usual[
             "mechanism"
         ]
-        self.fields |= criteria_fields.fields()
+        self.fields |= criteria_fields.fields() | stated_records.fields()
         offered = purpose.Offered.by(domain)
         self.columns = offered.columns
         for name, rule in self._schema().items():
@@ -152,7 +152,8 @@ class ReleaseForm(forms.Form):
 
     def _schema(self) -> Mapping[str, ParameterRule]:
         facts = self.described.get(self.chosen)
-        rules = {} if facts is None else facts["parameters"]["properties"]
+        rules = {} if facts is None else dict(facts["parameters"]["properties"])
+        rules.pop(RECORDS, None)  # asked once, for every method
         return rules if self._completes_texts() else {**rules, **_marked(rules)}
 
     def _completes_texts(self) -> bool:
@@ -296,7 +297,8 @@ class ReleaseForm(forms.Form):
         ]
 
     def clean_rows(self) -> int | None:
-        return self._count("rows")
+        text = self.cleaned_data["rows"]
+        return stated_records.parsed(text) if text else None
 
     def clean_prior_columns(self) -> dict[str, str]:
         try:
@@ -321,20 +323,12 @@ class ReleaseForm(forms.Form):
             self.add_error("prior", _("There is no such public table: choose one of the list."))
         return choice
 
-    def clean_records(self) -> int | None:
-        return self._count("records")
-
-    def _count(self, name: str) -> int | None:
-        text = self.cleaned_data[name]
-        if not text:
+    def _stated(self, cleaned: Mapping[str, Any]) -> int | None:
+        try:
+            return stated_records.stated_in(cleaned)
+        except forms.ValidationError as error:
+            self.add_error("records", error)
             return None
-        # Digits alone: int() would also take signs, blanks and underscores.
-        if not DIGITS.fullmatch(text) or not 1 <= int(text) <= MAX_ROWS:
-            raise forms.ValidationError(
-                _("A whole number from 1 to %(most)s, or nothing.")
-                % {"most": grouped(MAX_ROWS)}
-            )
-        return int(text)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -343,6 +337,7 @@ class ReleaseForm(forms.Form):
             self.add_error(self._groups(), self.hindrance)
         cleaned["table"] = self._table(cleaned)
         cleaned["criteria"] = self._criteria(cleaned)
+        cleaned["records"] = self._stated(cleaned)
         if self.errors:
             return cleaned
         parameters = {

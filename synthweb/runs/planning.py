@@ -5,7 +5,7 @@ Public facts only: the confirmed description, the account's rule, unit and relat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from synth_engine import mechanisms
@@ -14,8 +14,9 @@ from synth_engine.errors import RelationMismatch
 from synth_engine.evaluation import criteria
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.mechanisms import Plan
+from synth_engine.plans.parameters import RECORDS
 from synth_engine.spec import Spec
-from synthweb.datasets import selectors
+from synthweb.datasets import selectors, stated_records
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.models import Dataset, DomainVersion
@@ -26,13 +27,16 @@ from synthweb.releases.models import Release
 from synthweb.runs import errors, public_tables
 from synthweb.runs.public_tables import StatedTable
 
-UNKNOWN_ROWS = 10_000
-ASSUMED = "assumed, because the real number is not public"
+# `lib/sentences.py` has them as well, so that pages translate them.
+PUBLIC = "the public number of records"
+NOISY = "the noisy number of an earlier release"
+LOW_END = "the low end of what was stated"
+STATED = "the number that was stated"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """What is given beside a spec. rows: a public guess of the number of records, for forecasts. table: a public table beside
+    """What is given beside a spec. rows: about how many records there are, as stated with it; None: as stated before. table: a public table beside
     which the answers are read. criteria: what has to hold for the release to be used. earmark: the code of the part of the budget that
     the run is paid from; empty: what is free."""
 
@@ -55,6 +59,9 @@ class Proposal:
     spec: Spec
     plan: Plan
     price: Amount  # in the account's currency, rounded up
+    known: KnownRows | None = (
+        None  # what forecasts are for; None for a run that makes no release
+    )
     facts: PublicFacts = NO_FACTS
     checks: Release | None = (
         None  # whose figures are measured; None for a run that makes a release
@@ -67,13 +74,25 @@ class Proposal:
         return (self.dataset,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class KnownRows:
+    """A number of records that is public, paid for or stated, and where it comes from, in words."""
+
+    rows: int
+    source: str
+
+
 def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> Proposal:
-    """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise."""
+    """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise. A parameter of the number of
+    records that the spec leaves open is the public, paid or stated number."""
     version, account = basis(dataset)
     require_terms(version, account)
     require_table(dataset, version)
+    domain = domain_of(version)
+    known = require_rows(dataset, domain, stated=facts.rows)
     prior = public_tables.load(facts.table, organisation=dataset.organisation)
-    plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account), prior=prior)
+    spec = with_records(spec, known.rows)
+    plan = mechanisms.plan(domain, spec, rule=rule_of(account), prior=prior)
     criteria.require(plan, facts.criteria)
     price = Amount(**plan.cost(rule_of(account))._asdict())
     return Proposal(
@@ -84,30 +103,50 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> P
         plan=plan,
         price=price,
         facts=facts,
+        known=known,
     )
 
 
-def rows_known(proposal: Proposal) -> tuple[int, str]:
-    """How many records error is estimated for: only a public or an already paid-for number, or what was typed."""
-    rows, source = public_rows(proposal.dataset, proposal.plan.domain)
-    if source != ASSUMED:
-        return rows, source
-    if proposal.facts.rows:
-        return proposal.facts.rows, "your guess"
-    if proposal.spec.rows:
-        return proposal.spec.rows, "the number you asked for"
-    return rows, source
+def with_records(spec: Spec, rows: int) -> Spec:
+    """The spec with the number of records where its method has a parameter for it that is left open."""
+    takes = mechanisms.takes_records(spec.mechanism)
+    if not takes or spec.parameters.get(RECORDS):
+        return spec
+    return replace(spec, parameters={**spec.parameters, RECORDS: rows})
 
 
-def public_rows(dataset: Dataset, domain: Domain) -> tuple[int, str]:
-    """How many records the table has, as far as that is public, and where the number comes from."""
+def require_rows(dataset: Dataset, domain: Domain, *, stated: int | None = None) -> KnownRows:
+    """As `known_rows`. Errors: NotReady if nobody said."""
+    known = known_rows(dataset, domain, stated=stated)
+    if known is None:
+        raise errors.NotReady(
+            "nobody has said about how many records this table has",
+            repair="say whether they are hundreds, thousands, tens of thousands or more: `records`, the low end of that",
+        )
+    return known
+
+
+def known_rows(
+    dataset: Dataset, domain: Domain, *, stated: int | None = None
+) -> KnownRows | None:
+    """About how many records the table has: the public number, the one that an earlier release paid for, or what the steward
+    states; None where nobody said. Never what the file has. stated: now, in place of what was stated before."""
+    if known := public_rows(dataset, domain):
+        return known
+    if rows := stated or dataset.stated_records:
+        return KnownRows(rows=rows, source=LOW_END if stated_records.is_band(rows) else STATED)
+    return None
+
+
+def public_rows(dataset: Dataset, domain: Domain) -> KnownRows | None:
+    """The same, where nobody needs to state it."""
     if domain.rows:
-        return domain.rows, "the public number of records"
+        return KnownRows(rows=domain.rows, source=PUBLIC)
     # The true number of records is private. The noisy one of a release is paid for and public.
     earlier = Release.objects.filter(dataset=dataset, rows__gt=0).order_by("-created_at")
     if rows := earlier.values_list("rows", flat=True).first():
-        return rows, "the noisy number of an earlier release"
-    return UNKNOWN_ROWS, ASSUMED
+        return KnownRows(rows=rows, source=NOISY)
+    return None
 
 
 def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:

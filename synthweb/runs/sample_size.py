@@ -30,13 +30,12 @@ TITLES: dict[sample_size.Level, str | Promise] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Enough:
-    """A verdict in words. `assumed`: the number of records is nobody's statement."""
+    """A verdict in words."""
 
     level: sample_size.Level
     title: str
     reason: str
     advice: tuple[str, ...]
-    assumed: bool
 
 
 def verdict(
@@ -44,7 +43,6 @@ def verdict(
     *,
     rows: int,
     epsilon: Fraction,
-    assumed: bool,
     min_records_to_split: int | None = None,
 ) -> Enough:
     """The engine's verdict as sentences. `min_records_to_split`: of a plan that grows a tree, about how many records it takes for a node to
@@ -55,7 +53,6 @@ def verdict(
             rows=rows,
             epsilon=epsilon,
             min_records_to_split=min_records_to_split,
-            assumed=assumed,
         )
     verdict = sample_size.verdict(domain, rows=rows, epsilon=epsilon)
     reason, advice = _reason(domain, verdict), tuple(_advice(domain, verdict))
@@ -72,15 +69,11 @@ def verdict(
                 _of_cells(domain, rows, min_records_to_split),
                 (),
             )
-    certain = verdict.level == "enough"
     return Enough(
         level=verdict.level,
-        title=gettext("Enough, if there are %(rows)s records") % {"rows": grouped(rows)}
-        if certain and assumed
-        else str(TITLES[verdict.level]),
+        title=str(TITLES[verdict.level]),
         reason=reason,
         advice=advice,
-        assumed=assumed,
     )
 
 
@@ -101,7 +94,7 @@ def _of_cells(domain: Domain, rows: int, min_records_to_split: int) -> str:
 
 
 def _nothing_opens(
-    domain: Domain, *, rows: int, epsilon: Fraction, min_records_to_split: int, assumed: bool
+    domain: Domain, *, rows: int, epsilon: Fraction, min_records_to_split: int
 ) -> Enough:
     """Of a tree that most likely ends where it begins."""
     what = (
@@ -137,7 +130,6 @@ def _nothing_opens(
             ),
             str(NO_TABLE),
         ),
-        assumed=assumed,
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from fractions import Fraction
 
 from django.db.models import QuerySet
 from django.http import QueryDict
@@ -32,7 +33,16 @@ from synthweb.releases import screens as releases
 from synthweb.releases import selectors as released
 from synthweb.releases.forms import ComparisonForm
 from synthweb.releases.models import Release
-from synthweb.runs import criteria_fields, databases, linking, public_tables, selectors, stages
+from synthweb.runs import (
+    criteria_fields,
+    databases,
+    linking,
+    planning,
+    public_tables,
+    release_plan,
+    selectors,
+    stages,
+)
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
@@ -45,6 +55,7 @@ from synthweb.runs.models import (
     TableErrand,
 )
 from synthweb.runs.public_tables import StatedTable, TableChoice
+from synthweb.runs.release_plan import ReleasePlan
 
 State = SynthesisRun.State
 USUAL_EPSILON = 10**9  # one, in the ledger's integers
@@ -118,25 +129,39 @@ def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, object]:
     return {"dataset": dataset, "crumbs": [*crumbs, *(more or [("", gettext("New release"))])]}
 
 
-def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
-    """A usual loss that the account can pay: what the form starts with."""
+def suggested(
+    balance: Balance, domain: Domain, plan: ReleasePlan | None = None
+) -> dict[str, str]:
+    """A loss that the account can pay, for the form to start with: the share of a planned release, else a usual loss."""
     # The δ of that method is none that a sum of ρ counts.
-    if balance.rule == Rule.ZCDP and mechanisms.recommended(domain) == "on-the-map":
-        return {"epsilon": "1", "delta": "0"}
-    return suggested_loss(balance)
+    is_pure = balance.rule == Rule.ZCDP and mechanisms.recommended(domain) == "on-the-map"
+    return suggested_loss(balance, plan, is_pure=is_pure)
 
 
-def suggested_loss(balance: Balance) -> dict[str, str]:
-    """The same, of a method whose δ counts."""
+def suggested_loss(
+    balance: Balance, plan: ReleasePlan | None = None, *, is_pure: bool = False
+) -> dict[str, str]:
+    """The same, of any method. is_pure: under zCDP, without δ."""
+    free = balance.free if plan is None else plan.share
     if balance.rule == Rule.ZCDP:
-        return {"epsilon": "1", "delta": "1e-9"}
-    epsilon, delta = (
-        min(USUAL_EPSILON, balance.free.epsilon),
-        min(USUAL_DELTA, balance.free.delta),
+        delta = "0" if is_pure else "1e-9"
+        units = (
+            USUAL_EPSILON
+            if plan is None
+            else release_plan.epsilon_of(free, rule=balance.rule, delta=Fraction(delta))
+        )
+        return {"epsilon": decimal_text("epsilon", units or USUAL_EPSILON), "delta": delta}
+    epsilon, delta_units = (
+        min(USUAL_EPSILON, free.epsilon)
+        if plan is None
+        else release_plan.epsilon_of(free, rule=balance.rule),
+        min(USUAL_DELTA, free.delta),
     )
     return {
         "epsilon": decimal_text("epsilon", epsilon) if epsilon > 0 else "1",
-        "delta": "1e-9" if delta == USUAL_DELTA else decimal_text("delta", max(0, delta)),
+        "delta": "1e-9"
+        if delta_units == USUAL_DELTA
+        else decimal_text("delta", max(0, delta_units)),
     }
 
 
@@ -208,10 +233,12 @@ def _following(user: User, like: SynthesisRun) -> dict[str, object]:
 
 
 def new_release(
-    dataset: Dataset, form: ReleaseForm, estimate: Estimate | None
+    dataset: Dataset, form: ReleaseForm, estimate: Estimate | None, *, domain: Domain
 ) -> dict[str, object]:
     """The new-release page."""
     return frame(dataset) | {
+        # Where a number is public or paid for, none is asked.
+        "known_rows": planning.public_rows(dataset, domain),
         "form": form,
         "estimate": estimate,
         "anchors": ANCHORS,

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from synth_engine import mechanisms
+from synth_engine.plans.parameters import RECORDS
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
@@ -66,9 +67,8 @@ def submit(
     request_key: str = "",
     facts: PublicFacts = NO_FACTS,
 ) -> SynthesisRun:
-    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run. `facts`: a
-    public guess of the number of records, for the forecast of time that stays with the run, a public table, and the part
-    of the budget that the run is paid from.
+    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run. `facts`:
+    about how many records there are, which the dataset keeps, a public table, and the part of the budget that the run is paid from.
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
@@ -78,13 +78,17 @@ def submit(
     proposal = planning.propose(dataset=dataset, spec=spec, facts=facts)
     try:
         with transaction.atomic():
-            return _submit(
+            run = _submit(
                 steward=steward,
                 proposal=proposal,
                 name=name,
                 request_key=request_key,
                 expected=_expected(proposal),
             )
+            # After the locks of the run were taken, in their order; the next form begins with it.
+            if facts.rows is not None:
+                datasets.state_records(actor=steward, dataset=dataset, records=facts.rows)
+            return run
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
             return _same(existing, dataset=dataset, spec=spec, facts=facts)
@@ -205,7 +209,10 @@ def _same(
     run: SynthesisRun, *, dataset: Dataset, spec: Spec, facts: PublicFacts
 ) -> SynthesisRun:
     """The earlier run, if it is what is asked for now; nobody gets another release than the one they ask for."""
-    requested = (dataset.pk, spec.to_json(), _stored(facts.table), _criteria(facts))
+    stored = run.spec["parameters"].get(RECORDS)
+    # The number of records was filled in when the run was asked for, and may be another one by now.
+    asked = planning.with_records(spec, stored) if stored else spec
+    requested = (dataset.pk, asked.to_json(), _stored(facts.table), _criteria(facts))
     if (run.dataset_id, run.spec, run.prior, run.criteria) != requested:
         raise _key_reused()
     return run
@@ -230,7 +237,7 @@ def _usual_name(dataset: Dataset, spec: Spec) -> str:
 
 def _expected(proposal: planning.Proposal) -> timing.Band:
     """How long it usually takes: what the page of a new release says as well."""
-    rows, _ = planning.rows_known(proposal)
+    rows = None if proposal.known is None else proposal.known.rows
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     return timing.forecast(
         proposal.dataset,

@@ -22,6 +22,7 @@ from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import require
 from synthweb.datasets import selectors as datasets
+from synthweb.datasets import stated_records
 from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
@@ -41,6 +42,7 @@ from synthweb.runs import (
     planning,
     public_tables,
     purpose,
+    release_plan,
     screens,
     selectors,
     services,
@@ -75,7 +77,8 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     domain = domain_of(version)
     again = _again(request, domain)
     brought, fault = _brought(request, domain)
-    usual = screens.suggested(ledger.balance(account), domain)
+    usual = screens.suggested(ledger.balance(account), domain, release_plan.plan_of(account))
+    usual |= stated_records.initial(dataset)
     suggested = {**usual, **again.choices, **brought}
     form = _form(request, again, domain=domain, suggested=suggested, account=account)
     estimate = _estimate(request, form, dataset, hasty=not form.is_bound or form.is_pressed)
@@ -92,7 +95,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
             return question
         if run := _submit(request, form, dataset):
             return redirect("runs:run", run.code)
-    context = screens.new_release(dataset, form, estimate) | again.shown
+    context = screens.new_release(dataset, form, estimate, domain=domain) | again.shown
     context |= {"choices_fault": fault, "brought": bool(brought)}
     return render(request, "runs/new.html", context)
 
@@ -170,12 +173,18 @@ def _estimate(
 ) -> Estimate | None:
     """The estimate of what is typed, or of the suggestions before anything is; errors go to the form. `hasty`: as of a
     forecast; nobody should wait for other methods who has chosen one and pressed the button."""
+    page_form = form
     if not form.is_bound:
         form = form.as_suggested()
     if not form.is_valid():
         return None
+    asked = form.cleaned_data
+    domain = planning.described(dataset)
+    if domain and planning.known_rows(dataset, domain, stated=asked["records"]) is None:
+        form.add_error("records_band", stated_records.REQUIRED)
+        page_form.lacks_records = True
+        return None
     try:
-        asked = form.cleaned_data
         proposal = planning.propose(
             dataset=dataset, spec=asked["spec"], facts=_facts(request, form)
         )

@@ -217,6 +217,8 @@ def test_the_main_job_from_upload_to_audit(
     # --- the steward spends, and watches
     _sign_in_again(person, "the-steward")
     person.go(f"/datasets/{code}/releases/new/")
+    person.wait_for_text("Say about how many records there are")
+    person.find("[name=records_band][value='10000']").click()
     person.type("epsilon", "nan")
     person.type("delta", "1e-9")
     person.wait_for_text("must be a number")

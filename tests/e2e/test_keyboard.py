@@ -68,6 +68,7 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.press("Datasets")
     keyboard.press("Commutes")
     keyboard.press("Make a release")
+    keyboard.field("records").send_keys("300")
     field = keyboard.field("epsilon")
     field.clear()
     field.send_keys("0.5")

@@ -80,6 +80,7 @@ def test_a_request_and_its_task_are_one_trace_across_the_broker(
     asked = steward.send("POST", "/budget-requests/", {**wanted, "reason": WORD})
     custodian.send("POST", f"/budget-requests/{asked['code']}/grant/", {"reason": WORD})
     run = {"dataset": dataset, "mechanism": "independent", "epsilon": 1, "delta": "1e-9"}
+    run["records"] = 100
     code = steward.send("POST", "/runs/", {**run, "name": WORD})["code"]
 
     # Web and worker send their spans when each of them likes.

@@ -66,6 +66,10 @@ TABLE = "region,age,works\n" + "".join(
 )
 
 
+RECORDS = 10_000
+"""About how many records the steward of every table states."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scene:
     """What the main job left behind."""
@@ -98,7 +102,7 @@ def upload(
         chunks=[table.encode()],
     )
     runs.request_ingest(dataset=dataset, actor=steward)
-    return dataset
+    return datasets.state_records(actor=steward, dataset=dataset, records=RECORDS)
 
 
 def read(dataset: Dataset) -> Dataset:

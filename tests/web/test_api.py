@@ -73,9 +73,10 @@ def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) 
     )
     assert decided.json()["state"] == "granted"
 
-    run = steward_calls.send(
-        "/runs/", {"dataset": code, "mechanism": "independent", "epsilon": 1, "delta": "1e-9"}
-    )
+    wanted = {"dataset": code, "mechanism": "independent", "epsilon": 1, "delta": "1e-9"}
+    refused = assert_problem(steward_calls.send("/runs/", wanted), status=409)
+    assert refused["type"] == "urn:synthweb:not-ready"  # nobody said about how many there are
+    run = steward_calls.send("/runs/", wanted | {"records": 100})
     assert run.status_code == 202
     assert run["Location"].endswith(run.json()["url"])
     account = steward_calls.get(f"/accounts/{run.json()['account']}/").json()

@@ -46,6 +46,7 @@ def uploaded(cast: Cast, kind: Kind, content: bytes) -> Dataset:
         file_kind=kind,
         chunks=[content],
     )
+    datasets.state_records(actor=cast.steward, dataset=made, records=scene.RECORDS)
     runs.request_ingest(dataset=made, actor=cast.steward)
     return scene.read(made)
 

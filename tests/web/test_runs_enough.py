@@ -13,10 +13,15 @@ from django.urls import reverse
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
+from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan
 from synth_engine.spec import Spec
+from synthweb.datasets import stated_records
 from synthweb.datasets.models import Dataset
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.models import BudgetRequest
+from synthweb.lib.number_format import grouped
 from synthweb.releases.models import Release
-from synthweb.runs import sample_size, worker
+from synthweb.runs import accuracy, errors, sample_size, services, worker
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -51,7 +56,7 @@ def test_few_records_are_an_honest_no_with_what_would_do(say: Callable[..., str]
         "about 9 records are the least" in page
     )  # three columns, the middle one of three codes
     assert "an ε of 1.8" in page
-    assert "5 records (your guess)" in page
+    assert "5 records (the number that was stated)" in page
     assert "Do not release this" not in say(records="9")
     assert "Do not release this" not in say(records="5", epsilon="1.81")
 
@@ -83,7 +88,6 @@ def test_trees_of_places_need_fewer_records_than_a_code_each() -> None:
             domain,
             rows=rows,
             epsilon=Fraction(1),
-            assumed=False,
             min_records_to_split=plan.min_records_to_split(rows),
         )
 
@@ -119,7 +123,7 @@ def test_a_tree_in_which_nothing_would_be_divided_is_told_before_it_is_paid_for(
     assert re.search(
         r"A cell is divided from about \d+ records on at this ε, and there are 40 in all", page
     )
-    assert ("the public number of records" if records else "your guess") in page
+    assert ("the public number of records" if records else "the number that was stated") in page
     assert (
         "A cell is divided"
         not in client.post(address, fields | {"mechanism": "independent"}).text
@@ -146,16 +150,11 @@ def test_trees_of_points_are_not_judged_by_tables_of_two_columns() -> None:
     for attributes, expected in ((sides, False), ([*sides, beside], True)):
         domain = Domain.from_json({"attributes": attributes, "places": place})
         said = sample_size.verdict(
-            domain, rows=1_000, epsilon=Fraction(1), assumed=False, min_records_to_split=50
+            domain, rows=1_000, epsilon=Fraction(1), min_records_to_split=50
         )
         assert said.level == "thin" and (pairs in said.reason) is expected
         assert ("about 20 cells are divided at a depth, at most" in said.reason) is not expected
-        assert (
-            pairs
-            in sample_size.verdict(
-                domain, rows=1_000, epsilon=Fraction(1), assumed=False
-            ).reason
-        )
+        assert pairs in sample_size.verdict(domain, rows=1_000, epsilon=Fraction(1)).reason
 
 
 def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
@@ -163,22 +162,87 @@ def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
     domain = Domain.from_json(
         {"attributes": [{"name": "term", "kind": "weak", "values": words}]}
     )
-    said = sample_size.verdict(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
-    few = sample_size.verdict(
-        domain, rows=100, epsilon=Fraction(1), assumed=False, min_records_to_split=101
-    )
+    said = sample_size.verdict(domain, rows=100_000, epsilon=Fraction(1))
+    few = sample_size.verdict(domain, rows=100, epsilon=Fraction(1), min_records_to_split=101)
     assert few.reason.startswith("A beginning of a text is divided from about 101 records on")
     assert "which texts there are" in few.reason
     assert said.level == "enough"
     assert "not found become “(other)”" in said.reason
 
 
-def test_without_a_number_it_says_that_one_is_assumed(say: Callable[..., str]) -> None:
-    page = say()
-    assert "Enough, if there are 10\u202f000 records" in page
-    assert "10\u202f000 records (assumed, because the real number is not public)" in page
-    assert 'href="#id_records"' in page
-    assert "say about how many" not in say(records="300")
+def test_nothing_is_forecast_before_somebody_says_about_how_many_there_are(
+    say: Callable[..., str], browser: Open, cast: Cast, dataset: Dataset
+) -> None:
+    Dataset.objects.update(stated_records=None)
+    page, client = say(), browser(cast.steward)
+    new = reverse("runs:new", args=[dataset.code])
+    for shown in (page, client.get(new).text):
+        assert "enough-title" not in shown and "forecast-words" not in shown
+        assert str(stated_records.REQUIRED) in shown
+    # It is required for a submission, too.
+    fields = {"mechanism": "independent", "epsilon": "1", "delta": "1e-9"}
+    assert client.post(new, fields).status_code == 200
+    assert not SynthesisRun.objects.exists()
+    dataset.refresh_from_db()
+    with pytest.raises(errors.NotReady):
+        scene.submit(steward=cast.steward, dataset=dataset)
+    assert client.post(new, fields | {"records_band": "1000"}).status_code == 302
+    assert Dataset.objects.get().stated_records == 1_000
+
+
+@pytest.mark.parametrize("low", [low for low, _label in stated_records.BANDS])
+def test_a_forecast_is_for_the_low_end_of_the_band(say: Callable[..., str], low: int) -> None:
+    Dataset.objects.update(stated_records=None)
+    shown = f"{grouped(low)} records (the low end of what was stated)"
+    assert shown in say(records_band=str(low))
+    assert shown not in say(records_band=str(low), records=str(low + 1))
+
+
+def test_what_was_stated_once_begins_the_next_form_and_the_custodians_forecast(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
+    Dataset.objects.update(stated_records=1_000)
+    dataset.refresh_from_db()
+    form = browser(cast.steward).get(reverse("runs:new", args=[dataset.code])).text
+    assert re.search(r'<input[^>]*value="1000"[^>]*checked', form)
+    asked = BudgetRequest.objects.get()
+    amount = Amount(epsilon=asked.epsilon, delta=asked.delta)
+    terms: dict[str, Any] = {"rule": asked.rule, "amount": amount, "releases": 3}
+    bought = accuracy.bought(dataset, **terms)
+    assert bought is not None and bought.rows == 1_000
+    dataset.stated_records = None
+    assert accuracy.bought(dataset, **terms) is None and accuracy.is_unstated(dataset)
+
+
+@pytest.mark.parametrize("mechanism", ["dpsyn", "bayesian-network"])
+def test_a_plan_that_needs_a_size_gets_what_was_stated(
+    cast: Cast, dataset: Dataset, mechanism: str
+) -> None:
+    Dataset.objects.update(stated_records=100)
+    dataset.refresh_from_db()
+    spec = Spec.from_json({"mechanism": mechanism, "epsilon": "1", "delta": "1e-9"})
+    given = {"steward": cast.steward, "dataset": dataset, "spec": spec, "request_key": "a" * 40}
+    run = services.submit(**given)
+    assert run.spec["parameters"]["records"] == 100
+    # Sent again after another number became known, it is the same run.
+    Dataset.objects.update(stated_records=1_000)
+    dataset.refresh_from_db()
+    assert services.submit(**given).pk == run.pk
+
+
+def test_the_share_of_columns_follows_from_what_is_stated() -> None:
+    domain = Domain.from_json(scene.DOMAIN)
+
+    def share(records: int) -> Fraction:
+        parameters = {"records": records}
+        spec = Spec(
+            mechanism="bayesian-network", epsilon=Fraction(1, 10), parameters=parameters
+        )
+        plan = mechanisms.plan(domain, spec)
+        assert isinstance(plan, BayesianNetworkPlan)
+        return plan.shares.columns
+
+    assert share(100) > share(10_000) == share(0)
 
 
 @pytest.mark.parametrize("typed", ["many", "-3", "0", "1e3"])
@@ -186,7 +250,7 @@ def test_a_guess_that_is_no_number_is_refused_at_its_field(
     say: Callable[..., str], typed: str
 ) -> None:
     page = say(records=typed)
-    assert "About how many records:</strong> A whole number from 1" in page
+    assert re.search(r'id="records-errors"[^>]*>\s*<div[^>]*>A whole number from 1', page)
 
 
 def test_a_number_that_was_paid_for_comes_before_a_guess(

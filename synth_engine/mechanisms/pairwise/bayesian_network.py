@@ -17,7 +17,7 @@ from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.network_search import NetworkLimits, NetworkSearch
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
-from synth_engine.plans.parameters import ParameterSchema
+from synth_engine.plans.parameters import ParameterSchema, records_parameter
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
@@ -92,6 +92,7 @@ class BayesianNetwork(Mechanism):
                 "tables of the groups chosen.",
                 most=0.95,
             ),
+            "records": records_parameter("the usual share of single columns follows from it"),
         },
         "additionalProperties": False,
     }
@@ -103,6 +104,7 @@ class BayesianNetwork(Mechanism):
     table_cells: int = 0
     columns_share: float = 0
     structure_share: float = 0
+    records: int = 0
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         others = len(domain.modelled) - 1
@@ -129,15 +131,20 @@ class BayesianNetwork(Mechanism):
             return Shares(columns=whole, choices=Fraction(0), tables=Fraction(0))
         of_columns = parse_amount(self.columns_share, name="columns_share")
         of_choices = parse_amount(self.structure_share, name="structure_share")
-        of_columns = of_columns or min(_columns_share(cap, domain), (1 - of_choices) * 9 / 10)
+        of_columns = of_columns or min(
+            _columns_share(
+                cap, domain, rows=self.records or domain.rows or error_forecast.ROWS
+            ),
+            (1 - of_choices) * 9 / 10,
+        )
         of_choices = of_choices or min(Fraction(1, 10), (1 - of_columns) / 2)
         columns, choices = whole * of_columns, whole * of_choices
         return Shares(columns=columns, choices=choices, tables=whole - columns - choices)
 
 
-def _columns_share(cap: Budget, domain: Domain) -> Fraction:
+def _columns_share(cap: Budget, domain: Domain, *, rows: int) -> Fraction:
     """More than the usual for single columns where a table's noise, with half the budget for tables, is large against
-    the number of records: the public one, else a guess."""
+    the number of records. rows: a public number, or a guess."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     tables = len(domain.modelled) - 1
     if isinstance(cap, Pure):
@@ -145,7 +152,7 @@ def _columns_share(cap: Budget, domain: Domain) -> Fraction:
     else:
         spread = math.sqrt(sensitivity.l2_squared * tables / float(cap.rho))
     # How many times the noise of a table exceeds what is still useful, as a logarithm.
-    octaves = math.log2(spread / (domain.rows or error_forecast.ROWS) / NOISY_TABLE)
+    octaves = math.log2(spread / rows / NOISY_TABLE)
     return Fraction(round(100 * min(max(0.6 + 0.1 * octaves, 0.6), 0.9)), 100)
 
 

@@ -10,6 +10,8 @@ from rest_framework import serializers
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy import loss
+from synth_engine.spec import MAX_ROWS
+from synthweb.api.serializers.strict import WholeNumber
 from synthweb.ledger import amounts
 
 
@@ -68,3 +70,16 @@ def amount_from(data: dict[str, Any]) -> amounts.Amount:
         delta=loss.atto(data.get("delta", Fraction(0))),
         rho=loss.nano(data.get("rho", Fraction(0))),
     )
+
+
+class StatedRecordsField(WholeNumber):
+    """About how many records a table has."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            min_value=1,
+            max_value=MAX_ROWS,
+            help_text="About how many records there are, as anybody could guess and nobody counted; of a band the low end (100, 1000, 10000, "
+            "100000). Needed once where neither the description nor an earlier release has a public number; later requests use it.",
+            **options,
+        )

@@ -12,6 +12,7 @@ from synthweb.api.serializers.amounts import (
     AmountSerializer,
     LossField,
     SpentField,
+    StatedRecordsField,
 )
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.ledger import proposals
@@ -176,6 +177,7 @@ class NewRequestSerializer(StrictSerializer):
         choices=BudgetRequest.Readers.choices, required=False, help_text="Who reads them."
     )
     reason = Text(max_length=4000)
+    records = StatedRecordsField(required=False)
     account = Text(
         required=False,
         help_text="Code of an account that protects the same people; left out for a new one.",

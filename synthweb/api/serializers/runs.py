@@ -12,7 +12,12 @@ from synth_engine.errors import SpecError
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
 from synth_engine.plans.release_check import OF_CRITERIA
-from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentField
+from synthweb.api.serializers.amounts import (
+    AmountSerializer,
+    LossField,
+    SpentField,
+    StatedRecordsField,
+)
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.datasets.domain_cache import domain_of
@@ -214,6 +219,7 @@ class NewRunSerializer(StrictSerializer):
         min_value=0,
         help_text="0 or left out: the noisy number of records.",
     )
+    records = StatedRecordsField(required=False)
     prior = PublicTableSerializer(
         required=False,
         allow_null=True,
@@ -238,7 +244,7 @@ class NewRunSerializer(StrictSerializer):
     @property
     def parts(self) -> tuple[str, str, TableChoice | None, dict[str, Any]]:
         """Code of the dataset, name of the run, public table, and spec."""
-        other = ("criteria", "earmark")
+        other = ("criteria", "earmark", "records")
         spec = {key: value for key, value in self.validated_data.items() if key not in other}
         dataset, name, prior = (spec.pop(key) for key in ("dataset", "name", "prior"))
         return dataset, name, None if prior is None else TableChoice(**prior), spec

@@ -27,6 +27,7 @@ from synthweb.api.serializers.budget import (
     RefuseSerializer,
     RequestSerializer,
 )
+from synthweb.datasets import services as datasets
 from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import proposals, selectors, services
 from synthweb.ledger.amounts import ATTO
@@ -69,6 +70,10 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
                 data["releases"], records=selectors.public_records(dataset)
             )
             data["delta"] = Fraction(proposed, ATTO)
+        if "records" in data:
+            datasets.state_records(
+                actor=caller(request), dataset=dataset, records=data["records"]
+            )
         asked = services.request_budget(
             steward=caller(request),
             dataset=dataset,

@@ -62,6 +62,7 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
             name=name,
             spec=Spec.from_json(spec),
             facts=PublicFacts(
+                rows=serializer.validated_data.get("records"),
                 table=public_tables.resolve(caller(request), prior),
                 criteria=serializer.criteria_for(described),
                 earmark=serializer.validated_data["earmark"],

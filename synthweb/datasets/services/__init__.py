@@ -26,6 +26,7 @@ from synthweb.datasets.services.lifecycle import (
     replace_file,
     set_dialect,
     set_retention,
+    state_records,
 )
 from synthweb.datasets.services.storing import (
     mark_ready,
@@ -68,6 +69,7 @@ __all__ = [
     "save_template",
     "set_dialect",
     "set_retention",
+    "state_records",
     "store_stream",
     "store_upload",
     "sweep",

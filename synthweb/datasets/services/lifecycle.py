@@ -41,6 +41,17 @@ def rename(*, actor: User, dataset: Dataset, name: str, description: str) -> Dat
     return locked
 
 
+@transaction.atomic
+def state_records(*, actor: User, dataset: Dataset, records: int) -> Dataset:
+    """Keep what the steward states in public of the number of records: the low end of a band, or a number."""
+    locked = tables.locked(dataset)
+    if locked.stated_records != records:
+        locked.stated_records = records
+        locked.save(update_fields=["stated_records", "updated_at"])
+        _record(actor, "dataset.records_stated", locked, records=records)
+    return locked
+
+
 def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
     """Put a received table in the place of the one in force, as its next version: same budget, same description.
 

@@ -35,7 +35,7 @@ EXAMPLES = Path(settings.BASE_DIR) / "examples"
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A public table below `EXAMPLES`, and what people are told of it."""
+    """A public table below `EXAMPLES`, and what people are told of it. records: the low end of about how many there are."""
 
     table: str
     kind: Kind
@@ -43,6 +43,7 @@ class Example:
     name: str
     about: str
     protected: str
+    records: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,7 @@ ADULT = Example(
     about="48,842 records of the 1994 US census survey. Becker, B. & Kohavi, R. (1996), Adult, UCI Machine Learning "
     "Repository, CC BY 4.0. A public table, to try things on.",
     protected="Respondents of the example survey",
+    records=10_000,
 )
 COMMUTES = Example(
     table="commutes/commutes.parquet",
@@ -78,6 +80,7 @@ COMMUTES = Example(
     about="406,052 jobs of 2019 by place of home and of work. US Census Bureau, LEHD Origin-Destination Employment "
     "Statistics, public domain. How many people work in each town is published; where they live is protected.",
     protected="People with a job in the example",
+    records=100_000,
 )
 ONE_IN_A_BILLION = Fraction(1, 10**9)
 ONE_IN_A_MILLION = Fraction(1, 10**6)
@@ -129,6 +132,7 @@ class Command(BaseCommand):
                     document=document,
                     because="The documentation of this public table.",
                 )
+            datasets.state_records(actor=steward, dataset=dataset, records=made.example.records)
             self._paid_for(made.example, dataset, steward=steward, custodian=custodian)
             release = self._released(made, dataset, steward=steward)
             # In the order of the six steps: a decision to share should not rest on a
