@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from synthweb.accounts import appearance, tokens
 from synthweb.accounts.models import Role, User
 from synthweb.lib.names import validate_one_line
+from synthweb.lib.saved_meanwhile import MergedForm
 
 SIGN_IN_FAILED = _(
     "That name and password do not fit, the account is not in use, or a one-time password has expired: whoever manages "
@@ -115,7 +116,7 @@ class PersonForm(forms.Form):
         return [Role(role) for role in self.cleaned_data["roles"]]
 
 
-class AppearanceForm(forms.Form):
+class AppearanceForm(MergedForm):
     """How an organisation appears."""
 
     language = forms.ChoiceField(
@@ -151,8 +152,8 @@ class AppearanceForm(forms.Form):
         before: appearance.Appearance,
     ) -> None:
         """data, files: what was sent, or None. before: how it appears now."""
-        initial = {"language": before.language, "contact": before.contact}
-        super().__init__(data, files, initial=initial)
+        stored = {"language": before.language, "contact": before.contact}
+        super().__init__(data, files, stored=stored)
         self.before = before
         if not before.logo:
             del self.fields["remove_logo"]
@@ -172,7 +173,7 @@ class AppearanceForm(forms.Form):
         )
 
 
-class RolesForm(forms.Form):
+class RolesForm(MergedForm):
     """What somebody may do."""
 
     roles = forms.MultipleChoiceField(choices=role_choices, widget=forms.CheckboxSelectMultiple)

@@ -475,7 +475,7 @@ def organisation(request: SignedInRequest) -> HttpResponse:
 def person(request: SignedInRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     form = forms.RolesForm(
-        request.POST or None, initial={"roles": selectors.every_role_of(somebody)}
+        request.POST or None, stored={"roles": selectors.every_role_of(somebody)}
     )
     if request.method == "POST" and form.is_valid() and _set_roles(request, somebody, form):
         messages.success(

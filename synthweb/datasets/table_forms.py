@@ -28,6 +28,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
 from synthweb.lib.errors import sentence
 from synthweb.lib.names import validate_one_line
+from synthweb.lib.saved_meanwhile import MergedForm
 
 # By name: a tab is no value of an input.
 DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}
@@ -58,7 +59,7 @@ EXTRA_ROWS_NAMES = {
 CHOOSE_AGAIN = "Choose the file again: browsers do not send it a second time by themselves."
 
 
-class NameForm(forms.Form):
+class NameForm(MergedForm):
     """What a dataset is called."""
 
     name = forms.CharField(
@@ -139,7 +140,7 @@ class UploadForm(TableFileForm, NameForm):
     field_order = ["name", "description", "table"]
 
 
-class DialectForm(forms.Form):
+class DialectForm(MergedForm):
     """How a CSV is written."""
 
     delimiter = forms.ChoiceField(
@@ -272,15 +273,20 @@ class DialectForm(forms.Form):
 
     @classmethod
     def of(
-        cls, dataset: Dataset, *, words: Mapping[str, Sequence[str]] | None = None
+        cls,
+        dataset: Dataset,
+        *,
+        data: Mapping[str, object] | None = None,
+        words: Mapping[str, Sequence[str]] | None = None,
     ) -> DialectForm:
-        """As it is read now, or as it is guessed to be written."""
+        """As it is read now, or as it is guessed to be written. data: what was sent, over that."""
         now = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
         names = {sign: key for key, sign in DELIMITER_NAMES.items()}
         return cls(
+            data,
             file_kind=dataset.file_kind,
             words=words,
-            initial={
+            stored={
                 "delimiter": names.get(now.delimiter, "comma"),
                 "encoding": now.encoding,
                 "quote": _name_of(now.quote, QUOTE_NAMES),

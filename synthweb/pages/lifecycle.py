@@ -41,7 +41,7 @@ def settings(request: SignedInRequest, code: str) -> HttpResponse:
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     if request.method != "POST":
         return render(request, "datasets/settings.html", table_pages.settings(dataset))
-    form = NameForm(request.POST)
+    form = NameForm(request.POST, stored=table_pages.names_of(dataset))
     if not form.is_valid():
         return _wrong(request, dataset, name_form=form)
     datasets.rename(actor=request.user, dataset=dataset, **form.cleaned_data)
@@ -54,7 +54,7 @@ def settings(request: SignedInRequest, code: str) -> HttpResponse:
 def form(request: SignedInRequest, code: str) -> HttpResponse:
     """Say how the CSV is written, and have it read again."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
-    dialect_form = DialectForm(request.POST, file_kind=dataset.file_kind)
+    dialect_form = DialectForm.of(dataset, data=request.POST)
     if not dialect_form.is_valid():
         return _wrong(request, dataset, dialect_form=dialect_form)
     try:

@@ -18,6 +18,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors
 from synthweb.datasets import services as datasets
 from synthweb.lib.errors import Refused
+from synthweb.lib.saved_meanwhile import MergedForm
 from synthweb.pages import table_pages
 from synthweb.runs import retention
 
@@ -45,7 +46,7 @@ class DayInput(forms.DateInput):
         super().__init__(format="%Y-%m-%d")
 
 
-class RetentionForm(forms.Form):
+class RetentionForm(MergedForm):
     """The last days; empty: no end."""
 
     table_until = forms.DateField(
@@ -85,8 +86,8 @@ def index(request: SignedInRequest) -> HttpResponse:
 def dataset(request: SignedInRequest, code: str) -> HttpResponse:
     """Set the last days of one dataset."""
     chosen = selectors.dataset_for(request.user, code, Need.SHARE)
-    initial = {name: getattr(chosen, name) for name in RetentionForm.base_fields}
-    form = RetentionForm(request.POST if request.method == "POST" else None, initial=initial)
+    stored = {name: getattr(chosen, name) for name in RetentionForm.base_fields}
+    form = RetentionForm(request.POST if request.method == "POST" else None, stored=stored)
     if form.is_bound and form.is_valid():
         days = form.cleaned_data
         try:

@@ -31,14 +31,17 @@ def settings(dataset: Dataset) -> dict[str, object]:
     return {
         **form(dataset),
         "crumbs": crumbs(dataset, gettext("Settings")),
-        "name_form": NameForm(
-            initial={"name": dataset.name, "description": dataset.description}
-        ),
+        "name_form": NameForm(stored=names_of(dataset)),
         "kind": KIND_NAMES.get(cast(Kind, dataset.file_kind), dataset.file_kind),
         "tables": [(one, state_of(one, dataset)) for one in selectors.tables_of(dataset)],
         "missing": selectors.missing_columns(dataset),
         "unread": selectors.needs_reading_again(dataset),
     }
+
+
+def names_of(dataset: Dataset) -> dict[str, object]:
+    """What a dataset is called, by the fields of the form that says it."""
+    return {"name": dataset.name, "description": dataset.description}
 
 
 def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[str, object]:

@@ -15,15 +15,16 @@ from synth_engine.errors import InputError
 from synth_engine.models import description
 from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import User
+from synthweb.datasets.stated_records import DIGITS
 from synthweb.lib.errors import sentence
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import grouped
+from synthweb.lib.saved_meanwhile import MergedForm
 from synthweb.releases import selectors
 from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED
 
-DIGITS = re.compile(r"[0-9]{1,10}")
 _CONDITIONS = 3
 _RANGE = re.compile(r"(?P<low>\S*)\s*(?:\.\.)\s*(?P<high>\S*)")
 _MISSING = "(missing)"
@@ -308,7 +309,7 @@ class PublicLinkForm(forms.Form):
     )
 
 
-class DescribeForm(forms.Form):
+class DescribeForm(MergedForm):
     """What analysts read about a release."""
 
     name = forms.CharField(max_length=200, label=_("Name"), validators=[validate_one_line])

@@ -97,7 +97,7 @@ def release(request: SignedInRequest, code: str) -> HttpResponse:
     # `runs` marks the end of the run as seen; releases do not import the apps above them.
     signals.opened.send(sender=type(release), release=release, user=request.user)
     form = DescribeForm(
-        request.POST or None, initial={"name": release.name, "description": release.description}
+        request.POST or None, stored={"name": release.name, "description": release.description}
     )
     if request.method == "POST" and form.is_valid():
         services.describe(actor=request.user, release=release, **form.cleaned_data)
