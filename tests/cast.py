@@ -189,7 +189,7 @@ def chrome(_chrome: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
     yield _chrome
     _chrome.delete_all_cookies()
     _chrome.execute_script(
-        "try { localStorage.clear() } catch { /* a page without an address has none */ }"
+        "try { localStorage.clear(); sessionStorage.clear() } catch { /* a page without an address has none */ }"
     )
     _chrome.get("about:blank")
     prefer(_chrome, "")

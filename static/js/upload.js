@@ -60,6 +60,28 @@
     form.querySelector("button[type=submit]").disabled = false;
     form.querySelector("input[type=file]").disabled = busy;
   };
+  // What the list of unfinished uploads calls them: kept in this tab alone, until one signs out (typed.js).
+  const BEGUN = "uploads-begun";
+  const begun = () => {
+    try {
+      return JSON.parse(sessionStorage.getItem(BEGUN)) ?? {};
+    } catch {
+      return {};
+    }
+  };
+  const remember = (url, form, file) => {
+    const code = url.split("/").filter(Boolean).pop();
+    const names = { file: file.name, name: form.querySelector("input[name=name]")?.value ?? "" };
+    try {
+      sessionStorage.setItem(BEGUN, JSON.stringify({ ...begun(), [code]: names }));
+    } catch {
+      // A browser that keeps nothing: the list names no file then.
+    }
+  };
+  for (const place of document.querySelectorAll("[data-upload]")) {
+    const names = begun()[place.dataset.upload];
+    if (names) place.textContent = names.name && names.name !== names.file ? `${names.file} (${names.name}): ` : `${names.file}: `;
+  }
   // Send the file in pieces; `send` sends the form then, with the code of the upload in place of the file.
   const resume = async (form, send) => {
     const input = form.querySelector("input[type=file]");
@@ -74,6 +96,7 @@
       removeFingerprintOnSuccess: true,
       metadata: { filename: `table${ending(input, "endings")}` },
       onBeforeRequest: (request) => request.setHeader("X-CSRFToken", form.querySelector("[name=csrfmiddlewaretoken]").value),
+      onUploadUrlAvailable: () => remember(upload.url, form, file),
       onShouldRetry: (error) => {
         const again = [0, 409, 423, 429].includes(status(error)) || (status(error) >= 500 && status(error) !== 507);
         waiting = again;

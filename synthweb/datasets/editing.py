@@ -22,6 +22,7 @@ from synthweb.datasets.learned import (
     may_be_learned,
 )
 from synthweb.datasets.list_fields import join, normalise
+from synthweb.lib.saved_meanwhile import Difference, digest
 
 _LISTED = 5  # columns named in a remark
 NOT_SHOWN = ("completions", READS)
@@ -39,13 +40,15 @@ NOTHING_ASKED = (
 @dataclass(kw_only=True)
 class EditOutcome:
     """Columns to keep (None: forget what was typed), answers to questions about columns by key, lines that stay open in the editor, lines that stay selected, lines that
-    ask where their facts are written, what stood in the way, what was done, and what of it could not be had."""
+    ask where their facts are written, lines and facts about the table that were saved otherwise meanwhile, of which nothing is kept, what stood in the way, what was done, and what of it could not be had."""
 
     columns: dict[str, Column | None] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     editing: list[int] = field(default_factory=list)
     selected: list[int] = field(default_factory=list)
     asking: list[int] = field(default_factory=list)
+    meanwhile: list[int] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
     problem: str = ""
     done: str = ""
     remarks: list[str] = field(default_factory=list)
@@ -54,6 +57,15 @@ class EditOutcome:
 def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
     """Everything a post asks for: what stands in open editors is kept, then the button does its work."""
     desk = DraftEditor(posted, drafts.columns(draft))
+    _apply(desk, posted)
+    # What was not kept stays in its editor.
+    for index in desk.outcome.meanwhile:
+        if index in posted.editing:
+            desk.open(index)
+    return desk.outcome
+
+
+def _apply(desk: DraftEditor, posted: Posted) -> None:
     for index in posted.editing:
         if index != posted.index:
             desk.keep(index)
@@ -61,7 +73,6 @@ def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
         desk.apply_to_group("confirm-open")
     else:
         _press(desk, posted)
-    return desk.outcome
 
 
 def computed(facts: Mapping[str, Any], *, place: int) -> Column:
@@ -106,6 +117,11 @@ class DraftEditor:
     def __init__(self, posted: Posted, columns: Mapping[str, Column]) -> None:
         self.posted, self.columns, self.names = posted, columns, posted.names
         self.outcome = EditOutcome(editing=list(posted.editing))
+        self.stale = {
+            index
+            for index, name in self.names.items()
+            if posted.version(index) not in ("", digest(columns.get(name)))
+        }
 
     def keep(self, index: int | None) -> None:
         """Keep what was typed and differs from what was suggested; an editor that was only looked at changes nothing."""
@@ -202,7 +218,8 @@ class DraftEditor:
 
     def forget(self, index: int | None) -> None:
         if index in self.names:
-            self.outcome.columns[self.names[index]] = None
+            if not self._is_stale(index, None):
+                self.outcome.columns[self.names[index]] = None
             self.shut(index)
 
     def apply_to_group(self, verb: str) -> None:
@@ -285,7 +302,19 @@ class DraftEditor:
         self.outcome.editing = [other for other in self.outcome.editing if other != index]
 
     def _put(self, index: int, column: Column | None) -> None:
-        self.outcome.columns[self.names[index]] = column and {**column, "place": index}
+        column = column and {**column, "place": index}
+        if not self._is_stale(index, column):
+            self.outcome.columns[self.names[index]] = column
+
+    def _is_stale(self, index: int, column: Column | None) -> bool:
+        """Whether a line was saved otherwise after this page was shown, so that nothing of it is kept now."""
+        if index not in self.stale:
+            return False
+        stored = self.columns.get(self.names[index])
+        same = stored == column or (stored and column and {**stored, **column} == stored)
+        if not same and index not in self.outcome.meanwhile:
+            self.outcome.meanwhile.append(index)
+        return not same
 
     def _typed(self, index: int) -> Column | None:
         """What stands in the editor, with what came with a file and no input shows: public texts that complete others, and sets

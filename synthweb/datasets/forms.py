@@ -80,6 +80,25 @@ class Posted:
         )
         return {int(key.removesuffix(ends)): clean(str(self._data[key])) for key in keys}
 
+    def version(self, index: int) -> str:
+        """The digest of what was kept of a line when it was shown; empty of a program that sends none."""
+        return str(self._data.get(f"{index}-version", ""))
+
+    @property
+    def rules_version(self) -> str:
+        """The same of the rules."""
+        return str(self._data.get("rules-version", ""))
+
+    @property
+    def table_shown(self) -> str:
+        """The facts about the whole table when they were shown."""
+        return str(self._data.get("table-shown", ""))
+
+    @property
+    def pressed(self) -> str:
+        """The button, as it is written in the page."""
+        return str(self._data.get("do", "save"))
+
     @property
     def selected(self) -> list[int]:
         """The lines whose box is ticked."""

@@ -32,6 +32,7 @@ from synthweb.datasets.learned import is_learned, may_be_found, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped, shortened
+from synthweb.lib.saved_meanwhile import digest
 
 EXAMPLES = 4
 LineLight = Light | Literal["kept"]
@@ -68,6 +69,21 @@ class ColumnLine:
     finding: int = 0  # columns of texts whose values are found
     rows: int | None = None  # of the table, where they are public
     refused: tuple[DomainError, ...] = ()  # what the whole description has against it
+    kept: Column | None = (
+        None  # of a line that was saved otherwise meanwhile, what is kept of it
+    )
+    meanwhile: bool = False  # whether it is such a line
+
+    @property
+    def version(self) -> str:
+        """The digest of what is kept of it, which the page sends back."""
+        return digest(self.kept if self.meanwhile else self.typed)
+
+    @property
+    def kept_summary(self) -> str:
+        """Of a line that was saved otherwise meanwhile: what is kept, in one line."""
+        kept = replace(self, typed=self.kept, meanwhile=False)
+        return f"{kept.kind_label}: {kept.summary}" if kept.summary else kept.kind_label
 
     @property
     def confirmed(self) -> bool:
@@ -442,7 +458,7 @@ class ColumnLine:
     @property
     def sent(self) -> str:
         """Names of the inputs that this line sends when one of its buttons is pressed."""
-        keys = {"name", "suggested", "written", "kind", "origin", "because"}.union(
+        keys = {"name", "version", "suggested", "written", "kind", "origin", "because"}.union(
             *drafts.FIELDS.values()
         )
         return ",".join(

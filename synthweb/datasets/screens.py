@@ -42,6 +42,7 @@ from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services.describing import NOT_CONFIRMED
 from synthweb.datasets.services.terms import USUAL_TABLE
+from synthweb.lib.saved_meanwhile import digest, shown_text
 
 Status = Dataset.Status
 LINE_END_LABELS = {
@@ -130,6 +131,9 @@ def _public_rows(dataset: Dataset) -> int | None:
     return drafts.public_rows(dataset.draft) or dataset.stated_records
 
 
+NOTHING_UNSAVED: Mapping[str, drafts.Column | None] = {}
+
+
 # --- describe ------------------------------------------------------------------------------------------------------
 SHOWN = {
     "open": _("Still open"),
@@ -141,9 +145,15 @@ SHOWN = {
 
 
 def describe(
-    user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence[DomainError] = ()
+    user: User,
+    dataset: Dataset,
+    query: QueryDict,
+    *,
+    errors: Sequence[DomainError] = (),
+    unsaved: Mapping[str, drafts.Column | None] = NOTHING_UNSAVED,
 ) -> dict[str, object]:
-    """The describe page. Opens the preview, which the audit log notes."""
+    """The describe page. Opens the preview, which the audit log notes. unsaved: columns that were saved otherwise meanwhile, as they
+    were typed here; None of one that was not in its editor."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
     names = payload["columns"] if payload else list(drafts.columns(dataset.draft))
@@ -168,6 +178,7 @@ def describe(
             refused=tuple(
                 error for error in errors if error.field and error.column == line.name
             ),
+            **_as_typed(line, unsaved),
         )
         for line in lines
     ]
@@ -205,7 +216,9 @@ def describe(
         "templates": selectors.templates_of(user),
         "bands": stated_records.BANDS,
         "fixed": selectors.fixed_terms(dataset),
-        "table": (table := _table(dataset)),
+        "table": (table := table_facts(dataset)),
+        "table_shown": shown_text(table),
+        "rules_version": digest(dataset.draft.get("constraints")),
         "tells_nobody_apart": payload is not None
         and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
@@ -338,7 +351,31 @@ def _form_questions(
     ]
 
 
-def _table(dataset: Dataset) -> dict[str, str]:
+def _as_typed(
+    line: grid.ColumnLine, unsaved: Mapping[str, drafts.Column | None]
+) -> dict[str, Any]:
+    """What to show of a line that was saved otherwise meanwhile: what was typed here, beside what is kept."""
+    if line.name not in unsaved:
+        return {}
+    typed = unsaved[line.name]
+    shown = line.typed if typed is None else {**typed, "confirmed": False, "whole": True}
+    return {"typed": shown, "kept": line.typed, "meanwhile": True}
+
+
+TABLE_LABELS = {
+    "max_records": _("Rows per person, at most"),
+    "unit_column": _("Column that identifies people"),
+    "relation": _("What an outsider must not learn"),
+    "rows": _("Public number of rows"),
+    "places": _("Places: two columns with the latitude and longitude of one point"),
+    "repeats_column": _("Column that says how many records a row stands for"),
+    "repeats_most": _("At most"),
+    "quoting": _("Quotation marks around"),
+    "line_end": _("A line ends with"),
+}
+
+
+def table_facts(dataset: Dataset) -> dict[str, str]:
     """The facts about the whole table: as an account fixed them, else as typed, else the usual."""
     typed = USUAL_TABLE | (dataset.draft.get("table") or {})
     return typed | (selectors.fixed_terms(dataset) or {})
@@ -367,6 +404,9 @@ def after_a_press(
         finding=grid.count_found(dataset.draft),
         rows=_public_rows(dataset),
     )
+    if index in outcome.meanwhile:
+        unsaved = {name: posted.typed(index)}
+        line = replace(line, **_as_typed(line, unsaved))
     # In this order: points cost a query, and only a line with very many codes mentions them.
     if line.many and name in drafts.placed_columns(dataset.draft) | selectors.draft_points(
         dataset

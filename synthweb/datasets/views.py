@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -26,6 +28,7 @@ from synthweb.datasets.services import documents
 from synthweb.lib import codes
 from synthweb.lib.errors import Refused
 from synthweb.lib.previews import limited
+from synthweb.lib.saved_meanwhile import Difference, digest, merge
 
 PAGE = 25
 
@@ -118,8 +121,10 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
             "datasets/_line_and_count.html",
             screens.after_a_press(request.user, dataset, posted, outcome),
         )
+    if outcome.meanwhile or outcome.differences:
+        return _refuse_stale(request, dataset, posted, outcome)
     if posted.verb.startswith((constraining.ADD, constraining.DROP)):
-        return _constrain(request, dataset, posted.verb)
+        return _constrain(request, dataset, posted)
     if posted.verb.startswith(editing.PROPOSE):
         return _propose(request, dataset, posted)
     if posted.verb == "finish":
@@ -128,7 +133,27 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         return _finish(request, dataset)
     if outcome.problem:
         return _refuse_group(request, dataset, posted, outcome)
+    if posted.verb == "save":
+        messages.success(request, _("Saved."))
     return redirect(screens.address_after(dataset, posted, outcome, query=request.GET))
+
+
+def _refuse_stale(
+    request: SignedInRequest, dataset: Dataset, posted: Posted, outcome: editing.EditOutcome
+) -> HttpResponse:
+    """What was saved otherwise after this page was shown: both are shown, what was typed stays in the form, and the rest is kept."""
+    query = request.GET.copy()
+    query["edit"] = screens.ranges(outcome.editing)
+    unsaved = {posted.names[index]: posted.typed(index) for index in outcome.meanwhile}
+    context = screens.describe(request.user, dataset, query, unsaved=unsaved)
+    context |= {
+        "meanwhile": list(unsaved),
+        "differences": outcome.differences,
+        "verb": posted.pressed,
+        "table": screens.table_facts(dataset)
+        | {each.name: each.mine for each in outcome.differences},
+    }
+    return render(request, "datasets/describe.html", context, status=HTTPStatus.CONFLICT)
 
 
 def _refuse_group(
@@ -166,8 +191,16 @@ def _propose(request: SignedInRequest, dataset: Dataset, posted: Posted) -> Http
     return render(request, "datasets/describe.html", context)
 
 
-def _constrain(request: SignedInRequest, dataset: Dataset, verb: str) -> HttpResponse:
-    """Add a constraint to the draft, or take one away."""
+def _constrain(request: SignedInRequest, dataset: Dataset, posted: Posted) -> HttpResponse:
+    """Add a constraint to the draft, or take one away: the one that the page showed in that place."""
+    verb, here = posted.verb, f"{reverse('datasets:describe', args=[dataset.code])}#constraints"
+    now = digest(dataset.draft.get("constraints"))
+    if verb.startswith(constraining.DROP) and posted.rules_version not in ("", now):
+        messages.warning(
+            request,
+            _("The rules were changed meanwhile; nothing was taken away. They stand as below."),
+        )
+        return redirect(here)
     kind = verb.removeprefix(constraining.ADD)
     typed = constraining.typed_of(request.POST.dict(), kind)
     file = request.FILES.get(f"rule-{kind}-file") if kind in constraining.WITH_TABLE else None
@@ -183,29 +216,53 @@ def _constrain(request: SignedInRequest, dataset: Dataset, verb: str) -> HttpRes
         context = screens.describe(request.user, dataset, request.GET)
         context |= {"rule": {"kind": kind, "error": error, "fields": typed}}
         return render(request, "datasets/describe.html", context, status=422)
-    return redirect(f"{reverse('datasets:describe', args=[dataset.code])}#constraints")
+    return redirect(here)
 
 
 def _keep(request: SignedInRequest, dataset: Dataset, posted: Posted) -> editing.EditOutcome:
     """What a press of any button does: everything typed is kept, and what came of it is told."""
-    outcome = editing.apply(posted, dataset.draft)
-    if posted.records not in (None, dataset.stated_records):
-        services.state_records(actor=request.user, dataset=dataset, records=posted.records)
-    services.keep(
-        actor=request.user,
-        dataset=dataset,
-        changes=services.DraftChanges(
-            columns=outcome.columns,
-            table=posted.table,
-            total=posted.total,
-            answers=outcome.answers,
-        ),
-    )
+    records = posted.records
+    if records is not None and records != dataset.stated_records:
+        services.state_records(actor=request.user, dataset=dataset, records=records)
+        dataset.stated_records = records
+    with services.draft_locked(dataset):
+        outcome = editing.apply(posted, dataset.draft)
+        table, outcome.differences = _merged_table(posted, dataset)
+        services.keep(
+            actor=request.user,
+            dataset=dataset,
+            changes=services.DraftChanges(
+                columns=outcome.columns,
+                table=table,
+                total=posted.total,
+                answers=outcome.answers,
+            ),
+        )
     if outcome.done:
         messages.success(request, outcome.done)
     for remark in outcome.remarks:
         messages.warning(request, remark)
     return outcome
+
+
+def _merged_table(
+    posted: Posted, dataset: Dataset
+) -> tuple[dict[str, str] | None, list[Difference]]:
+    """The facts about the whole table to keep, and those that were saved otherwise after they were shown."""
+    typed, stored = posted.table, screens.table_facts(dataset)
+    if typed is None:
+        return None, []
+    merged = merge(typed, shown=posted.table_shown, stored=stored)
+    differences = [
+        Difference(
+            name=name,
+            label=str(screens.TABLE_LABELS.get(name, name)),
+            mine=typed[name],
+            theirs=stored[name],
+        )
+        for name in merged.conflicts
+    ]
+    return merged.values | {each.name: each.theirs for each in differences}, differences
 
 
 def _finish(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
@@ -231,6 +288,8 @@ def import_document(request: SignedInRequest, code: str) -> HttpResponse:
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
+    if outcome.meanwhile or outcome.differences:
+        return _refuse_stale(request, dataset, posted, outcome)
     brought = False
     form = DocumentForm(request.POST, request.FILES)
     if form.is_valid():
@@ -287,6 +346,8 @@ def apply_template(request: SignedInRequest, code: str) -> HttpResponse:
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
+    if outcome.meanwhile or outcome.differences:
+        return _refuse_stale(request, dataset, posted, outcome)
     template = (
         selectors.templates_of(request.user)
         .filter(code=codes.of_text(request.POST.get("template", "")))

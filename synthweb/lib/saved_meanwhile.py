@@ -7,6 +7,7 @@ is shown then carries what is stored now, so that the same button stores what wa
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,6 +55,12 @@ def text_of(value: object) -> str:
 def shown_text(stored: Mapping[str, object]) -> str:
     """What a form carries: the stored values, as text."""
     return json.dumps({name: text_of(value) for name, value in stored.items()})
+
+
+def digest(value: object) -> str:
+    """A short digest of what is stored, where a form carries no copy of it because it may be long."""
+    canonical = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def merge(typed: Mapping[str, object], *, shown: str, stored: Mapping[str, object]) -> Merged:

@@ -68,7 +68,13 @@ def new(request: SignedInRequest) -> HttpResponse:
 
 @csrf_protect
 def _receive(request: SignedInRequest) -> HttpResponse:
-    form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
+    here, unfinished = _begun(request.user)
+    form = (
+        UploadForm(request.POST, request.FILES)
+        if request.method == "POST"
+        # All of it came in, and the page was left before it was stored: the form has it already.
+        else UploadForm(initial={"upload": here})
+    )
     root = _root(request)
     dataset = (
         _store(request, form, root=root)
@@ -83,7 +89,7 @@ def _receive(request: SignedInRequest) -> HttpResponse:
         return render(
             request,
             template,
-            _page(form, root) | {"unfinished": _unfinished(request.user)},
+            _page(form, root) | {"unfinished": unfinished},
             status=HTTPStatus.OK if _in_place(request) else status,
         )
     if _in_place(request):
@@ -133,16 +139,18 @@ def _store(
 class Unfinished:
     """An upload that may go on: how many bytes are here, of how many."""
 
+    code: str
     begun_at: datetime
     here: int
     length: int
     expires_at: datetime
 
 
-def _unfinished(user: User) -> list[Unfinished]:
-    """What this person may continue, the newest first."""
-    return [
+def _begun(user: User) -> tuple[str, list[Unfinished]]:
+    """The code of the newest upload that is here as a whole, or nothing; and what this person may continue, the newest first."""
+    begun = [
         Unfinished(
+            code=upload.code,
             begun_at=upload.created_at,
             here=resuming.offset_of(upload),
             length=upload.length,
@@ -150,6 +158,8 @@ def _unfinished(user: User) -> list[Unfinished]:
         )
         for upload in selectors.uploads_of(user)
     ]
+    whole = [upload.code for upload in begun if upload.here == upload.length]
+    return next(iter(whole), ""), [upload for upload in begun if upload.here < upload.length]
 
 
 def _page(form: UploadForm, root: Dataset | None) -> dict[str, object]:

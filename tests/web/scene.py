@@ -113,7 +113,9 @@ def read(dataset: Dataset) -> Dataset:
 
 
 def ask(*, steward: User, dataset: Dataset, epsilon: int = 4) -> BudgetRequest:
-    """The steward asks for budget."""
+    """The steward asks for budget, and says about how many records there are if nobody has."""
+    if dataset.stated_records is None:
+        datasets.state_records(actor=steward, dataset=dataset, records=RECORDS)
     amount = Amount(epsilon=epsilon * 10**9, delta=10**12)
     return ledger.request_budget(
         steward=steward,

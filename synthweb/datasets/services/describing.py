@@ -7,7 +7,8 @@ every column of the table has been confirmed as public knowledge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -105,6 +106,15 @@ class DraftChanges:
     constraints: Sequence[JsonObject] | None = None
     context: Mapping[str, object] | None = None
     answers: Mapping[str, str] | None = None
+
+
+@contextmanager
+def draft_locked(dataset: Dataset) -> Iterator[None]:
+    """Within it nobody else changes the draft, and `dataset.draft` is the one that is stored."""
+    with transaction.atomic():
+        locked = Dataset.objects.select_for_update().only("draft").get(pk=dataset.pk)
+        dataset.draft = locked.draft
+        yield
 
 
 @transaction.atomic
