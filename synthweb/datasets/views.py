@@ -224,7 +224,6 @@ def _keep(request: SignedInRequest, dataset: Dataset, posted: Posted) -> editing
     records = posted.records
     if records is not None and records != dataset.stated_records:
         services.state_records(actor=request.user, dataset=dataset, records=records)
-        dataset.stated_records = records
     with services.draft_locked(dataset):
         outcome = editing.apply(posted, dataset.draft)
         table, outcome.differences = _merged_table(posted, dataset)

@@ -136,7 +136,7 @@ class AskForm(forms.Form):
         self.records = selectors.public_records(dataset)
         if self.records is None:
             self.fields |= stated_records.fields()
-            self.initial = stated_records.initial(dataset) | self.initial
+            self.initial = {**stated_records.initial(dataset), **self.initial}
         self.covering = selectors.account_of(dataset)
         self.twins = selectors.accounts_with_same_content(dataset)
         self.joinable = {

@@ -108,7 +108,7 @@ class MergedForm(forms.Form):
                 required=False, widget=forms.HiddenInput, initial=shown_text(stored)
             )
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, Any] | None:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if self.stored is None:
             return cleaned

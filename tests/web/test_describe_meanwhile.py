@@ -99,7 +99,8 @@ def test_a_line_is_not_confirmed_that_reads_otherwise_than_the_page_showed(desk:
 def test_presses_on_other_lines_of_the_same_page_are_no_conflict(desk: Desk) -> None:
     tab = desk.inputs()
     for index, name in ((0, "sector"), (1, "age"), (2, "works")):
-        answer = post(desk, tab, do=f"confirm:{index}", **{f"_{index}_because": "A law."})
+        typed: dict[str, Any] = {f"_{index}_because": "A law."}
+        answer = post(desk, tab, do=f"confirm:{index}", **typed)
         assert answer.status_code == 302 and column(desk, name)["confirmed"]
     # The same press twice is no conflict either.
     assert post(desk, tab, do="confirm:1", _1_because="A law.").status_code == 302

@@ -221,7 +221,12 @@ def test_a_plan_that_needs_a_size_gets_what_was_stated(
     Dataset.objects.update(stated_records=100)
     dataset.refresh_from_db()
     spec = Spec.from_json({"mechanism": mechanism, "epsilon": "1", "delta": "1e-9"})
-    given = {"steward": cast.steward, "dataset": dataset, "spec": spec, "request_key": "a" * 40}
+    given: dict[str, Any] = {
+        "steward": cast.steward,
+        "dataset": dataset,
+        "spec": spec,
+        "request_key": "a" * 40,
+    }
     run = services.submit(**given)
     assert run.spec["parameters"]["records"] == 100
     # Sent again after another number became known, it is the same run.

@@ -49,7 +49,8 @@ def state_records(*, actor: User, dataset: Dataset, records: int) -> Dataset:
         locked.stated_records = records
         locked.save(update_fields=["stated_records", "updated_at"])
         _record(actor, "dataset.records_stated", locked, records=records)
-    return locked
+    dataset.stated_records = records
+    return dataset
 
 
 def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
