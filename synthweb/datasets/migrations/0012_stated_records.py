@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("datasets", "0010_partial_uploads"),
+        ("datasets", "0011_what_a_record_is"),
     ]
 
     operations = [
