@@ -7,8 +7,7 @@ distance means nothing then."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from synth_engine.codec import Fit
 from synth_engine.domain import Attribute
@@ -89,25 +88,4 @@ def group_verdict(verdict: FigureVerdict, hidden: Sequence[str]) -> FigureVerdic
     return {
         "level": "unseen",
         "words": f"Cannot be judged: see {' and '.join(hidden)} by itself.",
-    }
-
-
-def mean_verdict(verdict: FigureVerdict, entries: Sequence[Mapping[str, Any]]) -> FigureVerdict:
-    """Return the verdict on a mean over entries, with how many of the entries are damaged or cannot be judged."""
-    levels = [entry["verdict"]["level"] for entry in entries]
-    damaged, unseen = levels.count("damaged"), levels.count("unseen")
-    counts = []
-    if damaged:
-        counts.append(f"{damaged} of {len(entries)} {'is' if damaged == 1 else 'are'} damaged")
-    if unseen:
-        counts.append(f"{unseen} of {len(entries)} cannot be judged")
-    if not counts:
-        return verdict
-    words = f"{'; '.join(counts)}; they come first below. {verdict['words']}"
-    # A mean must not hide a damaged column behind good ones.
-    if damaged:
-        return {"level": "damaged", "words": words}
-    return {
-        "level": "unseen" if verdict["level"] in SMALL_LEVELS else verdict["level"],
-        "words": words,
     }

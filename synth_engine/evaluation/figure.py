@@ -12,10 +12,11 @@ from synth_engine.codec import Fit, RawColumn
 from synth_engine.domain import Attribute, Domain
 from synth_engine.evaluation import blind_spots, raw_values, wording
 from synth_engine.evaluation.cards import MARKS, Card
+from synth_engine.evaluation.dependences import Dependence, dependence
 from synth_engine.evaluation.distances import chance_distance, shares, total_variation
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.tallies import Clique, Tallies, TallySource, align
-from synth_engine.evaluation.wording import Explanation, FigureVerdict, Json
+from synth_engine.evaluation.wording import Explanation, FigureVerdict, Json, Level
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,27 @@ class Tile:
 
     title: str
     value: str
-    mark: str
-    words: str
+    verdict: FigureVerdict
 
     @classmethod
     def of(cls, title: str, value: str, verdict: FigureVerdict) -> Tile:
         """The tile of a number with its verdict."""
-        return cls(title, value, MARKS[verdict["level"]], verdict["words"])
+        return cls(title, value, verdict)
+
+    @property
+    def mark(self) -> str:
+        """The sign of its level."""
+        return MARKS[self.verdict["level"]]
+
+    @property
+    def level(self) -> Level:
+        """How good it is."""
+        return self.verdict["level"]
+
+    @property
+    def words(self) -> str:
+        """The verdict in words."""
+        return self.verdict["words"]
 
 
 class CliqueDistance(TypedDict):
@@ -159,6 +174,19 @@ class Sides:
             "verdict": blind_spots.group_verdict(verdict, hidden),
         }
 
+    @cached_property
+    def _dependences(self) -> dict[Clique, tuple[Dependence, Dependence]]:
+        return {}
+
+    def dependences(self, pair: Clique) -> tuple[Dependence, Dependence]:
+        """How dependent a pair of columns is, in the real and in the synthetic table."""
+        if pair not in self._dependences:
+            self._dependences[pair] = (
+                dependence(self.real[pair].dense()),
+                dependence(self.synthetic[pair].dense()),
+            )
+        return self._dependences[pair]
+
     def hidden(self, clique: Clique) -> list[str]:
         """The columns of a clique inside which the comparison cannot see, and those that are damaged."""
         return [name for name in clique if self.limits[name] or self._is_damaged(name)]
@@ -171,11 +199,13 @@ class Sides:
 class ComparisonFigure:
     """One figure: a module of `evaluation.figures` holds one instance as its `FIGURE`.
 
-    `field`: its field in the report; empty for a figure that shows the entries of another one.
+    `field`: its field in the report; empty for a figure that shows the entries of another one. `is_purpose`: whether a table with
+    such an entry is made for it, so that its tile comes first.
     `position`: its order among the figures. `section`: where its cards stand. `explanations`: texts beside its cards.
     """
 
     field: ClassVar[str] = ""
+    is_purpose: ClassVar[bool] = False
     position: ClassVar[int]
     section: ClassVar[FigureSection]
     explanations: ClassVar[Mapping[str, Explanation]] = {}

@@ -58,7 +58,9 @@ def _head(shown: view.Comparison) -> str:
     return (
         f'<p class="soft">{escape(shown.notice)}.</p>'
         f'<p><span class="key"></span>real, {grouped(shown.rows_real)} records<span class="key synthetic"></span>'
-        f'synthetic, {grouped(shown.rows_synthetic)} records</p><dl class="tiles">{tiles}</dl>'
+        f"synthetic, {grouped(shown.rows_synthetic)} records</p>"
+        f'<p class="verdict"><span aria-hidden="true">{shown.overall.mark}</span> <strong>Worst part: '
+        f'{escape(shown.overall.title)}.</strong> {escape(shown.overall.words)}</p><dl class="tiles">{tiles}</dl>'
         f'<p class="soft">{escape(reading["what"])} {escape(reading["how"])}</p>'
     )
 

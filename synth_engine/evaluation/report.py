@@ -9,16 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 
 from synth_engine.codec import Fit
 from synth_engine.domain import Domain
-from synth_engine.evaluation import blind_spots, wording
+from synth_engine.evaluation import summaries, wording
+from synth_engine.evaluation.dependences import lost_dependence
 from synth_engine.evaluation.figure import Sides
 from synth_engine.evaluation.figures import FIGURES
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.tallies import Clique, ContingencyTable, Tallies, TallySource
+from synth_engine.evaluation.tiles import tiles
 from synth_engine.evaluation.wording import Json
 
 SCHEMA = "synth_engine/report/1"
@@ -110,11 +113,14 @@ def compare(
         unenforced=unenforced,
     )
     entries = {figure.field: figure.entry(sides) for figure in FIGURES if figure.field}
-    summary = _summary(entries["attributes"], entries["pairs"], entries["triples"])
+    summary = _summary(sides, entries)
     # Means are taken before sorting: the order of a sum decides its last digit.
     entries |= {
         name: _worst_first(entries[name]) for name in ("attributes", "pairs", "triples")
     }
+    rows_of_sides = {"real": real.n, "synthetic": synthetic.n}
+    made = tiles({"summary": summary, "rows": rows_of_sides, **entries})
+    summary["overall"] = summaries.of_sections([(tile.title, tile.verdict) for tile in made])
     explanations = {
         key: text for figure in FIGURES for key, text in figure.explanations.items()
     }
@@ -125,7 +131,7 @@ def compare(
         "notice": wording.PRIVATE if private else wording.NOT_PRIVATE,
         "domain_sha256": domain.digest,
         "columns": list(domain.names),
-        "rows": {"real": real.n, "synthetic": synthetic.n},
+        "rows": rows_of_sides,
         "summary": summary,
         **entries,
         "left_out": _left_out(domain, wanted=wanted, known=set(known)),
@@ -157,50 +163,60 @@ def _workload(domain: Domain) -> Iterator[Clique]:
     )
 
 
-def _summary(attributes: list[Json], pairs: list[Json], triples: list[Json]) -> Json:
-    summary: Json = {}
-    for name, entries in (("tvd1", attributes), ("tvd2", pairs), ("tvd3", triples)):
-        if entries:
-            value, chance = _mean(entries, "tvd"), _mean(entries, "tvd_by_chance")
-            verdict = blind_spots.mean_verdict(
-                wording.distance_verdict(value, chance=chance), entries
-            )
-            summary[name] = {
-                "value": value,
-                "by_chance": chance,
-                "of": len(entries),
-                "verdict": verdict,
-            }
-        else:
-            summary[name] = None
-    summary["mi_err"] = None
+def _summary(sides: Sides, entries: Mapping[str, list[Json]]) -> Json:
+    """The summaries of columns, pairs, triples and dependence; None of those that were not counted."""
+    attributes, pairs = entries["attributes"], entries["pairs"]
+    summary: Json = {
+        "tvd1": summaries.of_columns(attributes) if attributes else None,
+        "tvd2": _of_groups(sides, pairs, "pairs of columns"),
+        "tvd3": _of_groups(sides, entries["triples"], "triples of columns"),
+        "mi_err": None,
+    }
     if pairs:
-        value = float(np.mean([abs(pair["nmi_difference"]) for pair in pairs]))
-        verdict = blind_spots.mean_verdict(wording.mean_dependence_verdict(value), pairs)
+        found = lost_dependence(
+            [sides.dependences(_clique(pair)) for pair in pairs],
+            seen=[pair["dependence"]["level"] != "unseen" for pair in pairs],
+        )
+        parts = [
+            (_name(pair), pair["dependence"]["level"], pair["nmi_difference"]) for pair in pairs
+        ]
         summary["mi_err"] = {
-            "value": value,
+            "value": float(np.mean([abs(pair["nmi_difference"]) for pair in pairs])),
             "by_chance": None,
-            "of": len(pairs),
-            "verdict": verdict,
+            **summaries.of_relations(found, parts, kind="dependence"),
         }
     return summary
 
 
-def _worst_first(entries: list[Json]) -> list[Json]:
-    """Entries by falling distance, of codes or of values, whichever is larger. Damaged ones come first, then those that
-    cannot be judged: they may be worse than everything else."""
-    first = {"damaged": 0, "unseen": 1}
-    return sorted(
+def _of_groups(sides: Sides, entries: list[Json], things: str) -> Json | None:
+    if not entries:
+        return None
+    return summaries.of_distances(
         entries,
-        key=lambda entry: (
-            first.get(entry["verdict"]["level"], len(first)),
-            -max(entry["tvd"], entry.get("ks") or 0.0),
-        ),
+        things=things,
+        records=(sides.real.n, sides.synthetic.n),
+        name=_name,
     )
 
 
-def _mean(entries: list[Json], name: str) -> float:
-    return float(np.mean([entry[name] for entry in entries]))
+def _clique(entry: Mapping[str, Any]) -> Clique:
+    return tuple(entry["attributes"])
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    return " × ".join(_clique(entry))
+
+
+def _worst_first(entries: list[Json]) -> list[Json]:
+    """Entries by the level of their verdict, and of one level by the distance that is shown: of values where they were
+    compared, else of codes. Those that cannot be judged come right after the damaged ones: they may be worse than the rest."""
+    order = ("damaged", "unseen", "large", "clear", "small", "same")
+
+    def key(entry: Json) -> tuple[int, float]:
+        shown = entry["tvd"] if entry.get("ks") is None else entry["ks"]
+        return order.index(entry["verdict"]["level"]), -shown
+
+    return sorted(entries, key=key)
 
 
 def _left_out(

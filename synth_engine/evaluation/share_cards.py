@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from synth_engine.evaluation import bars
+from synth_engine.evaluation import bars, summaries
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
-from synth_engine.evaluation.figure import FigureSection
+from synth_engine.evaluation.figure import FigureSection, Tile
 from synth_engine.evaluation.plots import Report, frame, margin_for
 from synth_engine.evaluation.style import escape
 from synth_engine.evaluation.wording import Json
@@ -54,3 +54,15 @@ def shares_card(report: Report, key: str, entries: Sequence[Json], *, of: str) -
         figure=frame(report, traces, layout, words=words),
     )
     return replace(made, mark=MARKS[worst["verdict"]["level"]])
+
+
+def tile_of_columns(title: str, entries: Sequence[Json] | None) -> list[Tile]:
+    """The tile of a figure that judges columns by themselves; none without any. entries: with `name` and `verdict`, worst
+    first."""
+    if not entries:
+        return []
+    levels = [entry["verdict"]["level"] for entry in entries]
+    summary = summaries.of_levels(
+        levels, things="columns", first=entries[levels.index(summaries.worst(levels))]["name"]
+    )
+    return [Tile.of(title, f"{summary['kept']} / {summary['of']}", summary["verdict"])]

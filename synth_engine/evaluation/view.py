@@ -16,14 +16,8 @@ from synth_engine.evaluation.figures import FIGURES
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.thumbnails import thumbnail
+from synth_engine.evaluation.tiles import tiles
 from synth_engine.evaluation.wording import Json
-
-_MEANS = {
-    "tvd1": "Single columns",
-    "tvd2": "Pairs of columns",
-    "tvd3": "Triples of columns",
-    "mi_err": "Dependence",
-}
 
 
 @dataclass(frozen=True)
@@ -55,12 +49,14 @@ class PageSection:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything there is to show. `red` holds the words of the red bar and is empty for a private report."""
+    """Everything there is to show. `red` holds the words of the red bar and is empty for a private report. `overall`: the worst of
+    the tiles, with the name of its section."""
 
     red: str
     notice: str
     rows_real: int
     rows_synthetic: int
+    overall: Tile
     tiles: list[Tile]
     strip: list[Thumb]
     sections: list[PageSection]
@@ -87,16 +83,14 @@ class Comparison:
 
 def lay_out(report: Report) -> Comparison:
     """The cards of a report."""
+    overall = report["summary"]["overall"]
     return Comparison(
         red="" if report["private"] else style.RED_WORDS,
         notice=report["notice"],
         rows_real=report["rows"]["real"],
         rows_synthetic=report["rows"]["synthetic"],
-        # Places and texts come first: they are what such a table is for, more than its columns one by one.
-        tiles=[
-            *(tile for figure in FIGURES for tile in figure.tiles(report)),
-            *_tiles(report["summary"]),
-        ],
+        overall=Tile.of(overall["worst"], "", overall["verdict"]),
+        tiles=tiles(report),
         strip=_strip(report),
         sections=list(_sections(report)),
         rows=report["side_by_side"],
@@ -119,18 +113,6 @@ def _sections(report: Report) -> Iterator[PageSection]:
                     filter(None, (figure.verdict(report) for figure, _ in filled))
                 ),
             )
-
-
-def _tiles(summary: Json) -> list[Tile]:
-    return [
-        Tile.of(
-            f"{title} (mean of {summary[name]['of']})",
-            f"{summary[name]['value']:.3f}",
-            summary[name]["verdict"],
-        )
-        for name, title in _MEANS.items()
-        if summary[name]
-    ]
 
 
 def _strip(report: Report) -> list[Thumb]:

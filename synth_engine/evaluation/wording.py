@@ -41,13 +41,21 @@ DEPENDENCE_STEPS: tuple[tuple[float, Level], ...] = (
     (0.05, "small"),
     (0.15, "clear"),
 )
+RELATIVE_STEPS: tuple[tuple[float, Level], ...] = (
+    (0.25, "same"),
+    (0.50, "small"),
+    (0.75, "clear"),
+)
+"""Steps of the share of one real dependence that changed."""
+WEAK_DEPENDENCE = 0.05
+"""A dependence below it that is lost is a clear difference, and no large one."""
 VALUE_STEPS: tuple[tuple[float, Level], ...] = (
     (0.01, "same"),
     (0.03, "small"),
     (0.10, "clear"),
 )
 """Steps of the Kolmogorov distance of values minus chance. Beyond the last a column is damaged."""
-_LEVEL_WORDS: dict[Level, str] = {
+LEVEL_WORDS: dict[Level, str] = {
     "same": "No difference to speak of",
     "small": "Small difference",
     "clear": "Clear difference",
@@ -110,12 +118,11 @@ TRACE_NAMES = (
 PAGE_EXPLANATIONS: dict[str, Explanation] = {
     "summary": {
         "title": "In short",
-        "what": "Mean distances over all single columns, all pairs and up to 200 triples, and the mean difference of "
-        "normalised mutual information over all pairs. Before them what a table of places or texts is for: the largest gap "
-        "between curves of distances, how many kilometres records would have to be moved, and the share "
-        "of texts that are not found again.",
-        "how": "Each but kilometres runs from 0 (the same) to 1. 'By chance' is the distance that dealing all records out at random to two "
-        "tables of these sizes would give: a value near it is as good as a second sample of the same people.",
+        "what": "How many single columns, pairs and triples of columns are kept, and how many of the pairs that go together in the "
+        "real table also do so in the synthetic one. Before them what a table of places or texts is for; after them rank "
+        "correlations, means within groups and the other sections.",
+        "how": "No verdict is better than the worst part of its section, and none counts what chance alone may give. A part is kept if it "
+        "has no difference to speak of, or a small one. Trained models and attacks have verdicts of their own.",
     },
     "rows": {
         "title": "Rows side by side",
@@ -143,7 +150,7 @@ def up_to(value: float) -> str:
 def distance_verdict(value: float, *, chance: float, of: str = "records") -> FigureVerdict:
     """Judges a total variation distance by its excess over what chance alone would give."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
-    words = f"{_LEVEL_WORDS[level]}: {per_hundred(value)} of 100 {of} would have to change"
+    words = f"{LEVEL_WORDS[level]}: {per_hundred(value)} of 100 {of} would have to change"
     if chance >= 0.0005:
         words += f" (about {per_hundred(chance)} by chance alone)"
     return {"level": level, "words": words + "."}
@@ -153,7 +160,7 @@ def empty_days_verdict(real: float, synthetic: float, *, chance: float) -> Figur
     """Judges the shares of days without a record by their difference beyond chance."""
     level = _level(max(0.0, abs(synthetic - real) - chance), DISTANCE_STEPS)
     words = (
-        f"{_LEVEL_WORDS[level]}: of as many records, {per_hundred(real)} of 100 days are empty in the real table and "
+        f"{LEVEL_WORDS[level]}: of as many records, {per_hundred(real)} of 100 days are empty in the real table and "
         f"{per_hundred(synthetic)} in the synthetic one"
     )
     return {"level": level, "words": f"{words}."}
@@ -163,7 +170,7 @@ def gap_verdict(value: float, *, chance: float) -> FigureVerdict:
     """Judges the largest gap between two curves of cumulative shares like a distance."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
     words = (
-        f"{_LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
+        f"{LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
     )
     return {"level": level, "words": f"{words} (about {per_hundred(chance)} by chance alone)."}
 
@@ -177,7 +184,7 @@ def moved_verdict(value: float, *, chance: float, kilometres: float) -> FigureVe
     words = f"an average record would have to be moved by at most {far}"
     return {
         "level": level,
-        "words": f"{_LEVEL_WORDS[level]}: {words} ({by_chance} in a plain resample of the real records).",
+        "words": f"{LEVEL_WORDS[level]}: {words} ({by_chance} in a plain resample of the real records).",
     }
 
 
@@ -197,7 +204,7 @@ def value_verdict(
     gap_level = _level(max(0.0, gap - chance), VALUE_STEPS)
     level = max((gap_level, median_level), key=_SEVERITY.index)
     words = (
-        f"{_LEVEL_WORDS[level]}: the values are up to {per_hundred(gap)} of 100 records apart"
+        f"{LEVEL_WORDS[level]}: the values are up to {per_hundred(gap)} of 100 records apart"
     )
     if chance >= 0.0005:
         words += f" (about {per_hundred(chance)} by chance alone)"
@@ -209,7 +216,7 @@ def damage_verdict(reasons: Sequence[str], *, by_noise: bool = False) -> FigureV
     cause = "noise" if by_noise else "its description"
     return {
         "level": "damaged",
-        "words": f"{_LEVEL_WORDS['damaged']} by {cause}: {'; '.join(reasons)}.",
+        "words": f"{LEVEL_WORDS['damaged']} by {cause}: {'; '.join(reasons)}.",
     }
 
 
@@ -219,11 +226,21 @@ PRICE_OF_COMPARISON = (
 )
 
 
-def dependence_verdict(*, real: float, synthetic: float) -> FigureVerdict:
-    """Judges how well the dependence of one pair of columns is preserved."""
-    # Not reduced by chance, unlike distances: the words follow the difference that is on the
-    # map.
-    level = _level(abs(synthetic - real), DEPENDENCE_STEPS)
+def dependence_verdict(
+    *, real: float, synthetic: float, chance: float = 0.0, is_real: bool = False
+) -> FigureVerdict:
+    """Judge how well the dependence of one pair of columns is preserved.
+
+    real, synthetic: what each has beyond chance. chance: up to how much they differ by chance. is_real: whether the columns go
+    together in the real table; the share of such a dependence that changed counts as well, because a weak one has little to
+    lose."""
+    change = max(0.0, abs(synthetic - real) - chance)
+    level = _level(change, DEPENDENCE_STEPS)
+    if is_real and real > 0:
+        relative = _level(change / real, RELATIVE_STEPS)
+        if relative == "large" and real < WEAK_DEPENDENCE:
+            relative = "clear"
+        level = max((level, relative), key=_SEVERITY.index)
     if level == "same":
         return {"level": level, "words": "Kept."}
     weaker = synthetic < real
@@ -260,36 +277,11 @@ def rank_verdict(*, real: float, synthetic: float, chance: float) -> FigureVerdi
     return {"level": level, "words": f"{degree} {change} in the synthetic table."}
 
 
-def mean_rank_verdict(value: float) -> FigureVerdict:
-    """Judges the mean difference beyond chance of rank correlations over all pairs."""
-    level = _level(value, ((0.005, "same"), (0.02, "small"), (0.06, "clear")))
-    words = {
-        "same": "Rank correlations are kept.",
-        "small": "Most rank correlations are kept.",
-        "clear": "Some rank correlations are weakened or invented: see which before using them.",
-    }.get(level, "Rank correlations are largely lost or invented.")
-    return {"level": level, "words": words}
-
-
 def group_mean_verdict(value: float, *, chance: float) -> FigureVerdict:
     """Judges how far the means of a number within groups are apart, in standard deviations, beyond chance."""
     level = _level(max(0.0, value - chance), DEPENDENCE_STEPS)
-    words = f"{_LEVEL_WORDS[level]}: means within groups are {value:.2g} standard deviations apart on average"
+    words = f"{LEVEL_WORDS[level]}: means within groups are {value:.2g} standard deviations apart on average"
     return {"level": level, "words": f"{words} (about {chance:.2g} by chance alone)."}
-
-
-def mean_dependence_verdict(value: float) -> FigureVerdict:
-    """Judges the mean difference of normalised mutual information over all pairs."""
-    level = _level(value, ((0.005, "same"), (0.02, "small"), (0.06, "clear")))
-    words = {
-        "same": "Dependences between columns are kept.",
-        "small": "Most dependences between columns are kept.",
-        "clear": "Some dependences between columns are weakened or invented: see which before using them.",
-        "large": "Dependences between columns are largely lost or invented.",
-        "unseen": "Dependences between columns cannot be judged.",
-        "damaged": "Dependences between columns are damaged.",
-    }[level]
-    return {"level": level, "words": words}
 
 
 def _level(value: float, steps: tuple[tuple[float, Level], ...]) -> Level:

@@ -43,6 +43,15 @@ PATTERNS: tuple[str, ...] = (
     _("%(level_text)s: the curves are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone)."),
     _("%(level_text)s: means within groups are %(gap)s standard deviations apart on average (about %(chance)s by chance alone)."),
     _("%(level_text)s: an average record would have to be moved by at most %(far)s (%(chance)s in a plain resample of the real records)."),
+    _("%(level_text)s: in %(kept)s of %(all)s pairs of columns, means within groups are kept or differ slightly; most different: %(column)s where %(by)s is %(value)s, %(real)s real, %(synthetic)s synthetic."),
+    _("%(level_text)s: in %(kept)s of %(all)s pairs of columns, means within groups are kept or differ slightly."),
+    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(damaged)s damaged, %(unseen)s cannot be judged; worst: %(worst)s."),
+    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(damaged)s damaged; worst: %(worst)s."),
+    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(unseen)s cannot be judged; worst: %(worst)s."),
+    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept; worst: %(worst)s."),
+    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept."),
+    _("%(level_text)s: %(relations_text)s; worst: %(worst)s."),
+    _("%(level_text)s: %(relations_text)s."),
     _("%(column)s: %(verdict_text)s"),
     _("All synthetic values that were compared occur in the real table."),
     _("median %(real)s real, %(synthetic)s synthetic"),
@@ -56,6 +65,17 @@ PATTERNS: tuple[str, ...] = (
     _("%(synthetic_text)s of 100 synthetic values lie below %(end)s"),
     _("%(synthetic_text)s of 100 synthetic values lie above %(end)s"),
     # parts of these
+    _("pairs of columns"),
+    _("triples of columns"),
+    _("tables of %(number)s columns"),
+    _("1 pair of columns goes together in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("1 pair of columns goes together in the real table, %(kept)s of them in the synthetic one"),
+    _("%(real)s pairs of columns go together in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("%(real)s pairs of columns go together in the real table, %(kept)s of them in the synthetic one"),
+    _("1 pair of columns is correlated in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("1 pair of columns is correlated in the real table, %(kept)s of them in the synthetic one"),
+    _("%(real)s pairs of columns are correlated in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("%(real)s pairs of columns are correlated in the real table, %(kept)s of them in the synthetic one"),
     _("fewer than %(number)s"),
     _("No difference to speak of"),
     _("Small difference"),
@@ -75,17 +95,6 @@ PATTERNS: tuple[str, ...] = (
     _("Slightly different: it has the other sign in the synthetic table."),
     _("Clearly different: it has the other sign in the synthetic table."),
     _("Much different: it has the other sign in the synthetic table."),
-    _("Rank correlations are kept."),
-    _("Most rank correlations are kept."),
-    _("Some rank correlations are weakened or invented: see which before using them."),
-    _("Rank correlations are largely lost or invented."),
-    _("Dependences between columns are kept."),
-    _("Most dependences between columns are kept."),
-    _("Some dependences between columns are weakened or invented: see which before using them."),
-    _("Dependences between columns are largely lost or invented."),
-    _("Dependences between columns cannot be judged."),
-    _("Dependences between columns are damaged."),
-    _("In %(kept)s of %(all)s pairs of columns, means within groups are kept or differ slightly."),
     _("Most different: %(column)s where %(by)s is %(value)s, %(real)s real, %(synthetic)s synthetic."),
     _("%(common)s of %(all)s edges of the real table are in both networks"),
     _("%(score)s of 1000 in tables of %(columns)s columns. %(verdict_text)s"),
@@ -112,7 +121,6 @@ PATTERNS: tuple[str, ...] = (
     _("A sign of a leak, which may be chance: %(attack_names)s. Lower bounds, never the guarantee."),
     _("Highest for %(column)s: right in %(share)s of records, %(control)s with the control. Lower bounds, never the guarantee."),
     # titles, captions and labels
-    _("%(title_text)s (mean of %(number)s)"),
     _("k-marginal score, %(columns)s columns"),
     _("Distance of %(first)s and %(second)s"),
     _("Texts of %(column)s"),
@@ -206,7 +214,12 @@ PATTERNS: tuple[str, ...] = (
 NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?%?")
 AMOUNT = re.compile(r"[ερδ] [0-9.e-]+(?:, [ερδ] [0-9.e-]+)*")
 SHARE = re.compile(r"[0-9]+\.[0-9]+(?= %)")
-_OF_FIELDS = {"level_text": LEVEL, "verdict_text": rf"{LEVEL}: .+"}
+_OF_FIELDS = {
+    "level_text": LEVEL,
+    "verdict_text": rf"{LEVEL}: .+",
+    "things_text": r"(?:columns|(?:pairs|triples) of columns|tables of [0-9]+ columns)",
+    "relations_text": r"[0-9]+ pairs? of columns .+?",
+}
 _FIELD = re.compile(r"%\((\w+)\)s")
 
 

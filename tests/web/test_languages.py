@@ -17,7 +17,8 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.test import Client
 from django.utils import translation
 
-from synth_engine.evaluation import value_histograms, wording
+from synth_engine.evaluation import summaries, value_histograms, wording
+from synth_engine.evaluation.dependences import LostDependence
 from synth_engine.evaluation.figures import risks
 from synth_engine.privacy.receipt import Guarantee
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -322,8 +323,6 @@ def test_every_verdict_of_a_comparison_is_translated(value: float, chance: float
         wording.gap_verdict(value, chance=chance),
         wording.moved_verdict(value, chance=chance, kilometres=12.5),
         wording.group_mean_verdict(value, chance=chance),
-        wording.mean_dependence_verdict(value),
-        wording.mean_rank_verdict(value),
         wording.dependence_verdict(real=value, synthetic=chance),
         wording.dependence_verdict(real=chance, synthetic=value),
         wording.rank_verdict(real=value, synthetic=-value, chance=chance),
@@ -334,6 +333,50 @@ def test_every_verdict_of_a_comparison_is_translated(value: float, chance: float
             shown = language.translated(verdict["words"])
             assert shown != verdict["words"]
             assert not re.search(r"\b(the|of|are|difference|records|alone)\b", shown), shown
+
+
+def _summaries() -> list[str]:
+    kinds: tuple[summaries.Relation, ...] = ("dependence", "correlation")
+    parts: list[tuple[str, wording.Level, float]] = [
+        ("a × b", "large", 0.2),
+        ("a × c", "same", 0.0),
+    ]
+    made = [
+        summaries.of_relations(
+            LostDependence(real=real, kept=0, invented=invented, lost=None),
+            parts[first:],
+            kind=kind,
+        )
+        for real in (0, 1, 66)
+        for invented in (0, 3)
+        for first in (0, 1)
+        for kind in kinds
+    ]
+    every: list[list[wording.Level]] = [
+        ["same"],
+        ["same", "large"],
+        ["damaged", "small"],
+        ["unseen", "same"],
+        ["damaged", "unseen", "same"],
+    ]
+    made += [
+        summaries.of_levels(levels, things=things, first="age")
+        for levels in every
+        for things in (
+            "columns",
+            "pairs of columns",
+            "triples of columns",
+            "tables of 4 columns",
+        )
+    ]
+    return [each["verdict"]["words"] for each in made]
+
+
+@pytest.mark.parametrize("words", _summaries())
+def test_every_summary_of_a_comparison_is_translated(words: str) -> None:
+    with translation.override("de"):
+        shown = language.translated(words)
+    assert not re.search(r"\b(the|of|are|is|pairs|columns|table|alone)\b", shown), shown
 
 
 @pytest.mark.parametrize("left", [{}, {"real": 0.0004}, {"real": 0.02, "synthetic": 0.2}])

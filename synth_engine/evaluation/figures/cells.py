@@ -45,6 +45,7 @@ class Cells(ComparisonFigure):
     """The earth mover's distance by depth, for every spatial hierarchy."""
 
     field = "cells"
+    is_purpose = True
     position = 70
     section = DISTANCES
     explanations = {

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import GroupSums, RawPairs
 from synth_engine.domain import Attribute
-from synth_engine.evaluation import style, wording
+from synth_engine.evaluation import style, summaries, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
-from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.scale_text import number_text, text_of
 from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.thousands import grouped
-from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.evaluation.wording import Explanation, FigureVerdict, Json, Level
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +28,8 @@ DIGITS = 9
 TENTHS = 10
 MIN_RECORDS = 30
 """Real records of a group whose mean is judged."""
+GROUP_STEPS: tuple[tuple[float, Level], ...] = ((0.05, "same"), (0.2, "small"), (0.5, "clear"))
+"""Steps of the difference of the mean of one group beyond chance, in standard deviations of the column."""
 MAX_LISTED = 100
 MAX_DRAWN = 4
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)  # of its absolute value, in standard deviations
@@ -92,15 +94,28 @@ class ConditionalMeans(ComparisonFigure):
                 for entry in pairs
             ],
             "worst": groups[:MAX_LISTED],
+            "level": summaries.worst([_level(group, of=len(groups)) for group in groups]),
         }
 
     def verdict(self, report: Report) -> str:
+        return " ".join(tile.words for tile in self.tiles(report))
+
+    def tiles(self, report: Report) -> list[Tile]:
+        """No better than the worst pair of columns, and than the worst single group."""
         entry = report.get(self.field)
         if not entry or not entry["pairs"]:
-            return ""
+            return []
         levels = [pair["verdict"]["level"] for pair in entry["pairs"]]
-        preserved = sum(level in ("same", "small") for level in levels)
-        return f"In {preserved} of {len(levels)} pairs of columns, means within groups are kept or differ slightly."
+        kept = sum(level in summaries.KEPT_LEVELS for level in levels)
+        level = summaries.worst([*levels, entry["level"]])
+        words = (
+            f"{wording.LEVEL_WORDS[level]}: in {kept} of {len(levels)} pairs of columns, means within groups are kept or "
+            "differ slightly"
+        )
+        if level != "same":
+            words += f"; {_most_different(entry['worst'][0])}"
+        verdict: FigureVerdict = {"level": level, "words": f"{words}."}
+        return [Tile.of(self.section.title, f"{kept} / {len(levels)}", verdict)]
 
     def cards(self, report: Report) -> list[Card]:
         entry = report.get(self.field)
@@ -221,6 +236,23 @@ def _excess(group: Json) -> float:
     return abs(float(group["difference"])) - float(group["by_chance"])
 
 
+def _level(group: Json, *, of: int) -> Level:
+    """The level of the mean of one group, in standard deviations of its column; of so many groups some are far off by chance."""
+    if group["difference"] is None:
+        return "large"
+    error = float(group["by_chance"]) / _MEAN_OF_NORMAL
+    luck = error * (1 + math.sqrt(2 * math.log(of + 1)))
+    gap = max(0.0, abs(float(group["difference"])) - luck)
+    return summaries.level_of(gap / float(group["spread"]), GROUP_STEPS)
+
+
+def _most_different(group: Json) -> str:
+    return (
+        f"most different: {group['of']} where {group['by']} is {group['label']}, {_text(group['real'])} real, "
+        f"{_text(group['synthetic'])} synthetic"
+    )
+
+
 def _worst_card(report: Report, worst: list[Json]) -> Card:
     rows = [
         (
@@ -245,11 +277,7 @@ def _worst_card(report: Report, worst: list[Json]) -> Card:
         "Synthetic records",
     )
     table = make_table("Means within groups, the most different first", head, rows)
-    first = worst[0]
-    line = (
-        f"Most different: {first['of']} where {first['by']} is {first['label']}, {_text(first['real'])} real, "
-        f"{_text(first['synthetic'])} synthetic."
-    )
+    line = f"M{_most_different(worst[0])[1:]}."
     return make_card(report, "group-means", reading, table, line, figure=None)
 
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
+from synth_engine.evaluation import summaries, wording
 from synth_engine.evaluation.cards import Card, make_card, make_table
-from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.thousands import grouped
-from synth_engine.evaluation.wording import Explanation
+from synth_engine.evaluation.wording import Explanation, FigureVerdict
 
 ANY = "any of these"
 
@@ -74,6 +75,22 @@ class Constraints(ComparisonFigure):
             }
             for index, (sentence, kind, columns) in enumerate(labels)
         ]
+
+    def tiles(self, report: Report) -> list[Tile]:
+        """Broken constraints are a difference; kept ones are said by the section itself."""
+        entries = report.get(self.field)
+        if not entries or not entries[-1]["records"]["synthetic"]:
+            return []
+        broken = {side: entries[-1]["records"][side] or 0 for side in ("real", "synthetic")}
+        rows = report["rows"]
+        excess = broken["synthetic"] / max(rows["synthetic"], 1) - broken["real"] / max(
+            rows["real"], 1
+        )
+        level = summaries.worst(
+            ["small", summaries.level_of(max(0.0, excess), wording.DISTANCE_STEPS)]
+        )
+        words: FigureVerdict = {"level": level, "words": verdict(entries)}
+        return [Tile.of(self.section.title, grouped(broken["synthetic"]), words)]
 
     def cards(self, report: Report) -> list[Card]:
         if not (entries := report.get(self.field)):

@@ -12,9 +12,9 @@ from synth_engine.codec.value_counts import NumberCounts
 from synth_engine.domain import Attribute, Date, DateTime
 from synth_engine.evaluation import wording
 from synth_engine.evaluation.cards import Card
-from synth_engine.evaluation.figure import ComparisonFigure, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, Sides, Tile
 from synth_engine.evaluation.plots import Report
-from synth_engine.evaluation.share_cards import SECTION, shares_card
+from synth_engine.evaluation.share_cards import SECTION, shares_card, tile_of_columns
 from synth_engine.evaluation.wording import Explanation, Json
 
 Counts = NDArray[np.int64]
@@ -45,6 +45,9 @@ class DateGaps(ComparisonFigure):
 
     def entry(self, sides: Sides) -> list[Json] | None:
         return sides.column_entries(_entry)
+
+    def tiles(self, report: Report) -> list[Tile]:
+        return tile_of_columns(self.explanations["gaps"]["title"], report.get(self.field))
 
     def cards(self, report: Report) -> list[Card]:
         entries = report.get(self.field)

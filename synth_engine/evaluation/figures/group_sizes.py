@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from synth_engine.evaluation import bars, wording
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.distances import chance_distance, shares, total_variation
-from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.wording import Explanation, Json
@@ -43,6 +43,11 @@ class GroupSizesFigure(ComparisonFigure):
     def entry(self, sides: Sides) -> Json | None:
         counted = sides.counted(self.field)
         return None if counted is None else _entry(counted)
+
+    def tiles(self, report: Report) -> list[Tile]:
+        if not (entry := report.get(self.field)):
+            return []
+        return [Tile.of(self.section.title, f"{entry['tvd']:.3f}", entry["verdict"])]
 
     def cards(self, report: Report) -> list[Card]:
         if not (entry := report.get(self.field)):

@@ -12,7 +12,7 @@ import numpy as np
 
 from synth_engine.codec.cells import MAX_CELLS
 from synth_engine.domain import Attribute, Domain
-from synth_engine.evaluation import blind_spots, style, wording
+from synth_engine.evaluation import blind_spots, style, summaries, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.distances import (
     Array,
@@ -150,15 +150,11 @@ class KMarginals(ComparisonFigure):
 
     def tiles(self, report: Report) -> list[Tile]:
         entry = report.get(self.field)
-        return [
-            Tile.of(
-                f"k-marginal score, {line['size']} columns",
-                f"{line['score']:.0f}",
-                line["verdict"],
-            )
-            for line in (entry["scores"] if entry else [])
-            if line["size"] == 3
-        ]
+        if not entry or not entry["scores"]:
+            return []
+        line = _worst_line(entry["scores"])
+        title = f"k-marginal score, {line['size']} columns"
+        return [Tile.of(title, f"{line['score']:.0f}", line["verdict"])]
 
     def cards(self, report: Report) -> list[Card]:
         entry = report.get(self.field)
@@ -225,7 +221,21 @@ def _score(size: int, tables: Sequence[_Agreement], sides: Sides) -> Json:
     counted = {column.name for column in sides.columns}
     columns = {name for table in tables for name in table.clique if name in counted}
     hidden = sides.hidden(tuple(sorted(columns)))
-    verdict = wording.distance_verdict(fmean(distances), chance=fmean(chances))
+    entries = [
+        {
+            "tvd": table.distance,
+            "tvd_by_chance": table.by_chance,
+            "verdict": wording.distance_verdict(table.distance, chance=table.by_chance),
+            "name": " × ".join(table.clique),
+        }
+        for table in tables
+    ]
+    summary = summaries.of_distances(
+        entries,
+        things=f"tables of {size} columns",
+        records=(sides.real.n, sides.synthetic.n),
+        name=lambda entry: str(entry["name"]),
+    )
     return {
         "size": size,
         "tables": len(tables),
@@ -233,8 +243,20 @@ def _score(size: int, tables: Sequence[_Agreement], sides: Sides) -> Json:
         "by_chance": k_marginal_score(chances),
         "squared_error": fmean(table.squared_error for table in tables),
         "squared_error_by_chance": fmean(table.squared_error_by_chance for table in tables),
-        "verdict": blind_spots.group_verdict(verdict, hidden),
+        "worst": summary["worst"],
+        "verdict": blind_spots.group_verdict(summary["verdict"], hidden),
     }
+
+
+def _worst_line(scores: Sequence[Json]) -> Json:
+    """The score with the worst verdict; of several that of three columns, which is NIST's, if it is one of them."""
+    return max(
+        scores,
+        key=lambda line: (
+            summaries.SEVERITY.index(line["verdict"]["level"]),
+            line["size"] == 3,
+        ),
+    )
 
 
 def _groups(sides: Sides) -> Iterator[Json]:
@@ -344,8 +366,7 @@ def _score_card(report: Report, scores: Sequence[Json]) -> Card:
         "Difference",
     )
     table = make_table("k-marginal scores by number of columns", head, rows, words=True)
-    # Triples are what NIST scores; a table of two columns has none.
-    shown = next((line for line in scores if line["size"] == 3), scores[0])
+    shown = _worst_line(scores)
     verdict = shown["verdict"]
     words = (
         f"{shown['score']:.0f} of 1000 in tables of {shown['size']} columns. {verdict['words']}"

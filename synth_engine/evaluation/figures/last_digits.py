@@ -11,10 +11,10 @@ from synth_engine.domain import Attribute
 from synth_engine.evaluation import wording
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.distances import chance_distance, total_variation
-from synth_engine.evaluation.figure import ComparisonFigure, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, Sides, Tile
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.scale_text import is_moment
-from synth_engine.evaluation.share_cards import SECTION, shares_card
+from synth_engine.evaluation.share_cards import SECTION, shares_card, tile_of_columns
 from synth_engine.evaluation.wording import Explanation, Json
 
 DIGITS = 9
@@ -48,6 +48,9 @@ class LastDigits(ComparisonFigure):
 
     def entry(self, sides: Sides) -> list[Json] | None:
         return sides.column_entries(_entry)
+
+    def tiles(self, report: Report) -> list[Tile]:
+        return tile_of_columns(self.explanations["digits"]["title"], report.get(self.field))
 
     def cards(self, report: Report) -> list[Card]:
         entries = report.get(self.field)

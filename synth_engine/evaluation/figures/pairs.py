@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from synth_engine.evaluation import blind_spots, heatmaps, style, wording
 from synth_engine.evaluation.cards import Card
-from synth_engine.evaluation.distances import normalised_mutual_information
+from synth_engine.evaluation.dependences import chance_change
 from synth_engine.evaluation.figure import GROUPS, CliqueEntry, ComparisonFigure, Sides
 from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.tallies import Clique
@@ -54,20 +54,26 @@ def tvd_heatmap(report: Report) -> Figure:
 
 
 def _entry(clique: Clique, sides: Sides) -> PairEntry:
-    real = normalised_mutual_information(sides.real[clique].dense())
-    synthetic = normalised_mutual_information(sides.synthetic[clique].dense())
+    real, synthetic = sides.dependences(clique)
     # Values inside one wide bin may depend on the other column however similar the two tables
     # look.
     hidden = sides.hidden(clique)
+    by_chance = chance_change(real, synthetic)
+    verdict = wording.dependence_verdict(
+        real=real.strength,
+        synthetic=synthetic.strength,
+        chance=by_chance,
+        is_real=real.is_real,
+    )
     return {
         "attributes": list(clique),
         **sides.distance(clique, hidden=hidden),
-        "nmi_real": real,
-        "nmi_synthetic": synthetic,
-        "nmi_difference": synthetic - real,
-        "dependence": blind_spots.group_verdict(
-            wording.dependence_verdict(real=real, synthetic=synthetic), hidden
-        ),
+        "nmi_real": real.nmi,
+        "nmi_synthetic": synthetic.nmi,
+        "nmi_difference": synthetic.nmi - real.nmi,
+        "nmi_by_chance": by_chance,
+        "related": {"real": real.is_real, "synthetic": synthetic.is_real},
+        "dependence": blind_spots.group_verdict(verdict, hidden),
     }
 
 

@@ -25,6 +25,7 @@ class PlaceDistances(ComparisonFigure):
     """A curve for every two places, and for every two ends of a commute of which one is a column with points."""
 
     field = "place_distances"
+    is_purpose = True
     position = 50
     section = DISTANCES
     explanations = {

@@ -9,14 +9,19 @@ from typing import Literal
 import numpy as np
 
 from synth_engine.codec import RankCorrelation, RawPairs
-from synth_engine.evaluation import heatmaps, style, wording
+from synth_engine.evaluation import heatmaps, style, summaries, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
-from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
+from synth_engine.evaluation.dependences import DEVIATIONS, KEPT, LostDependence
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.wording import Explanation, Json
 
 DIGITS = 9
+LEAST = 0.1
+"""Rank correlation from which on two columns are correlated."""
+CERTAINTY = 4.5
+"""Standard deviations of unrelated columns by which a correlation has to differ from 0: of 780 pairs one in two hundred tables."""
 Which = Literal["real", "synthetic", "difference"]
 MAPS: tuple[Which, ...] = ("real", "synthetic", "difference")
 _HOW = (
@@ -75,13 +80,12 @@ class RankCorrelations(ComparisonFigure):
         ]
         judged = [pair for pair in pairs if pair["difference"] is not None]
         excess = [max(0.0, abs(pair["difference"]) - pair["by_chance"]) for pair in judged]
-        value = round(float(np.mean(excess)), DIGITS) if excess else None
         return {
             "records": {"real": real.records, "synthetic": synthetic.records},
             "retained": {"real": real.retained, "synthetic": synthetic.retained},
             "pairs": sorted(pairs, key=lambda pair: -abs(pair["difference"] or 0.0)),
-            "mean_difference": value,
-            "verdict": None if value is None else wording.mean_rank_verdict(value),
+            "mean_difference": round(float(np.mean(excess)), DIGITS) if excess else None,
+            **(_summary(judged) if judged else {"verdict": None}),
         }
 
     def verdict(self, report: Report) -> str:
@@ -91,11 +95,55 @@ class RankCorrelations(ComparisonFigure):
         words: str = entry["verdict"]["words"]
         return words
 
+    def tiles(self, report: Report) -> list[Tile]:
+        entry = report.get(self.field)
+        if not entry or entry["verdict"] is None:
+            return []
+        value = f"{entry['kept']} / {entry['related']}" if entry["related"] else "–"
+        return [Tile.of(self.section.title, value, entry["verdict"])]
+
     def cards(self, report: Report) -> list[Card]:
         entry = report.get(self.field)
         if not entry or entry["verdict"] is None:
             return []
         return [_card(report, entry, which) for which in MAPS]
+
+
+def _summary(judged: Sequence[Json]) -> Json:
+    """Judge the correlations that exist in the real table: those beyond what unrelated columns have, and of some size."""
+    related = [pair for pair in judged if _exists(pair, "real")]
+    invented = [
+        pair
+        for pair in judged
+        if _exists(pair, "synthetic") and not _exists(pair, "real") and _change(pair)
+    ]
+    whole = sum(abs(pair["real"]) for pair in related)
+    changed = sum(_change(pair) for pair in (*related, *invented))
+    found = LostDependence(
+        real=len(related),
+        kept=sum(_change(pair) <= KEPT * abs(pair["real"]) for pair in related),
+        invented=len(invented),
+        lost=min(1.0, changed / whole) if whole else None,
+    )
+    parts = [
+        (heatmaps.names(pair), pair["verdict"]["level"], pair["difference"]) for pair in judged
+    ]
+    return summaries.of_relations(found, parts, kind="correlation")
+
+
+def _exists(pair: Json, side: str) -> bool:
+    deviation = 1 / math.sqrt(max(pair["records"][side] - 1, 1))
+    return bool(abs(pair[side]) >= max(LEAST, CERTAINTY * deviation))
+
+
+def _change(pair: Json) -> float:
+    """By how much a correlation changed, beyond chance."""
+    return max(0.0, abs(float(pair["difference"])) - largest_by_chance(pair["by_chance"]))
+
+
+def largest_by_chance(mean: float) -> float:
+    """Up to how much two correlations differ by chance, three standard deviations, from the mean of their difference."""
+    return DEVIATIONS * mean / math.sqrt(2 / math.pi)
 
 
 def _entry(pair: tuple[str, str], real: RankCorrelation, synthetic: RankCorrelation) -> Json:
@@ -114,7 +162,9 @@ def _entry(pair: tuple[str, str], real: RankCorrelation, synthetic: RankCorrelat
     return entry | {
         "difference": round(synthetic.spearman - real.spearman, DIGITS),
         "verdict": wording.rank_verdict(
-            real=real.spearman, synthetic=synthetic.spearman, chance=entry["by_chance"]
+            real=real.spearman,
+            synthetic=synthetic.spearman,
+            chance=largest_by_chance(entry["by_chance"]),
         ),
     }
 

@@ -35,6 +35,7 @@ class Texts(ComparisonFigure):
     """Four cards for each column of texts."""
 
     field = "texts"
+    is_purpose = True
     position = 80
     section = FigureSection("texts", "Texts found again", 30, (("texts", "Texts"),))
     explanations = {
