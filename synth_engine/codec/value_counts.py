@@ -171,6 +171,12 @@ class TextCounts:
             return len(self.hashes)
         return round((len(self.hashes) - 1) * _HASH_RANGE / self.limit)
 
+    def share_of(self, text: str) -> float:
+        """The share of these texts, each as often as it occurs, that are `text`; 0 where its hash was not retained."""
+        [hashed] = pd.util.hash_array(np.array([text], dtype=object), categorize=False)
+        total = int(self.counts.sum())
+        return float(self.counts[self.hashes == hashed].sum() / total) if total else 0.0
+
     def invented(self, real: TextCounts) -> float | None:
         """The share of these texts, each as often as it occurs, that the real ones do not contain; None without any."""
         common = min(self.limit, real.limit)

@@ -189,7 +189,16 @@ class Sides:
 
     def hidden(self, clique: Clique) -> list[str]:
         """The columns of a clique inside which the comparison cannot see, and those that are damaged."""
-        return [name for name in clique if self.limits[name] or self._is_damaged(name)]
+        return [
+            name
+            for name in clique
+            if self.limits[name] or self._is_damaged(name) or self._is_mostly_other(name)
+        ]
+
+    def _is_mostly_other(self, name: str) -> bool:
+        """Whether most synthetic cells stand for values that were not declared: then so do the codes of the real ones."""
+        entry = self.values.get(name, {})
+        return bool(entry.get("other", 0.0) > raw_values.MAX_BIN_SHARE)
 
     def _is_damaged(self, name: str) -> bool:
         verdict = self.values[name]["verdict"] if name in self.values else None

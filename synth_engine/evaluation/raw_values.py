@@ -6,6 +6,7 @@ values did not survive is called damaged, with the reason and the repair. Defini
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -31,8 +32,10 @@ from synth_engine.evaluation.value_distances import (
     gap_within,
     value_distances,
 )
+from synth_engine.evaluation.value_findings import FEW_VALUES, findings
 from synth_engine.evaluation.value_histograms import value_histogram
 from synth_engine.evaluation.wording import FigureVerdict, Json, Level, per_hundred
+from synth_engine.kinds.attribute import OTHER
 
 Floats = NDArray[np.float64]
 
@@ -93,14 +96,30 @@ def _by_side(real: RawColumn, synthetic: RawColumn, count: Callable[[RawColumn],
 def _compare_texts(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json:
     texts, made = real.texts, synthetic.texts
     reasons = _lost_reasons(attribute, real) + _other_reasons(real, synthetic)
+    verdict = wording.damage_verdict(reasons) if reasons else None
+    other = 0.0
+    if texts is not None and made is not None:
+        verdict = verdict or _emptied(int(texts.counts.sum()), int(made.counts.sum()))
+        # The real table may have this text as well; what is more than that was put in its place.
+        other = max(0.0, made.share_of(OTHER) - texts.share_of(OTHER))
+        if verdict is None and other > wording.DISTANCE_STEPS[0][0]:
+            verdict = wording.other_verdict(other)
     return {
         "distinct": {
             "real": texts.distinct if texts else None,
             "synthetic": made.distinct if made else None,
         },
         "invented": None if texts is None or made is None else made.invented(texts),
-        "verdict": wording.damage_verdict(reasons) if reasons else None,
+        "other": round(other, DIGITS),
+        "verdict": verdict,
     }
+
+
+def _emptied(real: int, synthetic: int) -> FigureVerdict | None:
+    """The verdict on a column of which one side alone has values; None for others. real, synthetic: cells with a value."""
+    if bool(real) == bool(synthetic):
+        return None
+    return wording.LOST if real else wording.MADE_UP
 
 
 def _compare_numbers(
@@ -364,20 +383,22 @@ def _verdict(
     if reasons:
         return wording.damage_verdict(reasons)
     if distances is None:
-        if not real.total:
-            return None
-        return {
-            "level": "large",
-            "words": "Large difference: the synthetic table has no value.",
-        }
+        return _emptied(real.total, synthetic.total)
     chance = chance_gap(real.total, synthetic.total)
     if distances.kolmogorov - chance > MAX_GAP:
         return _gap_verdict(attribute, real, synthetic, distances)
+    found = findings(attribute, real, synthetic)
     return wording.value_verdict(
         distances.kolmogorov,
         chance=chance,
-        medians=_medians(attribute, real, synthetic),
-        median_level=_median_level(attribute, real, synthetic, chance=chance),
+        levels=[
+            _median_level(attribute, real, synthetic, chance=chance),
+            *(finding.level for finding in found),
+        ],
+        parts=[
+            _medians(attribute, real, synthetic),
+            *(finding.words for finding in found),
+        ],
     )
 
 
@@ -433,10 +454,34 @@ def _medians(attribute: Attribute, real: NumberCounts, synthetic: NumberCounts) 
     return f"median {texts[0]} real, {texts[1]} synthetic"
 
 
-def column_verdict(coded: FigureVerdict, entry: Json) -> FigureVerdict:
-    """The verdict on a column whose values were compared. coded: that of its codes, which sees the missing ones as well."""
+def column_verdict(coded: FigureVerdict, entry: Json, *, few_codes: bool) -> FigureVerdict:
+    """The verdict on a column whose values were compared.
+
+    coded: that of its codes. It counts for a column without a scale, and where there are few codes or few real values: with
+    many of them two tables differ in almost every cell, and how far their values are apart is what matters. few_codes: whether
+    the column has few codes."""
     values: FigureVerdict | None = entry["verdict"]
-    return coded if values is None else wording.worse(values, coded)
+    if values is None:
+        return coded
+    if "measures" not in entry:
+        return wording.worse(values, coded)
+    distinct = entry["distinct"]["real"]
+    if few_codes or (distinct is not None and distinct <= FEW_VALUES):
+        return wording.worse(values, coded)
+    return wording.worse(values, _missing(entry))
+
+
+def _missing(entry: Json) -> FigureVerdict:
+    """The verdict on missing cells. Real cells that do not fit may be written as missing ones, and are no difference."""
+    real, synthetic = (entry["missing"][side] for side in ("real", "synthetic"))
+    also = entry["unreadable"]["real"] + entry["outside"]["real"]
+    near = min(max(synthetic, real), real + also)
+    pooled = (near + synthetic) / 2
+    records = entry["records"]
+    error = math.sqrt(
+        pooled * (1 - pooled) * sum(1 / max(each, 1) for each in records.values())
+    )
+    return wording.missing_verdict(near, synthetic, chance=error)
 
 
 def damaged_columns(report: Report) -> list[str]:

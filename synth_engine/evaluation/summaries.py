@@ -105,7 +105,7 @@ def of_relations(
 ) -> Json:
     """The summary of how columns go together. parts: name, level and change of each pair."""
     levels = [level for _, level, _ in parts]
-    share = level_of(found.lost, LOST_STEPS) if found.lost is not None else "same"
+    share = wording.level_of(found.lost, LOST_STEPS) if found.lost is not None else "same"
     level = worst([share, *levels])
     first = max(parts, key=lambda part: (SEVERITY.index(part[1]), abs(part[2])))[0]
     words = f"{wording.LEVEL_WORDS[level]}: {_relations(found, *_VERBS[kind])}"
@@ -145,17 +145,12 @@ def of_sections(parts: Sequence[tuple[str, FigureVerdict]]) -> Json:
     }
 
 
-def level_of(value: float, steps: Sequence[tuple[float, Level]]) -> Level:
-    """The level of the first step that a value does not exceed; beyond all, "large"."""
-    return next((level for bound, level in steps if value <= bound), "large")
-
-
 def _level_beyond(entry: Entry, margin: float) -> Level:
     level: Level = entry["verdict"]["level"]
     if level in ("unseen", "damaged"):
         return level
     excess = max(0.0, entry["tvd"] - entry["tvd_by_chance"] - margin)
-    return level_of(excess, wording.DISTANCE_STEPS)
+    return wording.level_of(excess, wording.DISTANCE_STEPS)
 
 
 def _mean(entries: Sequence[Entry], name: str) -> float:

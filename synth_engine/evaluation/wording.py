@@ -149,7 +149,7 @@ def up_to(value: float) -> str:
 
 def distance_verdict(value: float, *, chance: float, of: str = "records") -> FigureVerdict:
     """Judges a total variation distance by its excess over what chance alone would give."""
-    level = _level(max(0.0, value - chance), DISTANCE_STEPS)
+    level = level_of(max(0.0, value - chance), DISTANCE_STEPS)
     words = f"{LEVEL_WORDS[level]}: {per_hundred(value)} of 100 {of} would have to change"
     if chance >= 0.0005:
         words += f" (about {per_hundred(chance)} by chance alone)"
@@ -158,7 +158,7 @@ def distance_verdict(value: float, *, chance: float, of: str = "records") -> Fig
 
 def empty_days_verdict(real: float, synthetic: float, *, chance: float) -> FigureVerdict:
     """Judges the shares of days without a record by their difference beyond chance."""
-    level = _level(max(0.0, abs(synthetic - real) - chance), DISTANCE_STEPS)
+    level = level_of(max(0.0, abs(synthetic - real) - chance), DISTANCE_STEPS)
     words = (
         f"{LEVEL_WORDS[level]}: of as many records, {per_hundred(real)} of 100 days are empty in the real table and "
         f"{per_hundred(synthetic)} in the synthetic one"
@@ -168,7 +168,7 @@ def empty_days_verdict(real: float, synthetic: float, *, chance: float) -> Figur
 
 def gap_verdict(value: float, *, chance: float) -> FigureVerdict:
     """Judges the largest gap between two curves of cumulative shares like a distance."""
-    level = _level(max(0.0, value - chance), DISTANCE_STEPS)
+    level = level_of(max(0.0, value - chance), DISTANCE_STEPS)
     words = (
         f"{LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
     )
@@ -179,7 +179,7 @@ def moved_verdict(value: float, *, chance: float, kilometres: float) -> FigureVe
     """Judges the earth mover's distance by its excess over a plain resample.
 
     value, chance: parts of the diagonal of the box. kilometres: its length."""
-    level = _level(max(0.0, value - chance), DISTANCE_STEPS)
+    level = level_of(max(0.0, value - chance), DISTANCE_STEPS)
     far, by_chance = (f"{kilometres * part:.3g} km" for part in (value, chance))
     words = f"an average record would have to be moved by at most {far}"
     return {
@@ -196,19 +196,43 @@ def worse(first: FigureVerdict, second: FigureVerdict) -> FigureVerdict:
 
 
 def value_verdict(
-    gap: float, *, chance: float, medians: str, median_level: Level
+    gap: float, *, chance: float, levels: Sequence[Level], parts: Sequence[str]
 ) -> FigureVerdict:
-    """Judges the values of a column by the Kolmogorov distance, by its excess over chance, and by the median.
+    """Judges the values of a column by the Kolmogorov distance, by its excess over chance, and by what else was found.
 
-    medians: both medians in words. median_level: the level that they alone would give."""
-    gap_level = _level(max(0.0, gap - chance), VALUE_STEPS)
-    level = max((gap_level, median_level), key=_SEVERITY.index)
+    levels: those of the median and of all findings. parts: both medians in words, and what else there is to say."""
+    gap_level = level_of(max(0.0, gap - chance), VALUE_STEPS)
+    level = max((gap_level, *levels), key=_SEVERITY.index)
     words = (
         f"{LEVEL_WORDS[level]}: the values are up to {per_hundred(gap)} of 100 records apart"
     )
     if chance >= 0.0005:
         words += f" (about {per_hundred(chance)} by chance alone)"
-    return {"level": level, "words": f"{words}; {medians}."}
+    return {"level": level, "words": f"{words}; {'; '.join(parts)}."}
+
+
+def other_verdict(share: float) -> FigureVerdict:
+    """Judges the share of synthetic cells that stand for values that were not declared or not found."""
+    level = level_of(share, DISTANCE_STEPS)
+    words = f'{per_hundred(share)} of 100 synthetic cells are "(other)", which the real table does not have'
+    return {"level": level, "words": f"{LEVEL_WORDS[level]}: {words}."}
+
+
+def missing_verdict(real: float, synthetic: float, *, chance: float) -> FigureVerdict:
+    """Judges the shares of missing cells by their difference beyond chance."""
+    level = level_of(max(0.0, abs(synthetic - real) - chance), DISTANCE_STEPS)
+    words = f"{per_hundred(real)} of 100 real and {per_hundred(synthetic)} of 100 synthetic cells are missing"
+    return {"level": level, "words": f"{LEVEL_WORDS[level]}: {words}."}
+
+
+LOST: FigureVerdict = {
+    "level": "damaged",
+    "words": "Damaged: the real table has values in this column, and the synthetic one has none.",
+}
+MADE_UP: FigureVerdict = {
+    "level": "damaged",
+    "words": "Damaged: the synthetic table has values in this column, and the real one has none.",
+}
 
 
 def damage_verdict(reasons: Sequence[str], *, by_noise: bool = False) -> FigureVerdict:
@@ -235,9 +259,9 @@ def dependence_verdict(
     together in the real table; the share of such a dependence that changed counts as well, because a weak one has little to
     lose."""
     change = max(0.0, abs(synthetic - real) - chance)
-    level = _level(change, DEPENDENCE_STEPS)
+    level = level_of(change, DEPENDENCE_STEPS)
     if is_real and real > 0:
-        relative = _level(change / real, RELATIVE_STEPS)
+        relative = level_of(change / real, RELATIVE_STEPS)
         if relative == "large" and real < WEAK_DEPENDENCE:
             relative = "clear"
         level = max((level, relative), key=_SEVERITY.index)
@@ -264,7 +288,7 @@ def dependence_verdict(
 
 def rank_verdict(*, real: float, synthetic: float, chance: float) -> FigureVerdict:
     """Judges a rank correlation of one pair by its difference beyond chance."""
-    level = _level(max(0.0, abs(synthetic - real) - chance), DEPENDENCE_STEPS)
+    level = level_of(max(0.0, abs(synthetic - real) - chance), DEPENDENCE_STEPS)
     if level == "same":
         return {"level": level, "words": "Kept."}
     degree = {"small": "Slightly", "clear": "Clearly"}.get(level, "Much")
@@ -279,10 +303,11 @@ def rank_verdict(*, real: float, synthetic: float, chance: float) -> FigureVerdi
 
 def group_mean_verdict(value: float, *, chance: float) -> FigureVerdict:
     """Judges how far the means of a number within groups are apart, in standard deviations, beyond chance."""
-    level = _level(max(0.0, value - chance), DEPENDENCE_STEPS)
+    level = level_of(max(0.0, value - chance), DEPENDENCE_STEPS)
     words = f"{LEVEL_WORDS[level]}: means within groups are {value:.2g} standard deviations apart on average"
     return {"level": level, "words": f"{words} (about {chance:.2g} by chance alone)."}
 
 
-def _level(value: float, steps: tuple[tuple[float, Level], ...]) -> Level:
+def level_of(value: float, steps: Sequence[tuple[float, Level]]) -> Level:
+    """The level of the first step that a value does not exceed; beyond all, "large"."""
     return next((level for bound, level in steps if value <= bound), "large")

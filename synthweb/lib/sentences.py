@@ -2,7 +2,7 @@
 
 A pattern is a message of the catalogue whose fields are `%(field)s`. A text that matches one as a whole is shown as the
 translated pattern with the same fields. A field whose name ends in `_text` is a message or a sentence itself, one in `_names` is a list of
-messages; numbers are written
+messages, and one in `_parts` a list of sentences between semicolons; numbers are written
 as the language writes them; every other field, such as the name of a column or a value, stays as it is.
 """
 
@@ -38,8 +38,8 @@ PATTERNS: tuple[str, ...] = (
     _("%(level_text)s: %(share_text)s of 100 records would have to change."),
     _("%(level_text)s: %(share_text)s of 100 last digits would have to change (about %(chance_text)s by chance alone)."),
     _("%(level_text)s: %(share_text)s of 100 last digits would have to change."),
-    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone); %(medians_text)s."),
-    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart; %(medians_text)s."),
+    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone); %(found_parts)s."),
+    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart; %(found_parts)s."),
     _("%(level_text)s: the curves are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone)."),
     _("%(level_text)s: means within groups are %(gap)s standard deviations apart on average (about %(chance)s by chance alone)."),
     _("%(level_text)s: an average record would have to be moved by at most %(far)s (%(chance)s in a plain resample of the real records)."),
@@ -53,8 +53,18 @@ PATTERNS: tuple[str, ...] = (
     _("%(level_text)s: %(relations_text)s; worst: %(worst)s."),
     _("%(level_text)s: %(relations_text)s."),
     _("%(column)s: %(verdict_text)s"),
+    _('%(level_text)s: %(share_text)s of 100 synthetic cells are "(other)", which the real table does not have.'),
+    _("%(level_text)s: %(real_text)s of 100 real and %(synthetic_text)s of 100 synthetic cells are missing."),
+    _("Damaged: the real table has values in this column, and the synthetic one has none."),
+    _("Damaged: the synthetic table has values in this column, and the real one has none."),
     _("All synthetic values that were compared occur in the real table."),
     _("median %(real)s real, %(synthetic)s synthetic"),
+    _("mean %(real)s real, %(synthetic)s synthetic, the total of as many values %(change)s"),
+    _("mean %(real)s real, %(synthetic)s synthetic"),
+    _("the highest hundredth begins at %(real)s real, %(synthetic)s synthetic"),
+    _("the lowest hundredth ends at %(real)s real, %(synthetic)s synthetic"),
+    _("%(share_text)s of 100 synthetic values occur nowhere in the real table"),
+    _("%(share_text)s of 100 synthetic values lie beyond all real ones"),
     # values outside the axis of a figure
     _("Not on the axis: %(first_text)s; %(second_text)s."),
     _("Not on the axis: %(first_text)s."),
@@ -250,6 +260,8 @@ def fields_of(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
 def _shown(name: str, value: str, message: Callable[[str], str]) -> str:
     if name.endswith("_names"):
         return ", ".join(message(part) for part in value.split(", "))
+    if name.endswith("_parts"):
+        return "; ".join(message(part) for part in value.split("; "))
     return message(value) if name.endswith("_text") else value
 
 

@@ -11,6 +11,7 @@ from synth_engine.evaluation import bars, blind_spots, distances, raw_values, va
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Figure, Report
+from synth_engine.evaluation.value_findings import FEW_VALUES
 from synth_engine.evaluation.wording import Explanation, Json
 
 DIGITS = 9
@@ -83,7 +84,9 @@ def _entry(column: Attribute, sides: Sides) -> Json:
         # Replaces the verdict of the distance: agreement inside one wide bin proves nothing.
         "verdict": blind_spots.column_verdict(distance["verdict"], limits)
         if values is None
-        else raw_values.column_verdict(distance["verdict"], values),
+        else raw_values.column_verdict(
+            distance["verdict"], values, few_codes=column.size <= FEW_VALUES
+        ),
         # That of values as they are written; null without any, or without a scale.
         "ks": None if values is None else values.get("ks"),
         "limits": list(limits),

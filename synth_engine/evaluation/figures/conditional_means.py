@@ -243,7 +243,7 @@ def _level(group: Json, *, of: int) -> Level:
     error = float(group["by_chance"]) / _MEAN_OF_NORMAL
     luck = error * (1 + math.sqrt(2 * math.log(of + 1)))
     gap = max(0.0, abs(float(group["difference"])) - luck)
-    return summaries.level_of(gap / float(group["spread"]), GROUP_STEPS)
+    return wording.level_of(gap / float(group["spread"]), GROUP_STEPS)
 
 
 def _most_different(group: Json) -> str:

@@ -87,7 +87,7 @@ class Constraints(ComparisonFigure):
             rows["real"], 1
         )
         level = summaries.worst(
-            ["small", summaries.level_of(max(0.0, excess), wording.DISTANCE_STEPS)]
+            ["small", wording.level_of(max(0.0, excess), wording.DISTANCE_STEPS)]
         )
         words: FigureVerdict = {"level": level, "words": verdict(entries)}
         return [Tile.of(self.section.title, grouped(broken["synthetic"]), words)]
