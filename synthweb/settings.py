@@ -380,6 +380,7 @@ SPECTACULAR_SETTINGS = {
         "FigureKind": "synth_engine.plans.release_check.KINDS",
         "CriterionKind": "synth_engine.plans.release_check.OF_CRITERIA",
         "Closeness": "synth_engine.evaluation.expected_quality.CLOSENESS_LEVELS",
+        "Relations": "synth_engine.evaluation.expected_relations.RELATION_LEVELS",
     },
 }
 

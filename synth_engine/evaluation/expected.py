@@ -139,7 +139,7 @@ def model_counts(model: Model, attribute: Attribute) -> Floats | None:
     return counts
 
 
-def _variance_of(call: CallDocument) -> float | None:
+def variance_of(call: CallDocument) -> float | None:
     """The variance of the noise on one count of a call; None for a law without a scale of counts."""
     document = call["noise"]
     law = next((each for each in get_args(NoiseLaw) if each == document.get("law")), None)
@@ -157,7 +157,7 @@ def _deviation(
     """The standard deviation of the noise on a count of one code, by the tables that count the column with all codes."""
     precision = 0.0
     for call in calls:
-        query, variance = call["query"], _variance_of(call)
+        query, variance = call["query"], variance_of(call)
         if query["verb"] != "measure" or query.get("bins") or variance is None:
             continue
         others = math.prod(domain.sizes[name] for name in query["clique"]) // attribute.size
@@ -171,7 +171,7 @@ def _interval_noise(calls: Sequence[CallDocument], attribute: Attribute) -> list
     if not isinstance(attribute, ScaleBins):
         return []
     asked = [call for call in calls if call["query"]["verb"] == "intervals"]
-    variances = [each for call in asked if (each := _variance_of(call)) is not None]
+    variances = [each for call in asked if (each := variance_of(call)) is not None]
     # The last question is the one about round numbers, of a lattice that has some.
     rounds = variances[:-1] if len(attribute.lattice.divisors) > 1 else variances
     return [math.sqrt(variance) for variance in rounds]

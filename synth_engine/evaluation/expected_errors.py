@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from synth_engine import mechanisms, watching
 from synth_engine.domain import Domain
 from synth_engine.errors import SynthError
+from synth_engine.evaluation import model_pairs
+from synth_engine.evaluation.dependences import lost_dependence
 from synth_engine.evaluation.distances import shares, total_variation
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
 from synth_engine.measurement import (
@@ -64,10 +66,12 @@ _DENSE = 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedErrors:
-    """Mean total variation distances between release and real table, of single columns and of pairs of columns."""
+    """Mean total variation distances between release and real table, of single columns and of pairs of columns, and the share of
+    the dependence between columns that is lost. relations: None where no columns go together."""
 
     columns: ExpectedRange
     pairs: ExpectedRange
+    relations: ExpectedRange | None
 
 
 def plan_of(domain: Domain, receipt: Receipt) -> Plan | None:
@@ -131,7 +135,17 @@ def simulated(
     return ExpectedErrors(
         columns=_band(fmean(distances[: len(names)])),
         pairs=_band(fmean(distances[len(names) :])),
+        relations=_relations(table, synthetic, names[: model_pairs.MAX_COLUMNS]),
     )
+
+
+def _relations(table: Codes, synthetic: Codes, names: Sequence[str]) -> ExpectedRange | None:
+    sides = [
+        model_pairs.of_codes([np.asarray(side[name], dtype=np.int64) for name in names])
+        for side in (table, synthetic)
+    ]
+    lost = lost_dependence(list(zip(*sides, strict=True))).lost
+    return None if lost is None else _band(lost)
 
 
 def _band(estimate: float) -> ExpectedRange:
@@ -255,8 +269,14 @@ def to_json(errors: ExpectedErrors | None) -> dict[str, object] | None:
     if errors is None:
         return None
     return {
-        name: {"estimate": one.estimate.value, "low": one.low, "high": one.high}
-        for name, one in (("columns", errors.columns), ("pairs", errors.pairs))
+        name: None
+        if one is None
+        else {"estimate": one.estimate.value, "low": one.low, "high": one.high}
+        for name, one in (
+            ("columns", errors.columns),
+            ("pairs", errors.pairs),
+            ("relations", errors.relations),
+        )
     }
 
 
@@ -264,13 +284,18 @@ def from_json(document: Mapping[str, Any] | None) -> ExpectedErrors | None:
     """The errors of `to_json`."""
     if document is None:
         return None
-    columns, pairs = (
-        ExpectedRange(
-            estimate=ModelFigure(value=document[name]["estimate"]),
-            low=document[name]["low"],
-            high=document[name]["high"],
-            level=LEVEL,
-        )
-        for name in ("columns", "pairs")
+    relations = document.get("relations")
+    return ExpectedErrors(
+        columns=_range(document["columns"]),
+        pairs=_range(document["pairs"]),
+        relations=None if relations is None else _range(relations),
     )
-    return ExpectedErrors(columns=columns, pairs=pairs)
+
+
+def _range(document: Mapping[str, Any]) -> ExpectedRange:
+    return ExpectedRange(
+        estimate=ModelFigure(value=document["estimate"]),
+        low=document["low"],
+        high=document["high"],
+        level=LEVEL,
+    )

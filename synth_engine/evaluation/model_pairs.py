@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.evaluation.distances import normalised_mutual_information
+from synth_engine.evaluation.dependences import Dependence
+from synth_engine.evaluation.dependences import dependence as dependence_of
 from synth_engine.models import samplers
 from synth_engine.models.model import Model
 
@@ -22,13 +23,17 @@ DECIMALS = 4
 Pairs = dict[tuple[str, str], float]
 
 
-def dependence(model: Model, *, seed: str) -> list[float]:
-    """Normalised mutual information of all pairs of the first columns (`names_of`), in the order of `itertools.combinations`, of
-    records that the model generates."""
-    names = names_of(model)
+def dependence(model: Model, *, seed: str) -> list[Dependence]:
+    """How dependent all pairs of the first columns (`names_of`) are, in the order of `itertools.combinations`, in records that
+    the model generates."""
     codes = samplers.draw_together(model, min(model.rows, RECORDS), seed=seed)
-    grouped = [_grouped(np.asarray(codes[name], dtype=np.int64)) for name in names]
-    return [round(_information(a, b), DECIMALS) for a, b in itertools.combinations(grouped, 2)]
+    return of_codes([np.asarray(codes[name], dtype=np.int64) for name in names_of(model)])
+
+
+def of_codes(columns: Sequence[npt.NDArray[np.int64]]) -> list[Dependence]:
+    """How dependent all pairs of columns are. columns: codes of the same records, shape (records,) each."""
+    grouped = [_grouped(codes) for codes in columns]
+    return [_of_pair(a, b) for a, b in itertools.combinations(grouped, 2)]
 
 
 def names_of(model: Model) -> list[str]:
@@ -51,12 +56,12 @@ def _grouped(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.unique(group, return_inverse=True)[1][places].astype(np.int64)
 
 
-def _information(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> float:
+def _of_pair(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> Dependence:
     if not first.size:
-        return 0.0
+        return dependence_of(np.zeros((1, 1)))
     shape = (int(first.max()) + 1, int(second.max()) + 1)
     joint = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1])
-    return normalised_mutual_information(joint.reshape(shape))
+    return dependence_of(joint.reshape(shape))
 
 
 def strongest(pairs: Pairs, number: int) -> list[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""Two to four releases side by side: one line a column with the histograms of their models, expected error against ε, and maps
+"""Two to four releases side by side: one line a column with the histograms of their models, what is expected of columns and of relations, and maps
 of how dependent their columns are, with the differences.
 
 Everything comes from stored first looks and expected ranges, which are made from models and receipts alone. Nothing is compared
@@ -10,8 +10,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
@@ -20,7 +21,7 @@ from django.urls import reverse
 
 from synth_engine import mechanisms
 from synth_engine.evaluation import expected as ranges
-from synth_engine.evaluation import model_pairs, pair_cards
+from synth_engine.evaluation import expected_errors, model_pairs, pair_cards
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.expected_quality import ExpectedQuality, deviation_of
 from synth_engine.evaluation.model_histograms import ModelHistogram
@@ -29,7 +30,7 @@ from synth_engine.evaluation.thumbnails import model_thumbnail
 from synth_engine.kinds import KINDS
 from synthweb.accounts.models import User
 from synthweb.lib import codes, number_format
-from synthweb.lib.language import translated, written_number
+from synthweb.lib.language import translated
 from synthweb.releases import look, selectors
 from synthweb.releases.look import ColumnError, LookColumn
 from synthweb.releases.models import ExpectedRanges, Release
@@ -88,8 +89,9 @@ class SideRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartPoint:
-    """A release in the chart. letter: empty for one that is not on the page. error: share, as people read it; x, y: its
-    place in the picture."""
+    """A release in the chart. letter: empty for one that is not on the page. error, lost: the expected error of its columns and
+    the share of relations that is lost, as people read them, and `share` and `lost_share` as numbers; x, y: its place in the
+    picture."""
 
     letter: str
     name: str
@@ -97,6 +99,8 @@ class ChartPoint:
     epsilon: str
     error: str
     share: float
+    lost: str
+    lost_share: float
     x: float
     y: float
 
@@ -111,9 +115,11 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorChart:
-    """Expected error against ε, of the releases on the page and the others of the same tables."""
+    """What is expected of columns and of relations, of the releases on the page and the others of the same tables. without:
+    letters of releases on the page of which one of both is not known."""
 
     points: tuple[ChartPoint, ...]
+    without: tuple[str, ...]
     across: tuple[Tick, ...]
     upward: tuple[Tick, ...]
     width: int = WIDTH
@@ -171,14 +177,14 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
     # A release of which a worker has yet to prepare the first look has empty cells.
     rows = _rows([() if shown is None else shown.columns for shown in looks])
     waits = [shown is None for shown in looks]
-    errors = _mean_errors(releases)
+    expectations = _expected_of(releases)
     sides = tuple(
         _side(
             letter,
             release,
             columns=0 if shown is None else len(shown.columns),
             quality=None if shown is None else shown.quality,
-            error=errors.get(release.code),
+            error=_error_text(expectations.get(release.code)),
             chosen=chosen,
         )
         for letter, release, shown in zip(LETTERS, releases, looks, strict=False)
@@ -219,7 +225,7 @@ def _side(
     *,
     columns: int,
     quality: ExpectedQuality | None,
-    error: float | None,
+    error: str,
     chosen: Sequence[str],
 ) -> Side:
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
@@ -229,7 +235,7 @@ def _side(
         method=titles.get(release.mechanism, release.mechanism),
         columns=columns,
         quality=quality,
-        error="" if error is None else number_format.share(error),
+        error=error,
         without=_query([code for code in chosen if code != release.code]),
     )
 
@@ -296,16 +302,39 @@ def _span(histogram: ModelHistogram) -> str:
     return start if start == end else f"{start} – {end}"
 
 
-def _mean_errors(releases: Iterable[Release]) -> dict[str, float]:
-    """The mean expected deviation of the columns of each release that has one, by code."""
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What is expected of a release. error: the mean deviation of its columns; lost: the share of the dependence between columns
+    that is lost, None where it is not known."""
+
+    error: float
+    lost: float | None
+
+
+def _expected_of(releases: Iterable[Release]) -> dict[str, Expected]:
+    """What is expected of each release that has expected ranges, by code."""
     stored = ExpectedRanges.objects.filter(release__in=releases, version=ranges.VERSION)
-    errors = {}
-    for each in stored.select_related("release").only("columns", "release__code"):
+    found = {}
+    for each in stored.select_related("release__first_look"):
         deviations = [deviation_of(column) for column in ranges.from_json(each.columns)]
         known = [deviation for deviation in deviations if deviation is not None]
         if known:
-            errors[each.release.code] = fmean(known)
-    return errors
+            found[each.release.code] = Expected(
+                error=fmean(known), lost=_lost(each.release, each.errors)
+            )
+    return found
+
+
+def _lost(release: Release, errors: dict[str, Any] | None) -> float | None:
+    """All of them where no columns go together in the model; else what the simulation of the release lost."""
+    summary = look.summary_of(release)
+    quality = None if summary is None else summary.quality
+    if quality is not None and quality.pairs and not quality.related:
+        return 1.0
+    known = expected_errors.from_json(errors)
+    if known is None or known.relations is None:
+        return None
+    return known.relations.estimate.value
 
 
 def _chart(allowed: QuerySet[Release], sides: Sequence[Side]) -> ErrorChart | None:
@@ -315,57 +344,62 @@ def _chart(allowed: QuerySet[Release], sides: Sequence[Side]) -> ErrorChart | No
     others = allowed.filter(dataset__in=tables, expected_ranges__version=ranges.VERSION)
     known = {each.code: each for each in others[:MOST_POINTS]}
     known |= {side.release.code: side.release for side in sides}
-    errors = _mean_errors(known.values())
-    if not errors.keys() & letters.keys():
+    expectations = _expected_of(known.values())
+    complete = {
+        code: (each.error, each.lost)
+        for code, each in expectations.items()
+        if each.lost is not None
+    }
+    if not complete.keys() & letters.keys():
         return None
-    return _plotted([(known[code], error) for code, error in errors.items()], letters)
+    chart = _plotted([(known[code], *both) for code, both in complete.items()], letters)
+    without = tuple(letter for code, letter in letters.items() if code not in complete)
+    return replace(chart, without=without)
 
 
-def _plotted(measured: Sequence[tuple[Release, float]], letters: dict[str, str]) -> ErrorChart:
-    """Points on a logarithmic axis of ε and a linear one of the error, which begins at 0."""
-    epsilons = [release.epsilon / 1e9 for release, _error in measured]
-    low, high = _decades(min(epsilons), max(epsilons))
-    top = _round_top(max(error for _release, error in measured))
+def _plotted(
+    measured: Sequence[tuple[Release, float, float]], letters: dict[str, str]
+) -> ErrorChart:
+    """Points by the error of columns, from 0, and by the share of relations that is lost, from 0 to all of them."""
+    top = _round_top(max(error for _release, error, _lost in measured))
 
-    def across(epsilon: float) -> float:
-        return round(
-            LEFT + (math.log10(epsilon) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1
-        )
+    def across(error: float) -> float:
+        return round(LEFT + error / top * (WIDTH - LEFT - RIGHT), 1)
 
-    def upward(error: float) -> float:
-        return round(HEIGHT - BOTTOM - error / top * (HEIGHT - TOP - BOTTOM), 1)
+    def upward(lost: float) -> float:
+        return round(HEIGHT - BOTTOM - lost * (HEIGHT - TOP - BOTTOM), 1)
 
     points = [
         ChartPoint(
             letter=letters.get(release.code, ""),
             name=release.name,
             address=reverse("releases:look", args=[release.code]),
-            epsilon=f"{epsilon:.3g}",
+            epsilon=f"{release.epsilon / 1e9:.3g}",
             error=number_format.share(error),
             share=error,
-            x=across(epsilon),
-            y=upward(error),
+            lost=number_format.share(lost),
+            lost_share=lost,
+            x=across(error),
+            y=upward(lost),
         )
-        for (release, error), epsilon in zip(measured, epsilons, strict=True)
+        for release, error, lost in measured
     ]
     return ErrorChart(
         # Those on the page are drawn last, over the others.
         points=tuple(sorted(points, key=lambda point: (bool(point.letter), point.letter))),
+        without=(),
         across=tuple(
-            Tick(at=across(10.0**power), text=written_number(f"{10.0**power:g}"))
-            for power in range(low, high + 1)
+            Tick(at=across(top * part), text=number_format.share(top * part))
+            for part in (0.0, 0.5, 1.0)
         ),
         upward=tuple(
-            Tick(at=upward(top * part), text=number_format.share(top * part))
-            for part in (0.0, 0.5, 1.0)
+            Tick(at=upward(part), text=number_format.share(part)) for part in (0.0, 0.5, 1.0)
         ),
     )
 
 
-def _decades(least: float, most: float) -> tuple[int, int]:
-    """The powers of ten around all ε, at least one decade apart."""
-    low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
-    return (low, high) if high > low else (low, low + 1)
+def _error_text(known: Expected | None) -> str:
+    return "" if known is None else number_format.share(known.error)
 
 
 def _maps(sides: Sequence[Pairs | None]) -> tuple[PairMap, ...]:

@@ -16,8 +16,14 @@ import pandas as pd
 from synth_engine import codec, mechanisms
 from synth_engine.domain import Attribute, Domain, ScaleBins
 from synth_engine.evaluation import expected as ranges
-from synth_engine.evaluation import expected_quality, model_histograms, model_pairs
+from synth_engine.evaluation import (
+    expected_quality,
+    expected_relations,
+    model_histograms,
+    model_pairs,
+)
 from synth_engine.evaluation.expected import ExpectedColumn
+from synth_engine.evaluation.expected_errors import ExpectedErrors
 from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synth_engine.evaluation.figure_origins import ModelFigure, SyntheticRow
 from synth_engine.evaluation.model_histograms import HistogramBar, ModelHistogram
@@ -29,7 +35,7 @@ from synthweb.releases import expected, tables
 from synthweb.releases.expected import FigureLine
 from synthweb.releases.models import FirstLook, Release
 
-VERSION = f"look/3, sampler {mechanisms.SAMPLER}"
+VERSION = f"look/4, sampler {mechanisms.SAMPLER}"
 """Of what is stored: rows of another version, or of another sampler, are drawn again."""
 ROWS = 100
 MAX_COLUMNS = 100
@@ -157,6 +163,30 @@ def store_errors(release: Release, columns: Sequence[ExpectedColumn]) -> None:
         quality=dataclasses.asdict(ExpectedQuality.of(columns)),
         ranges_version=ranges.VERSION,
     )
+    store_relations(release, expected.errors_of(release))
+
+
+def store_relations(release: Release, errors: ExpectedErrors | None) -> None:
+    """Keep the word of the relations beside that of the columns: first from the noise of the receipt, then from the expected
+    errors as well."""
+    stored = _stored(release)
+    if stored is None or stored.quality is None:
+        return
+    pairs = stored.document["pairs"]
+    known = {"related": pairs["related"], "pairs": len(pairs["dependence"])}
+    relations = None if errors is None else errors.relations
+    level = expected_relations.level_of(
+        **known,
+        lost=None if relations is None else relations.estimate.value,
+        distance=expected_relations.measured_distance(
+            Domain.from_json(release.model["domain"]),
+            release.receipt["calls"],
+            rows=release.rows,
+        ),
+    )
+    FirstLook.objects.filter(pk=stored.pk).update(
+        quality=stored.quality | known | {"relations": level}
+    )
 
 
 def _stored(release: Release) -> FirstLook | None:
@@ -191,13 +221,15 @@ def _document(model: Model, *, seed: str) -> dict[str, Any]:
     cells = [_cells(texts[each.name], frame[each.name]) for each in columns]
     ranks = [_ranks(domain.written_like(each), frame[each.name]) for each in columns]
     modelled = {each.name: each for each in domain.modelled}
+    dependences = model_pairs.dependence(model, seed=seed)
     return {
         "columns": [_column(each, model, modelled.get(each.name), domain) for each in columns],
         "cells": [list(row) for row in zip(*cells, strict=True)],
         "ranks": [list(row) for row in zip(*ranks, strict=True)],
         "pairs": {
             "columns": model_pairs.names_of(model),
-            "dependence": model_pairs.dependence(model, seed=seed),
+            "dependence": [round(each.nmi, model_pairs.DECIMALS) for each in dependences],
+            "related": sum(each.is_real for each in dependences),
         },
     }
 
@@ -284,6 +316,15 @@ def _read(stored: FirstLook) -> Look:
 def quality_of(stored: FirstLook) -> ExpectedQuality | None:
     """How close the columns are expected to be; None before it is computed."""
     return None if stored.quality is None else ExpectedQuality(**stored.quality)
+
+
+def quality_with_relations(
+    release: Release, columns: Sequence[ExpectedColumn]
+) -> ExpectedQuality:
+    """How close these columns are expected to be, with the stored word of their relations. The caller authorised."""
+    stored = _stored(release)
+    known = None if stored is None else quality_of(stored)
+    return ExpectedQuality.of(columns) if known is None else known
 
 
 def _read_error(document: Mapping[str, Any] | None) -> ColumnError | None:

@@ -127,7 +127,9 @@ COLUMNS = (
         number=True,
         falls=True,
     ),
-    SortColumn(key="quality", title=gettext_noop("Expected"), order=("closeness",)),
+    SortColumn(
+        key="quality", title=gettext_noop("Expected"), order=("closeness", "relation_place")
+    ),
     SortColumn(key="shared", title=gettext_noop("Shared"), order=("shared_by", "readers")),
     SortColumn(
         key="published",

@@ -28,6 +28,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.http import Http404
 from django.utils import timezone
 
+from synth_engine.evaluation.expected_relations import RELATION_LEVELS
 from synth_engine.relational.plan import MECHANISM
 from synthweb.accounts.models import Membership, Role, User
 from synthweb.accounts.permissions import GIVEN_BY_SHARING, Need
@@ -206,8 +207,9 @@ def with_sharing(releases: QuerySet[Release], user: Person) -> QuerySet[Release]
 
 
 def with_quality(releases: QuerySet[Release]) -> QuerySet[Release]:
-    """The same releases, each with `column_count`, 0 before the first look is prepared, and `closeness`, the place of its word of
-    quality: 0 close, 1 fair, 2 rough, 3 not known, 4 before it is computed (`ExpectedQuality.word`)."""
+    """The same releases, each with `column_count`, 0 before the first look is prepared, and the places of its two words of quality:
+    `closeness`, 0 close, 1 fair, 2 rough, 3 not known, 4 before it is computed (`ExpectedQuality.word`), and `relation_place`, that in
+    `RELATION_LEVELS`, or 4."""
     close, fair, rough = (
         Cast(KeyTextTransform(level, "first_look__quality"), IntegerField())
         for level in ("close", "fair", "rough")
@@ -225,7 +227,15 @@ def with_quality(releases: QuerySet[Release]) -> QuerySet[Release]:
             When(known_columns__lte=F("fair_columns") * 2, then=1),
             default=2,
             output_field=IntegerField(),
-        )
+        ),
+        relation_place=Case(
+            *(
+                When(first_look__quality__relations=level, then=place)
+                for place, level in enumerate(RELATION_LEVELS)
+            ),
+            default=len(RELATION_LEVELS),
+            output_field=IntegerField(),
+        ),
     )
 
 

@@ -52,6 +52,7 @@ def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
         )
         with _fenced(grip):
             expected.store_errors(release, errors)
+            look.store_relations(release, errors)
     derivation.finish(errand, grip)
 
 

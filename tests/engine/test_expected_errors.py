@@ -81,6 +81,10 @@ def test_errors_are_expected_as_they_are_however_dependent_columns_are(
     for columns, expected in ((1, errors.columns), (2, errors.pairs)):
         assert 0.5 < expected.estimate.value / distance(table, model, columns) < 2
         assert 0 < expected.low < expected.estimate.value < expected.high <= 1
+    if not dependence:
+        assert errors.relations is None
+    else:
+        assert errors.relations is not None and errors.relations.estimate.value < 0.3
     assert errors == expected_errors.simulated(model, plan)
     assert errors == expected_errors.from_json(expected_errors.to_json(errors))
 

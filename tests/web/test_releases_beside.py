@@ -137,10 +137,22 @@ def test_the_chart_has_every_release_with_a_figure(
     # The release on the page comes last, over the other one of the same table.
     assert [point.letter for point in chart.points] == ["", "A"]
     other, shown = chart.points
-    assert shown.x < other.x and shown.y < other.y  # a smaller ε, and a larger error (y falls)
+    # A smaller ε: a larger error of columns. Neither has relations: single columns were asked for.
+    assert shown.share > other.share and shown.x > other.x
+    assert shown.lost_share == other.lost_share == 1.0 and shown.y == other.y == chart.top
     assert chart.left <= shown.x <= chart.right and chart.top <= shown.y <= chart.bottom
     page = html_of(browser(cast.steward).get(f"{ADDRESS}?{query.urlencode()}"))
     assert page.count("<circle") == 2
+    assert page.count('data-relations="lost"') == 1 and chart.without == ()
+    # A release whose model has relations that were not simulated has no place on the second axis.
+    stored = FirstLook.objects.get(release=coarse)
+    stored.quality |= {"related": 1, "relations": "unknown"}
+    stored.save()
+    page = html_of(browser(cast.steward).get(f"{ADDRESS}?{query.urlencode()}"))
+    assert 'data-relations="unknown"' in page and "<circle" not in page
+    both = asked(coarse.code, fine.code)
+    page = html_of(browser(cast.steward).get(f"{ADDRESS}?{both.urlencode()}"))
+    assert page.count("<circle") == 1 and 'data-without="A"' in page
 
 
 def test_what_an_address_says_wrongly_is_named_and_changes_nothing_else(

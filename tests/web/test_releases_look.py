@@ -273,6 +273,9 @@ def test_lists_have_columns_quality_and_who_shared(
     ranges.compute(code=runs.request_ranges(release=release).code)
     steward = html_of(browser(cast.steward).get("/releases/"))
     assert "with 1" in steward and "data-quality" in steward
+    # The method asked for single columns alone: they may be close, and their relations are lost.
+    assert 'data-relations="lost"' in steward
+    assert 'data-relations="lost"' in html_of(browser(cast.steward).get(address))
     assert re.search(r'data-name="Columns">\s*3\s*<', steward)
     analyst = html_of(browser(cast.analyst).get("/releases/"))
     assert address in analyst and "by steward" in analyst
@@ -319,6 +322,15 @@ def test_lists_are_sorted_by_quality_columns_and_sharing(
     assert listed("quality") == order and listed("-quality") == order[::-1]
     assert listed("-columns") == list(qualities)
     assert listed("-shared")[0] == "fair"
+    # Of releases whose columns are as close, those that keep relations come first.
+    FirstLook.objects.filter(release__name__in=("rough", "fair", "close")).update(
+        quality=qualities["close"] | {"relations": "weak"}
+    )
+    for name, relations in (("rough", "kept"), ("fair", "lost")):
+        FirstLook.objects.filter(release__name=name).update(
+            quality=qualities["close"] | {"relations": relations}
+        )
+    assert listed("quality")[:3] == ["rough", "close", "fair"]
     for release in selectors.with_quality(Release.objects.all()):
         word = look.quality_of(release.first_look)
         assert release.closeness == (4 if word is None else CLOSENESS_LEVELS.index(word.word))
@@ -351,6 +363,10 @@ def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> Non
     ):
         assert one["columns"] == 3 and one["shared_by"] == cast.steward.username
         assert sum(one["quality"][level] for level in ("close", "fair", "rough")) == 3
+        assert one["quality"]["relations"] == "lost"
+        assert (one["quality"]["related"], one["quality"]["pairs"]) == (0, 3)
+    errors = calls.get(f"/releases/{release.code}/expected-errors/").json()
+    assert errors["quality"] == one["quality"] and errors["relations"] is None
     again = {"rows": look.ROWS, "seed": answer["seed"], "sampler": answer["sampler"]}
     sample = calls.send(f"/releases/{release.code}/samples/", again).json()
     assert sample["rows"] == look.ROWS

@@ -36,13 +36,17 @@ class Me:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """How close a release is expected to be to the real table: columns by closeness."""
+    """How close a release is expected to be to the real table: columns by closeness, and whether relations between columns are
+    "kept", "weak", "lost" or "unknown". related: how many of all `pairs` of columns go together in the model."""
 
     word: str
     close: int
     fair: int
     rough: int
     unknown: int
+    relations: str = "unknown"
+    related: int = 0
+    pairs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

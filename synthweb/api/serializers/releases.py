@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from synth_engine import mechanisms
 from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
+from synth_engine.evaluation.expected_relations import RELATION_LEVELS
 from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
@@ -20,7 +21,7 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 
 class QualitySerializer(serializers.Serializer[Any]):
-    """How close a release is expected to be to the real table, from its expected ranges: columns by closeness."""
+    """How close a release is expected to be to the real table, from its expected ranges: columns by closeness, and relations."""
 
     word = serializers.ChoiceField(
         choices=CLOSENESS_LEVELS,
@@ -30,6 +31,14 @@ class QualitySerializer(serializers.Serializer[Any]):
     fair = serializers.IntegerField()
     rough = serializers.IntegerField()
     unknown = serializers.IntegerField(help_text="Columns without bands.")
+    relations = serializers.ChoiceField(
+        choices=RELATION_LEVELS,
+        help_text="Whether relations between columns are expected to be in the release.",
+    )
+    related = serializers.IntegerField(
+        help_text="Pairs of columns that go together in the model."
+    )
+    pairs = serializers.IntegerField(help_text="All pairs of columns that were looked at.")
 
 
 class LicenceSerializer(serializers.Serializer[Any]):
@@ -406,7 +415,7 @@ class ExpectedColumnSerializer(serializers.Serializer[Any]):
 
 
 class DistanceSerializer(serializers.Serializer[Any]):
-    """A mean total variation distance to the real table, with the band in which it is expected."""
+    """A distance to the real table, with the band in which it is expected."""
 
     estimate = serializers.FloatField(source="estimate.value")
     low = serializers.FloatField()
@@ -435,6 +444,10 @@ class ExpectedErrorsSerializer(serializers.Serializer[Any]):
     )
     pairs = DistanceSerializer(
         allow_null=True, help_text="Averaged over all pairs of columns; null as above."
+    )
+    relations = DistanceSerializer(
+        allow_null=True,
+        help_text="The share of the dependence between columns that is lost; null as above, and where no columns go together.",
     )
     quality = QualitySerializer()
     columns = ColumnErrorSerializer(many=True)

@@ -20,7 +20,6 @@ from synth_engine import mechanisms
 from synth_engine.errors import InputError
 from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import expected_quality
-from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import Role
 from synthweb.accounts.permissions import Need
@@ -192,7 +191,8 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         document = {
             "single_columns": None if errors is None else errors.columns,
             "pairs": None if errors is None else errors.pairs,
-            "quality": ExpectedQuality.of(columns),
+            "relations": None if errors is None else errors.relations,
+            "quality": look.quality_with_relations(release, columns),
             "columns": [
                 {
                     "name": column.name,

@@ -21,10 +21,10 @@ def test_many_codes_are_put_into_groups_of_about_equal_size_in_order() -> None:
 def test_a_column_that_determines_another_has_dependence_one_and_noise_nearly_none() -> None:
     rng = np.random.default_rng(2)
     first = rng.integers(0, 5, 20_000)
-    assert model_pairs._information(first, 4 - first) == pytest.approx(1)
-    assert model_pairs._information(first, rng.integers(0, 5, 20_000)) < 0.01
+    assert model_pairs._of_pair(first, 4 - first).nmi == pytest.approx(1)
+    assert model_pairs._of_pair(first, rng.integers(0, 5, 20_000)).nmi < 0.01
     assert (
-        model_pairs._information(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)) == 0
+        model_pairs._of_pair(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)).nmi == 0
     )
 
 
