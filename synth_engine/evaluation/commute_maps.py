@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.evaluation import commute_cards, maps, regions, style
+from synth_engine.evaluation import colour_ends, commute_cards, maps, regions, style
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.commute_view import CommuteView, FullTable
 from synth_engine.evaluation.commutes import Flows
@@ -116,10 +116,22 @@ def _changed_flows(view: CommuteView, tables: Mapping[str, Counts]) -> CardAndTa
     moved = _shares(tables["synthetic"]) - _shares(tables["real"])
     millionths = np.rint(moved * 1e6).astype(np.int64)
     largest = regions.largest(np.abs(millionths), limit=MAX_FLOWS)
-    more = [flow for flow in largest if millionths[flow[0], flow[1]] > 0]
-    fewer = [flow for flow in largest if millionths[flow[0], flow[1]] < 0]
+    is_chance = np.abs(moved) <= _chance(tables)
+    within, more, fewer = (
+        [flow for flow in largest if chosen[flow[0], flow[1]]]
+        for chosen in (
+            is_chance,
+            ~is_chance & (millionths > 0),
+            ~is_chance & (millionths < 0),
+        )
+    )
     traces, layout = maps.flows(
         [
+            maps.FlowGroup(
+                colour=style.QUIET,
+                flows=within,
+                label=lambda n: f"±{n / 1e6:.3%} of records, no more than chance",
+            ),
             maps.FlowGroup(
                 colour=style.FEWER, flows=fewer, label=lambda n: f"{-n / 1e6:+.3%} of records"
             ),
@@ -128,13 +140,14 @@ def _changed_flows(view: CommuteView, tables: Mapping[str, Counts]) -> CardAndTa
             ),
         ],
         view.divided,
-        widest=max(1, int(np.abs(millionths).max(initial=0))),
+        widest=round(1e6 * colour_ends.SHARE_CHANGE),
         base=view.base_map,
     )
     whole = float(np.abs(moved).sum()) / 2
     summary = (
         f"{whole:.1%} of the records would have to change for both to agree. Red flows are larger in the synthetic "
-        f"table ({grouped(len(more))} shown), blue ones smaller ({grouped(len(fewer))})."
+        f"table ({grouped(len(more))} shown), blue ones smaller ({grouped(len(fewer))}), grey ones no more than chance "
+        f"({grouped(len(within))})."
     )
     figure = view.figure(traces, layout, words=f"Map of the flows that differ most. {summary}")
     sheet = _pairs_sheet(
@@ -142,6 +155,16 @@ def _changed_flows(view: CommuteView, tables: Mapping[str, Counts]) -> CardAndTa
     )
     title = "From where to where, difference"
     return view.card(sheet, "flows-difference", summary, figure=figure, title=title), sheet
+
+
+def _chance(tables: Mapping[str, Counts]) -> NDArray[np.float64]:
+    """Up to how much the shares of two samples of the same people differ in each part, of the shape of the tables."""
+    totals = [max(1, int(table.sum())) for table in tables.values()]
+    pooled = np.sum(list(tables.values()), axis=0) / sum(totals)
+    errors: NDArray[np.float64] = np.sqrt(
+        pooled * (1 - pooled) * sum(1 / total for total in totals)
+    )
+    return colour_ends.SHARE_DEVIATIONS * errors
 
 
 def _shares(table: Counts) -> NDArray[np.float64]:
@@ -206,12 +229,15 @@ def _density_traces(
     largest = float(max(int(table.max(initial=0)) for table in counts.values()))
     if side == "difference":
         moved = _shares(counts["synthetic"]) - _shares(counts["real"])
+        chance = _chance(counts)
         if not few:
-            return maps.raster(moved, squares, difference=True, base=view.base_map)
+            return maps.raster(
+                moved, squares, difference=True, by_chance=chance, base=view.base_map
+            )
         # A circle must be seen where either side has records, or what was lost would not be on
         # the map.
         values = np.maximum(counts["synthetic"], counts["real"]).astype(np.float64)
-        return maps.circles(values, squares, moved=moved, base=view.base_map)
+        return maps.circles(values, squares, moved=moved, by_chance=chance, base=view.base_map)
     values = counts[side].astype(np.float64)
     if few:
         return maps.circles(
@@ -274,7 +300,10 @@ def matrix(view: CommuteView) -> CardAndTable:
         if view.private
         else shares["synthetic"] - shares["real"]
     )
-    trace = _heat(view, values[np.ix_(*axes)], axes)
+    traces = [_heat(view, values[np.ix_(*axes)], axes)]
+    if not view.private:
+        grey = np.abs(values) <= _chance(tables)
+        traces = colour_ends.split(traces[0], grey[np.ix_(*axes)].tolist())
     left_out = whole.shape[0] > axes[0].size or whole.shape[1] > axes[1].size
     summary = _matrix_words(view, tables, shares)
     summary += (
@@ -283,7 +312,7 @@ def matrix(view: CommuteView) -> CardAndTable:
         else ""
     )
     figure = view.figure(
-        [trace],
+        traces,
         _heat_layout(view, axes),
         words=f"Matrix of origins and destinations. {summary}",
     )
@@ -319,18 +348,13 @@ def _heat(
         [escape(shorten(part.labels[i])) for i in axis]
         for part, axis in zip(view.divided, axes, strict=True)
     ]
-    bound = float(np.abs(values).max(initial=0.0)) or 1.0
     # Counts span powers of ten, so they are on a logarithmic scale; differences have signs and
     # are not.
     shown = np.log10(np.maximum(values, 1)) if view.private else values
-    scale: dict[str, object] = {
-        "colorscale": style.DIVERGING,
-        "zmin": -bound,
-        "zmax": bound,
-        "zmid": 0.0,
-    }
+    scale = colour_ends.diverging(colour_ends.SHARE_CHANGE)
     bar = maps.bar("synthetic minus real, of all records") | maps.DIFFERENCE
     if view.private:
+        bound = float(np.abs(values).max(initial=0.0)) or 1.0
         scale = {
             "colorscale": style.DENSITY,
             "zmin": 0.0,

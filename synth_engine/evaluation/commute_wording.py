@@ -17,6 +17,7 @@ PRICE_OF_COMPARISON = (
 
 _POINTS = "Distances are great circles between public points; with latitude and longitude, between the centres of public cells."
 _SQUARES = "Squares of a grid are named by a letter from north to south and a number from west to east."
+_ENDS = "The colours end at 1 of 100 records."
 _NOISE = (
     "Noise and prior of the release are in every number, so small ones may be nothing but that."
 )
@@ -86,30 +87,30 @@ _READINGS: dict[str, Explanation] = {
         "title": "From where to where",
         "what": "The flows between parts of the area whose shares of all records differ most. A line is as wide as the root "
         "of the difference; a circle stands for those who stay in their part.",
-        "how": "Red flows have more synthetic records than real ones, blue ones fewer. Point at the middle of a line for "
+        "how": "Red flows have more synthetic records than real ones, blue ones fewer, grey ones no more than chance. Point at the middle of a line for "
         f"its number. {_SQUARES} {_NOISE}",
     },
     "density-difference": {
         "title": "Where records end",
         "what": "The share of records that end in each square, synthetic minus real.",
-        "how": f"Red squares have more synthetic records than real ones, blue ones fewer, white is kept. {_NOISE}",
+        "how": f"Red squares have more synthetic records than real ones, blue ones fewer, grey has no more than chance. {_ENDS} {_NOISE}",
     },
     "density-near-difference": {
         "title": "Where those go who start near a place",
         "what": "Of the records that start within the chosen distance of the chosen point, the share that ends in each "
         "square, synthetic minus real.",
-        "how": f"Red squares have more synthetic records than real ones, blue ones fewer, white is kept. {_NOISE}",
+        "how": f"Red squares have more synthetic records than real ones, blue ones fewer, grey has no more than chance. {_ENDS} {_NOISE}",
     },
     "density-few-difference": {
         "title": "Where records end",
         "what": "The share of records that end at each destination, synthetic minus real, as colour. The area of a circle "
         "is the larger of both numbers of records.",
-        "how": f"Red has more synthetic records than real ones, blue fewer, white is kept. {_NOISE}",
+        "how": f"Red has more synthetic records than real ones, blue fewer, grey no more than chance. {_ENDS} {_NOISE}",
     },
     "density-near-few-difference": {
         "title": "Where those go who start near a place",
         "what": "The same of the records that start within the chosen distance of the chosen point.",
-        "how": f"Red has more synthetic records than real ones, blue fewer, white is kept. {_NOISE}",
+        "how": f"Red has more synthetic records than real ones, blue fewer, grey no more than chance. {_ENDS} {_NOISE}",
     },
     "matrix": {
         "title": "Origins and destinations",
@@ -128,7 +129,8 @@ _BESIDE_REAL = {
     "density-near": "Real records are slate blue, synthetic ones orange, at one scale.",
     "density-few": "Real records are slate blue, synthetic ones orange, at one scale.",
     "density-near-few": "Real records are slate blue, synthetic ones orange, at one scale.",
-    "matrix": "Here the shares are subtracted: red has more synthetic records than real ones, blue fewer, white is kept.",
+    "matrix": "Here the shares are subtracted: red has more synthetic records than real ones, blue fewer, grey no more than chance. "
+    + _ENDS,
 }
 
 

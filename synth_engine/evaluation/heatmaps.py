@@ -3,10 +3,11 @@ table of groups of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from synth_engine.evaluation.cards import MARKS, MAX_TABLE_ROWS, Card, make_card, make_table
+from synth_engine.evaluation.colour_ends import without_chance
 from synth_engine.evaluation.figure import CliqueEntry
 from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.style import escape
@@ -51,9 +52,10 @@ def pair_map(
     *,
     words: str,
     entries: PairEntries | None = None,
+    is_chance: Callable[[Json], bool] | None = None,
 ) -> Figure:
     """A field of every pair as colours, a triangle below the diagonal: each pair and each name once. `words` describes the
-    map to those who cannot see it."""
+    map to those who cannot see it. is_chance: of a difference, the entries that are grey."""
     shown = entries or PairEntries(
         names=report["columns"],
         pairs=report["pairs"],
@@ -122,7 +124,13 @@ def pair_map(
         "height": min(900, 220 + 18 * len(names)),
         "margin": {"l": 20, "r": 12, "t": 64, "b": 20},
     }
-    return frame(report, [trace], layout, words=words)
+    traces = [trace] if is_chance is None else without_chance(trace, cells, is_chance)
+    return frame(report, traces, layout | {"showlegend": False}, words=words)
+
+
+def is_same(field: str) -> Callable[[Json], bool]:
+    """Whether the verdict of an entry, in this field, is that there is no difference."""
+    return lambda entry: bool(entry[field]["level"] == "same")
 
 
 def _hover_template(lines: Sequence[HoverLine]) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, floor, log10, radians
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.evaluation import style
+from synth_engine.evaluation import colour_ends, style
 from synth_engine.evaluation.curves import Unit
 from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.regions import Flow, Grid, Regions, Ring
@@ -107,13 +108,16 @@ def flows(
     widest: int,
     base: BaseMap,
 ) -> tuple[list[Trace], Layout]:
-    """Lines from part to part, as wide as the root of what goes there, and circles for what stays. widest: the number of
-    the widest line."""
+    """Lines from part to part, as wide as the root of what goes there, and circles for what stays. widest: the number from which
+    on lines are the widest."""
     traces: list[Trace] = []
     for group in groups:
         between = [flow for flow in group.flows if _is_between(flow, parts)]
         staying = [flow for flow in group.flows if not _is_between(flow, parts)]
-        widths = [max(1, round(LINE_WIDTHS * (n / widest) ** 0.5)) for _, _, n in between]
+        widths = [
+            min(LINE_WIDTHS, max(1, round(LINE_WIDTHS * (n / widest) ** 0.5)))
+            for _, _, n in between
+        ]
         # A Plotly trace has one line width, so widths are rounded to a few levels: a trace for each
         # flow would make a page of hundreds.
         for level in range(1, LINE_WIDTHS + 1):
@@ -134,10 +138,12 @@ def raster(
     *,
     difference: bool,
     base: BaseMap,
+    by_chance: NDArray[np.float64] | None = None,
     scale: style.Scale = style.DENSITY,
     highest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
     """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour.
+    by_chance: of a difference, up to how much chance gives; those squares are grey.
     highest: records at the end of the scale, where two maps are to have the same one."""
     # Squares are in row-major order from the north-west (`regions.grid`); the negation keeps
     # that order.
@@ -162,7 +168,11 @@ def raster(
     }
     if difference:
         trace["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
-        trace |= {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+        trace |= colour_ends.diverging(colour_ends.SHARE_CHANGE)
+        if by_chance is not None:
+            grey = np.abs(table) <= by_chance.reshape(table.shape)
+            traces, made = base.below(colour_ends.split(trace, grey.tolist()))
+            return traces, made | {"showlegend": False}
     else:
         ticks = list(range(floor(bound) + 1))
         trace["colorbar"] = bar("records in a square") | {
@@ -179,11 +189,13 @@ def circles(
     regions: Regions,
     *,
     moved: NDArray[np.float64] | None,
+    by_chance: NDArray[np.float64] | None = None,
     base: BaseMap,
     colour: str = style.SYNTHETIC,
     largest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
-    """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour.
+    """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour, grey
+    where it is at most `by_chance`.
     largest: records of the largest circle, where two maps are to have the same one."""
     shown = np.flatnonzero((values > 0) & ~np.isnan(regions.north))
     shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
@@ -201,14 +213,8 @@ def circles(
     if moved is None:
         marker |= {"color": colour, "opacity": 0.6}
     else:
-        bound = float(np.abs(moved[shown]).max(initial=0.0)) or 1e-6
-        marker |= {
-            "color": moved[shown].tolist(),
-            "colorscale": style.DIVERGING,
-            "cmin": -bound,
-            "cmax": bound,
-            "showscale": True,
-        }
+        marker |= {"color": moved[shown].tolist(), "showscale": True}
+        marker |= colour_ends.of_markers(colour_ends.SHARE_CHANGE)
         marker["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
         texts = [
             f"{escape(regions.labels[index])}<br>{_hover_text(float(moved[index]), True)}"
@@ -223,7 +229,30 @@ def circles(
         "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
     }
-    return base.below([trace])
+    if moved is None or by_chance is None:
+        return base.below([trace])
+    grey = np.abs(moved[shown]) <= by_chance[shown]
+    return base.below([_some(trace, ~grey), _in_grey(_some(trace, grey))])
+
+
+def _some(trace: Trace, chosen: NDArray[np.bool_]) -> Trace:
+    """Some of the circles of a trace."""
+    marker: Any = trace["marker"]
+
+    def kept(values: Any) -> list[Any]:
+        return [value for value, wanted in zip(values, chosen, strict=True) if wanted]
+
+    return {
+        **trace,
+        **{key: kept(trace[key]) for key in ("x", "y", "text")},
+        "marker": {**marker, "size": kept(marker["size"]), "color": kept(marker["color"])},
+    }
+
+
+def _in_grey(trace: Trace) -> Trace:
+    marker: Any = trace["marker"]
+    kept = {key: value for key, value in marker.items() if key in ("size", "line")}
+    return {**trace, "marker": {**kept, "color": style.QUIET}, "meta": "chance"}
 
 
 def ground(outlines: Sequence[Ring]) -> Trace:
@@ -339,7 +368,7 @@ def _circles(
         "y": [round(float(_ends(flow, parts)[0][1]), 5) for flow in staying],
         "marker": {
             "symbol": "circle-open",
-            "size": [round(5 + 25 * (n / widest) ** 0.5, 1) for _, _, n in staying],
+            "size": [round(5 + 25 * min(1.0, n / widest) ** 0.5, 1) for _, _, n in staying],
             "color": group.colour,
             "line": line,
         },

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from synth_engine.evaluation import heatmaps, style
+from synth_engine.evaluation import colour_ends, heatmaps, style
 from synth_engine.evaluation.cards import Card, make_table
+from synth_engine.evaluation.dependences import LEAST
 from synth_engine.evaluation.heatmaps import PairEntries
 from synth_engine.evaluation.model_pairs import DECIMALS, GROUPS, Pairs, strongest
 from synth_engine.evaluation.plots import Figure
@@ -29,18 +30,16 @@ def card_of_one(names: Sequence[str], pairs: Pairs, *, letter: str, most: float)
     return _card(f"pairs-{letter}", title, how, pairs, figure, form=".3f")
 
 
-def card_of_difference(
-    names: Sequence[str], pairs: Pairs, *, letters: tuple[str, str], most: float
-) -> Card:
-    """The differences of two releases, the second minus the first. most: the end of the scale on both sides."""
-    bound = most or 1.0
-    scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+def card_of_difference(names: Sequence[str], pairs: Pairs, *, letters: tuple[str, str]) -> Card:
+    """The differences of two releases, the second minus the first; those too small for two columns that go together are grey."""
+    scale = colour_ends.diverging(colour_ends.DEPENDENCE_CHANGE)
     first, second = letters
     title = f"Dependence: {second} minus {first}"
     words = f"Difference of normalised mutual information, {second} minus {first}, for every pair of columns."
-    figure = _map(names, pairs, scale, words, f"{second} minus {first}: %{{z:+.3f}}")
+    value = f"{second} minus {first}: %{{z:+.3f}}"
+    figure = _map(names, pairs, scale, words, value, is_chance=_is_small)
     how = (
-        f"The colour of the page means equal. Blue means weaker in {second} than in {first}, red means stronger. Neither "
+        f"Grey means equal. The colours end at {colour_ends.DEPENDENCE_CHANGE:g}. Blue means weaker in {second} than in {first}, red means stronger. Neither "
         "says which of the two is nearer to the real table: the expected errors do."
     )
     return _card(f"pairs-{second}-{first}", title, how, pairs, figure, form="+.3f")
@@ -63,8 +62,18 @@ def _card(key: str, title: str, how: str, pairs: Pairs, figure: Figure, *, form:
     )
 
 
+def _is_small(entry: Json) -> bool:
+    return bool(abs(entry["value"]) < LEAST)
+
+
 def _map(
-    names: Sequence[str], pairs: Pairs, scale: Mapping[str, Any], words: str, value: str
+    names: Sequence[str],
+    pairs: Pairs,
+    scale: Mapping[str, Any],
+    words: str,
+    value: str,
+    *,
+    is_chance: Callable[[Json], bool] | None = None,
 ) -> Figure:
     entries: list[Json] = [
         {"attributes": list(pair), "value": round(number, DECIMALS)}
@@ -72,7 +81,9 @@ def _map(
     ]
     shown = PairEntries(names=names, pairs=entries, hover=())
     report = {"private": True, "notice": PRIVATE}
-    figure = heatmaps.pair_map(report, "value", dict(scale), words=words, entries=shown)
-    (trace,) = figure["data"]
-    trace["hovertemplate"] = f"%{{y}} × %{{x}}<br>{value}<extra></extra>"
+    figure = heatmaps.pair_map(
+        report, "value", dict(scale), words=words, entries=shown, is_chance=is_chance
+    )
+    for trace in figure["data"]:
+        trace["hovertemplate"] = f"%{{y}} × %{{x}}<br>{value}<extra></extra>"
     return figure

@@ -418,7 +418,6 @@ def _maps(sides: Sequence[Pairs | None]) -> tuple[PairMap, ...]:
         (a, b): {pair: second[pair] - first[pair] for pair in first}
         for (a, first), (b, second) in itertools.combinations(lettered, 2)
     }
-    bound = max(abs(value) for pairs in differences.values() for value in pairs.values())
     ones = (
         PairMap(
             label=letter,
@@ -431,7 +430,7 @@ def _maps(sides: Sequence[Pairs | None]) -> tuple[PairMap, ...]:
     others = (
         PairMap(
             label=f"{b} − {a}",
-            card=pair_cards.card_of_difference(names, pairs, letters=(a, b), most=bound),
+            card=pair_cards.card_of_difference(names, pairs, letters=(a, b)),
             most=_most(pairs, "+.3f"),
             is_difference=True,
             is_first=(a, b) == tuple(LETTERS[:2]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from synth_engine.evaluation import heatmaps, style
+from synth_engine.evaluation import colour_ends, heatmaps, style
 from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, make_card, make_table
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection
 from synth_engine.evaluation.plots import Figure, Report
@@ -38,7 +38,8 @@ class Dependence(ComparisonFigure):
         "nmi_difference": Explanation(
             title="Dependence: synthetic minus real",
             what="The difference of the maps of both tables, square by square.",
-            how="The colour of the page means preserved. Blue means weaker in the synthetic table than in the real one, red means stronger. "
+            how="Grey means preserved: no more than chance, or nothing to speak of. Blue means weaker in the synthetic table than in the "
+            "real one, red means stronger. The colours end at 0.25 in every report. "
             "Do not use the synthetic table to study a pair of columns whose square is strongly coloured.",
         ),
     }
@@ -54,24 +55,27 @@ class Dependence(ComparisonFigure):
 def nmi_heatmap(report: Report, which: Which) -> Figure:
     """The map of one side, or of the difference.
 
-    Both sides share one scale, from 0 to the largest value on either; the scale of the difference, synthetic minus
-    real, is symmetric about zero.
+    Both sides share one scale, from 0 to the largest value on either; that of the difference, synthetic minus real, has
+    fixed ends, and pairs whose dependence is kept are grey.
     """
     pairs, field = report["pairs"], f"nmi_{which}"
     if which == "difference":
-        bound = max((abs(pair[field]) for pair in pairs), default=0.0) or 1.0
-        scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
-        words = "Difference of normalised mutual information, synthetic minus real, for every pair of columns."
-    else:
-        # A scale of its own for each map would make a weakened dependence look as strong as the
-        # real one.
-        largest = (max(pair["nmi_real"], pair["nmi_synthetic"]) for pair in pairs)
-        scale = {
-            "colorscale": style.MAGNITUDE,
-            "zmin": 0.0,
-            "zmax": max(largest, default=0.0) or 1.0,
-        }
-        words = f"Normalised mutual information of every pair of columns in the {which} table."
+        return heatmaps.pair_map(
+            report,
+            field,
+            colour_ends.diverging(colour_ends.DEPENDENCE_CHANGE),
+            words="Difference of normalised mutual information, synthetic minus real, for every pair of columns.",
+            is_chance=heatmaps.is_same("dependence"),
+        )
+    # A scale of its own for each map would make a weakened dependence look as strong as the
+    # real one.
+    largest = (max(pair["nmi_real"], pair["nmi_synthetic"]) for pair in pairs)
+    scale = {
+        "colorscale": style.MAGNITUDE,
+        "zmin": 0.0,
+        "zmax": max(largest, default=0.0) or 1.0,
+    }
+    words = f"Normalised mutual information of every pair of columns in the {which} table."
     return heatmaps.pair_map(report, field, scale, words=words)
 
 

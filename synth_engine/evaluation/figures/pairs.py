@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synth_engine.evaluation import blind_spots, heatmaps, style, wording
+from synth_engine.evaluation import blind_spots, colour_ends, heatmaps, wording
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.dependences import chance_change
 from synth_engine.evaluation.figure import GROUPS, CliqueEntry, ComparisonFigure, Sides
@@ -17,6 +17,8 @@ class PairEntry(CliqueEntry):
     nmi_real: float
     nmi_synthetic: float
     nmi_difference: float
+    nmi_by_chance: float
+    related: dict[str, bool]
     dependence: FigureVerdict
 
 
@@ -31,8 +33,8 @@ class Pairs(ComparisonFigure):
             title="Pairs of columns: distance",
             what="For every pair of columns, the total variation distance between the real and the synthetic table of "
             "their joint values.",
-            how="White (0) means that every combination is as frequent in both tables; the redder, the more records "
-            "would have to change. Pairs with many combinations differ somewhat by chance alone: the table says how much.",
+            how="Grey means no difference to speak of: no more than chance. The redder, the more records would have to change; the "
+            "colours end at 0.3 in every report. Pairs with many combinations differ somewhat by chance alone: the table says how much.",
         )
     }
 
@@ -46,11 +48,14 @@ class Pairs(ComparisonFigure):
 
 
 def tvd_heatmap(report: Report) -> Figure:
-    """Total variation distance of every pair, from white (0) to red (the largest)."""
-    bound = max((pair["tvd"] for pair in report["pairs"]), default=0.0) or 1.0
-    scale = {"colorscale": style.DISTANCE, "zmin": 0.0, "zmax": bound}
-    words = "Total variation distance between the real and the synthetic table of every pair of columns."
-    return heatmaps.pair_map(report, "tvd", scale, words=words)
+    """Total variation distance of every pair, from white to red at a fixed end; pairs without a difference are grey."""
+    return heatmaps.pair_map(
+        report,
+        "tvd",
+        colour_ends.from_zero(colour_ends.DISTANCE),
+        words="Total variation distance between the real and the synthetic table of every pair of columns.",
+        is_chance=heatmaps.is_same("verdict"),
+    )
 
 
 def _entry(clique: Clique, sides: Sides) -> PairEntry:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from synth_engine.codec import RankCorrelation, RawPairs
-from synth_engine.evaluation import heatmaps, style, summaries, wording
+from synth_engine.evaluation import colour_ends, heatmaps, summaries, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.dependences import DEVIATIONS, KEPT, LostDependence
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
@@ -59,7 +59,8 @@ class RankCorrelations(ComparisonFigure):
         "rank_difference": Explanation(
             title="Rank correlation: synthetic minus real",
             what="The difference of the maps of both tables, square by square.",
-            how="The colour of the page means preserved. By chance is the mean difference between two samples of unrelated columns of these sizes. "
+            how="Grey means preserved: no more than chance, or nothing to speak of. The colours end at 0.5 in every report. By chance is the "
+            "mean difference between two samples of unrelated columns of these sizes. "
             "Do not use the synthetic table to study the order of two columns whose square is strongly coloured.",
         ),
     }
@@ -184,21 +185,27 @@ def _rounded(value: float | None) -> float | None:
 
 
 def rank_heatmap(report: Report, which: Which) -> Figure:
-    """The map of one side, or of the difference; both sides share one scale, symmetric about zero."""
+    """The map of one side, or of the difference; in this, pairs whose correlation is kept are grey. All have fixed ends."""
     pairs = [pair for pair in report["rank_correlation"]["pairs"] if pair["verdict"]]
     named = {name for pair in pairs for name in pair["attributes"]}
-    fields = ("difference",) if which == "difference" else ("real", "synthetic")
-    bound = max((abs(pair[field]) for pair in pairs for field in fields), default=0.0) or 1.0
+    changed = which == "difference"
     words = (
         "Difference of Spearman's rank correlation, synthetic minus real, for every pair of columns of values."
-        if which == "difference"
+        if changed
         else f"Spearman's rank correlation of every pair of columns of values in the {which} table."
     )
-    scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+    end = colour_ends.RANK_CHANGE if changed else colour_ends.RANK
     entries = heatmaps.PairEntries(
         names=[name for name in report["columns"] if name in named], pairs=pairs, hover=HOVER
     )
-    return heatmaps.pair_map(report, which, scale, words=words, entries=entries)
+    return heatmaps.pair_map(
+        report,
+        which,
+        colour_ends.diverging(end),
+        words=words,
+        entries=entries,
+        is_chance=heatmaps.is_same("verdict") if changed else None,
+    )
 
 
 def _card(report: Report, entry: Json, which: Which) -> Card:

@@ -27,6 +27,7 @@ from synth_engine.evaluation import (
     view,
 )
 from synth_engine.evaluation import commutes as figures_of
+from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.commute_view import CommuteView, NamedPoint
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.figures import commutes as commute_figure
@@ -456,17 +457,30 @@ def test_a_flow_that_only_one_table_has_is_red_or_blue_and_as_wide_as_its_share(
     domain = towns()
     real = {"home": np.array([0, 0, 0, 1]), "work": np.array([0, 0, 0, 0])}
     synthetic = {"home": np.array([0, 0, 0, 1]), "work": np.array([0, 0, 0, 1])}
-    card, _ = commute_maps.flows(shown(domain, real, synthetic), "difference")
+    many = [
+        {name: np.repeat(codes, 100) for name, codes in side.items()}
+        for side in (real, synthetic)
+    ]
+    card, _ = commute_maps.flows(shown(domain, *many), "difference")
     assert card.figure is not None and "25.0% of the records" in card.verdict
-    texts = [
+    assert sorted(text.rsplit(": ", 1)[1] for text in _changes(card)) == [
+        "+25.000% of records",
+        "-25.000% of records",
+    ]
+    # Of four records a quarter is one, which another sample of four may have as well.
+    few, _ = commute_maps.flows(shown(domain, real, synthetic), "difference")
+    assert [text.rsplit(": ", 1)[1] for text in _changes(few)] == [
+        "±25.000% of records, no more than chance"
+    ] * 2
+
+
+def _changes(card: Card) -> list[str]:
+    assert card.figure is not None
+    return [
         text
         for trace in card.figure["data"]
         for text in trace.get("text") or ()  # type: ignore[attr-defined]
         if "of records" in text
-    ]
-    assert sorted(text.rsplit(": ", 1)[1] for text in texts) == [
-        "+25.000% of records",
-        "-25.000% of records",
     ]
 
 

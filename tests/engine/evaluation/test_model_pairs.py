@@ -29,11 +29,12 @@ def test_a_column_that_determines_another_has_dependence_one_and_noise_nearly_no
 
 
 def test_a_map_has_each_pair_once_and_no_text_for_each_square() -> None:
-    pairs = {("a", "b"): 0.5, ("a", "c"): -0.25, ("b", "c"): 0.125}
-    card = pair_cards.card_of_difference(["a", "b", "c"], pairs, letters=("A", "B"), most=0.5)
+    pairs = {("a", "b"): 0.5, ("a", "c"): -0.25, ("b", "c"): 0.005}
+    card = pair_cards.card_of_difference(["a", "b", "c"], pairs, letters=("A", "B"))
     assert card.figure is not None
-    (trace,) = card.figure["data"]
-    assert trace["z"] == [[0.5, None], [-0.25, 0.125]]
+    trace, grey = card.figure["data"]
+    assert trace["z"] == [[0.5, None], [-0.25, None]]
+    assert grey["z"] == [[None, None], [None, 0.005]] and grey["meta"] == "chance"
     assert "text" not in trace
     assert card.table.rows[0] == ("a × b", "+0.500")
     assert card.red == ""
