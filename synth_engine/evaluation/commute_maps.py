@@ -231,13 +231,12 @@ def _density_traces(
         moved = _shares(counts["synthetic"]) - _shares(counts["real"])
         chance = _chance(counts)
         if not few:
-            return maps.raster(
-                moved, squares, difference=True, by_chance=chance, base=view.base_map
-            )
+            return maps.raster(moved, squares, by_chance=chance, base=view.base_map)
         # A circle must be seen where either side has records, or what was lost would not be on
         # the map.
         values = np.maximum(counts["synthetic"], counts["real"]).astype(np.float64)
-        return maps.circles(values, squares, moved=moved, by_chance=chance, base=view.base_map)
+        change = maps.MovedShares(shares=moved, by_chance=chance)
+        return maps.circles(values, squares, moved=change, base=view.base_map)
     values = counts[side].astype(np.float64)
     if few:
         return maps.circles(
@@ -251,7 +250,6 @@ def _density_traces(
     return maps.raster(
         values,
         squares,
-        difference=False,
         base=view.base_map,
         scale=_SCALES[side],
         highest=largest,

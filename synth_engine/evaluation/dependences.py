@@ -30,7 +30,7 @@ KEPT = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependence:
+class PairDependence:
     """Of one table of two columns. nmi: normalised mutual information, 0 to 1. chance: what independent columns with these
     margins would have on average. luck: what they have beyond that with a chance of exp(-CERTAINTY). error: the standard error
     of `nmi`."""
@@ -51,7 +51,7 @@ class Dependence:
         return self.strength >= max(LEAST, self.luck)
 
 
-def dependence(joint: Counts) -> Dependence:
+def dependence(joint: Counts) -> PairDependence:
     """Measure a two-way table of counts; those below zero, of noisy answers, count as zero.
 
     The mean of mutual information under independence is that of its cells given the margins (Vinh, Epps and Bailey 2010),
@@ -62,7 +62,7 @@ def dependence(joint: Counts) -> Dependence:
     rows, columns = p.sum(axis=1), p.sum(axis=0)
     smaller = min(entropy(rows), entropy(columns))
     if smaller <= MIN_ENTROPY or total <= 0:
-        return Dependence(nmi=0.0, chance=0.0, luck=0.0, error=0.0)
+        return PairDependence(nmi=0.0, chance=0.0, luck=0.0, error=0.0)
     places = np.nonzero(p)
     inside = p[places]
     surprise = np.log(inside / (rows[places[0]] * columns[places[1]]))
@@ -73,7 +73,7 @@ def dependence(joint: Counts) -> Dependence:
     error = math.sqrt((max(spread - 2 * chance, 0.0) + chance) / total)
     # The tail of a chi-squared law (Laurent and Massart 2000), of which the mean mutual information is the degrees of freedom.
     luck = math.sqrt(2 * chance * CERTAINTY / total) + CERTAINTY / total
-    return Dependence(
+    return PairDependence(
         nmi=information / smaller,
         chance=chance / smaller,
         luck=luck / smaller,
@@ -111,25 +111,27 @@ def _surplus_table() -> tuple[Array, Array]:
     return logs, np.array(values)
 
 
-def chance_change(real: Dependence, synthetic: Dependence) -> float:
+def chance_change(real: PairDependence, synthetic: PairDependence) -> float:
     """Up to how much both may differ by chance."""
     return DEVIATIONS * math.hypot(real.error, synthetic.error)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LostDependence:
-    """What became of the dependences of a table. real: pairs that go together in the real table; kept: those of them of which
+    """What became of the dependences of a table. real: pairs that go together in the real table; preserved: those of them of which
     the synthetic table has at least half and at most half too much. invented: pairs that go together in the synthetic table
     alone. lost: the share of real dependence, summed over pairs, that changed beyond chance; None without any."""
 
     real: int
-    kept: int
+    preserved: int
     invented: int
     lost: float | None
 
 
 def lost_dependence(
-    pairs: Sequence[tuple[Dependence, Dependence]], *, seen: Sequence[bool] | None = None
+    pairs: Sequence[tuple[PairDependence, PairDependence]],
+    *,
+    seen: Sequence[bool] | None = None,
 ) -> LostDependence:
     """Judge pairs of columns by the dependences that exist on either side. pairs: of each, the real and the synthetic one.
     seen: whether each can be judged, all if left out; one that cannot is not kept."""
@@ -144,13 +146,13 @@ def lost_dependence(
     changed = sum(change for _, change, _ in existing) + sum(invented)
     return LostDependence(
         real=len(existing),
-        kept=sum(can and change <= KEPT * real.strength for real, change, can in existing),
+        preserved=sum(can and change <= KEPT * real.strength for real, change, can in existing),
         invented=sum(change >= LEAST for change in invented),
         lost=min(1.0, changed / whole) if whole else None,
     )
 
 
-def _change(real: Dependence, synthetic: Dependence) -> float:
+def _change(real: PairDependence, synthetic: PairDependence) -> float:
     """By how much a dependence changed, beyond chance."""
     difference = abs(synthetic.strength - real.strength)
     return max(0.0, difference - chance_change(real, synthetic))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from synth_engine.evaluation.expected import ExpectedColumn, ExpectedFigure
-from synth_engine.evaluation.expected_relations import Relations
 
 Closeness = Literal["close", "fair", "rough", "unknown"]
 """unknown: the release has no expected range of the column."""
@@ -45,14 +44,14 @@ def closeness_of(column: ExpectedColumn) -> Closeness:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedQuality:
-    """How many columns of a release are how close, and what is expected of their relations. related: how many of all `pairs` of
+    """How many columns of a release are how close, and the word of their relations (`expected_relations`). related: how many of all `pairs` of
     columns go together in the model."""
 
     close: int
     fair: int
     rough: int
     unknown: int
-    relations: Relations = "unknown"
+    relations: str = "unknown"
     related: int = 0
     pairs: int = 0
 

@@ -40,8 +40,8 @@ def level_of(
     return "unknown" if distance is None else _word(distance, KEPT_DISTANCE, WEAK_DISTANCE)
 
 
-def _word(value: float, kept: float, weak: float) -> Relations:
-    return "kept" if value <= kept else "weak" if value <= weak else "lost"
+def _word(value: float, first: float, second: float) -> Relations:
+    return "kept" if value <= first else "weak" if value <= second else "lost"
 
 
 def measured_distance(

@@ -12,7 +12,7 @@ from synth_engine.codec import Fit, RawColumn
 from synth_engine.domain import Attribute, Domain
 from synth_engine.evaluation import blind_spots, raw_values, wording
 from synth_engine.evaluation.cards import MARKS, Card
-from synth_engine.evaluation.dependences import Dependence, dependence
+from synth_engine.evaluation.dependences import PairDependence, dependence
 from synth_engine.evaluation.distances import chance_distance, shares, total_variation
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.tallies import Clique, Tallies, TallySource, align
@@ -175,10 +175,10 @@ class Sides:
         }
 
     @cached_property
-    def _dependences(self) -> dict[Clique, tuple[Dependence, Dependence]]:
+    def _dependences(self) -> dict[Clique, tuple[PairDependence, PairDependence]]:
         return {}
 
-    def dependences(self, pair: Clique) -> tuple[Dependence, Dependence]:
+    def dependences(self, pair: Clique) -> tuple[PairDependence, PairDependence]:
         """How dependent a pair of columns is, in the real and in the synthetic table."""
         if pair not in self._dependences:
             self._dependences[pair] = (

@@ -136,17 +136,17 @@ def raster(
     values: NDArray[np.float64],
     squares: Regions,
     *,
-    difference: bool,
     base: BaseMap,
     by_chance: NDArray[np.float64] | None = None,
     scale: style.Scale = style.DENSITY,
     highest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
     """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour.
-    by_chance: of a difference, up to how much chance gives; those squares are grey.
+    by_chance: of a difference alone, up to how much chance gives; those squares are grey.
     highest: records at the end of the scale, where two maps are to have the same one."""
     # Squares are in row-major order from the north-west (`regions.grid`); the negation keeps
     # that order.
+    difference = by_chance is not None
     norths, easts = -np.unique(-squares.north), np.unique(squares.east)
     table = values.reshape(norths.size, easts.size)
     shown = table if difference else np.log10(np.maximum(table, 1))
@@ -166,13 +166,12 @@ def raster(
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": False,
     }
-    if difference:
+    parts = [trace]
+    if by_chance is not None:
         trace["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
         trace |= colour_ends.diverging(colour_ends.SHARE_CHANGE)
-        if by_chance is not None:
-            grey = np.abs(table) <= by_chance.reshape(table.shape)
-            traces, made = base.below(colour_ends.split(trace, grey.tolist()))
-            return traces, made | {"showlegend": False}
+        grey = np.abs(table) <= by_chance.reshape(table.shape)
+        parts = colour_ends.split(trace, grey.tolist())
     else:
         ticks = list(range(floor(bound) + 1))
         trace["colorbar"] = bar("records in a square") | {
@@ -180,22 +179,28 @@ def raster(
             "ticktext": [grouped(10**tick) for tick in ticks],
         }
         trace |= {"colorscale": scale, "zmin": 0.0, "zmax": bound}
-    traces, made = base.below([trace])
+    traces, made = base.below(parts)
     return traces, made | {"showlegend": False}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MovedShares:
+    """By how much the share of each part is larger than the real one, and up to how much it is by chance; shape (parts,)."""
+
+    shares: NDArray[np.float64]
+    by_chance: NDArray[np.float64]
 
 
 def circles(
     values: NDArray[np.float64],
     regions: Regions,
     *,
-    moved: NDArray[np.float64] | None,
-    by_chance: NDArray[np.float64] | None = None,
+    moved: MovedShares | None,
     base: BaseMap,
     colour: str = style.SYNTHETIC,
     largest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
-    """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour, grey
-    where it is at most `by_chance`.
+    """Records by part, for few parts: an area a part. `moved`: the change of its share as colour, grey where it is chance.
     largest: records of the largest circle, where two maps are to have the same one."""
     shown = np.flatnonzero((values > 0) & ~np.isnan(regions.north))
     shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
@@ -213,11 +218,11 @@ def circles(
     if moved is None:
         marker |= {"color": colour, "opacity": 0.6}
     else:
-        marker |= {"color": moved[shown].tolist(), "showscale": True}
+        marker |= {"color": moved.shares[shown].tolist(), "showscale": True}
         marker |= colour_ends.of_markers(colour_ends.SHARE_CHANGE)
         marker["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
         texts = [
-            f"{escape(regions.labels[index])}<br>{_hover_text(float(moved[index]), True)}"
+            f"{escape(regions.labels[index])}<br>{_hover_text(float(moved.shares[index]), True)}"
             for index in shown
         ]
     trace: Trace = {
@@ -229,9 +234,9 @@ def circles(
         "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
     }
-    if moved is None or by_chance is None:
+    if moved is None:
         return base.below([trace])
-    grey = np.abs(moved[shown]) <= by_chance[shown]
+    grey = np.abs(moved.shares[shown]) <= moved.by_chance[shown]
     return base.below([_some(trace, ~grey), _in_grey(_some(trace, grey))])
 
 
@@ -239,20 +244,20 @@ def _some(trace: Trace, chosen: NDArray[np.bool_]) -> Trace:
     """Some of the circles of a trace."""
     marker: Any = trace["marker"]
 
-    def kept(values: Any) -> list[Any]:
+    def some(values: Any) -> list[Any]:
         return [value for value, wanted in zip(values, chosen, strict=True) if wanted]
 
     return {
         **trace,
-        **{key: kept(trace[key]) for key in ("x", "y", "text")},
-        "marker": {**marker, "size": kept(marker["size"]), "color": kept(marker["color"])},
+        **{key: some(trace[key]) for key in ("x", "y", "text")},
+        "marker": {**marker, "size": some(marker["size"]), "color": some(marker["color"])},
     }
 
 
 def _in_grey(trace: Trace) -> Trace:
     marker: Any = trace["marker"]
-    kept = {key: value for key, value in marker.items() if key in ("size", "line")}
-    return {**trace, "marker": {**kept, "color": style.QUIET}, "meta": "chance"}
+    shape = {key: value for key, value in marker.items() if key in ("size", "line")}
+    return {**trace, "marker": {**shape, "color": style.QUIET}, "meta": "chance"}
 
 
 def ground(outlines: Sequence[Ring]) -> Trace:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.evaluation.dependences import Dependence
+from synth_engine.evaluation.dependences import PairDependence
 from synth_engine.evaluation.dependences import dependence as dependence_of
 from synth_engine.models import samplers
 from synth_engine.models.model import Model
@@ -23,14 +23,14 @@ DECIMALS = 4
 Pairs = dict[tuple[str, str], float]
 
 
-def dependence(model: Model, *, seed: str) -> list[Dependence]:
+def dependence(model: Model, *, seed: str) -> list[PairDependence]:
     """How dependent all pairs of the first columns (`names_of`) are, in the order of `itertools.combinations`, in records that
     the model generates."""
     codes = samplers.draw_together(model, min(model.rows, RECORDS), seed=seed)
     return of_codes([np.asarray(codes[name], dtype=np.int64) for name in names_of(model)])
 
 
-def of_codes(columns: Sequence[npt.NDArray[np.int64]]) -> list[Dependence]:
+def of_codes(columns: Sequence[npt.NDArray[np.int64]]) -> list[PairDependence]:
     """How dependent all pairs of columns are. columns: codes of the same records, shape (records,) each."""
     grouped = [_grouped(codes) for codes in columns]
     return [_of_pair(a, b) for a, b in itertools.combinations(grouped, 2)]
@@ -56,7 +56,7 @@ def _grouped(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.unique(group, return_inverse=True)[1][places].astype(np.int64)
 
 
-def _of_pair(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> Dependence:
+def _of_pair(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> PairDependence:
     if not first.size:
         return dependence_of(np.zeros((1, 1)))
     shape = (int(first.max()) + 1, int(second.max()) + 1)

@@ -387,17 +387,17 @@ def _verdict(
     chance = chance_gap(real.total, synthetic.total)
     if distances.kolmogorov - chance > MAX_GAP:
         return _gap_verdict(attribute, real, synthetic, distances)
-    found = findings(attribute, real, synthetic)
+    others = findings(attribute, real, synthetic)
     return wording.value_verdict(
         distances.kolmogorov,
         chance=chance,
         levels=[
             _median_level(attribute, real, synthetic, chance=chance),
-            *(finding.level for finding in found),
+            *(finding.level for finding in others),
         ],
         parts=[
             _medians(attribute, real, synthetic),
-            *(finding.words for finding in found),
+            *(finding.words for finding in others),
         ],
     )
 

@@ -173,7 +173,7 @@ def _summary(sides: Sides, entries: Mapping[str, list[Json]]) -> Json:
         "mi_err": None,
     }
     if pairs:
-        found = lost_dependence(
+        lost = lost_dependence(
             [sides.dependences(_clique(pair)) for pair in pairs],
             seen=[pair["dependence"]["level"] != "unseen" for pair in pairs],
         )
@@ -183,7 +183,7 @@ def _summary(sides: Sides, entries: Mapping[str, list[Json]]) -> Json:
         summary["mi_err"] = {
             "value": float(np.mean([abs(pair["nmi_difference"]) for pair in pairs])),
             "by_chance": None,
-            **summaries.of_relations(found, parts, kind="dependence"),
+            **summaries.of_relations(lost, parts, kind="dependence"),
         }
     return summary
 

@@ -77,8 +77,8 @@ def of_columns(entries: Sequence[Entry]) -> Json:
 def of_levels(levels: Sequence[Level], *, things: str, first: str) -> Json:
     """How many parts are kept, and the verdict on all of them. first: the name of the worst."""
     level = worst(levels)
-    kept = sum(each in KEPT_LEVELS for each in levels)
-    words = f"{wording.LEVEL_WORDS[level]}: {kept} of {len(levels)} {things} are kept"
+    preserved = sum(each in KEPT_LEVELS for each in levels)
+    words = f"{wording.LEVEL_WORDS[level]}: {preserved} of {len(levels)} {things} are kept"
     if damaged := levels.count("damaged"):
         words += f", {damaged} damaged"
     if unseen := levels.count("unseen"):
@@ -86,7 +86,7 @@ def of_levels(levels: Sequence[Level], *, things: str, first: str) -> Json:
     if level != "same":
         words += f"; worst: {first}"
     verdict: FigureVerdict = {"level": level, "words": f"{words}."}
-    return {"of": len(levels), "kept": kept, "worst": first, "verdict": verdict}
+    return {"of": len(levels), "kept": preserved, "worst": first, "verdict": verdict}
 
 
 Relation = Literal["dependence", "correlation"]
@@ -98,36 +98,36 @@ _VERBS: Mapping[Relation, tuple[str, str]] = {
 
 
 def of_relations(
-    found: LostDependence,
+    lost: LostDependence,
     parts: Sequence[tuple[str, Level, float]],
     *,
     kind: Relation,
 ) -> Json:
     """The summary of how columns go together. parts: name, level and change of each pair."""
     levels = [level for _, level, _ in parts]
-    share = wording.level_of(found.lost, LOST_STEPS) if found.lost is not None else "same"
+    share = wording.level_of(lost.lost, LOST_STEPS) if lost.lost is not None else "same"
     level = worst([share, *levels])
     first = max(parts, key=lambda part: (SEVERITY.index(part[1]), abs(part[2])))[0]
-    words = f"{wording.LEVEL_WORDS[level]}: {_relations(found, *_VERBS[kind])}"
+    words = f"{wording.LEVEL_WORDS[level]}: {_relations(lost, *_VERBS[kind])}"
     if level != "same":
         words += f"; worst: {first}"
     verdict: FigureVerdict = {"level": level, "words": f"{words}."}
     return {
         "of": len(parts),
-        "related": found.real,
-        "kept": found.kept,
-        "invented": found.invented,
-        "lost": found.lost,
+        "related": lost.real,
+        "kept": lost.preserved,
+        "invented": lost.invented,
+        "lost": lost.lost,
         "worst": first,
         "verdict": verdict,
     }
 
 
-def _relations(found: LostDependence, one: str, several: str) -> str:
-    related = one if found.real == 1 else several.format(found.real)
-    words = f"{related} in the real table, {found.kept} of them in the synthetic one"
-    if found.invented:
-        words += f"; in the synthetic one alone: {found.invented}"
+def _relations(lost: LostDependence, one: str, several: str) -> str:
+    related = one if lost.real == 1 else several.format(lost.real)
+    words = f"{related} in the real table, {lost.preserved} of them in the synthetic one"
+    if lost.invented:
+        words += f"; in the synthetic one alone: {lost.invented}"
     return words
 
 
@@ -136,10 +136,10 @@ def of_sections(parts: Sequence[tuple[str, FigureVerdict]]) -> Json:
     levels = [verdict["level"] for _, verdict in parts]
     level = worst(levels)
     title, verdict = parts[levels.index(level)]
-    kept = sum(each in KEPT_LEVELS for each in levels)
+    preserved = sum(each in KEPT_LEVELS for each in levels)
     return {
         "of": len(parts),
-        "kept": kept,
+        "kept": preserved,
         "worst": title,
         "verdict": {"level": level, "words": verdict["words"]},
     }

@@ -25,6 +25,8 @@ AXIS_TITLES: tuple[str, ...] = (
 )
 """Titles of the axes of figures that have names, units or numbers in them."""
 LEVEL = r"(?:No difference to speak of|Small difference|Clear difference|Large difference|Cannot be judged|Damaged)"
+THINGS = r"(?:columns|(?:pairs|triples) of columns|tables of [0-9]+ columns)"
+RELATIONS = r"[0-9]+ pairs? of columns .+?"
 
 PATTERNS: tuple[str, ...] = (
     # guarantees
@@ -227,8 +229,8 @@ SHARE = re.compile(r"[0-9]+\.[0-9]+(?= %)")
 _OF_FIELDS = {
     "level_text": LEVEL,
     "verdict_text": rf"{LEVEL}: .+",
-    "things_text": r"(?:columns|(?:pairs|triples) of columns|tables of [0-9]+ columns)",
-    "relations_text": r"[0-9]+ pairs? of columns .+?",
+    "things_text": THINGS,
+    "relations_text": RELATIONS,
 }
 _FIELD = re.compile(r"%\((\w+)\)s")
 

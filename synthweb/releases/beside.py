@@ -314,15 +314,15 @@ class Expected:
 def _expected_of(releases: Iterable[Release]) -> dict[str, Expected]:
     """What is expected of each release that has expected ranges, by code."""
     stored = ExpectedRanges.objects.filter(release__in=releases, version=ranges.VERSION)
-    found = {}
+    expectations = {}
     for each in stored.select_related("release__first_look"):
         deviations = [deviation_of(column) for column in ranges.from_json(each.columns)]
         known = [deviation for deviation in deviations if deviation is not None]
         if known:
-            found[each.release.code] = Expected(
+            expectations[each.release.code] = Expected(
                 error=fmean(known), lost=_lost(each.release, each.errors)
             )
-    return found
+    return expectations
 
 
 def _lost(release: Release, errors: dict[str, Any] | None) -> float | None:

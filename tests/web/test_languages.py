@@ -357,7 +357,7 @@ def _summaries() -> list[str]:
     ]
     made = [
         summaries.of_relations(
-            LostDependence(real=real, kept=0, invented=invented, lost=None),
+            LostDependence(real=real, preserved=0, invented=invented, lost=None),
             parts[first:],
             kind=kind,
         )

@@ -106,16 +106,16 @@ class ConditionalMeans(ComparisonFigure):
         if not entry or not entry["pairs"]:
             return []
         levels = [pair["verdict"]["level"] for pair in entry["pairs"]]
-        kept = sum(level in summaries.KEPT_LEVELS for level in levels)
+        preserved = sum(level in summaries.KEPT_LEVELS for level in levels)
         level = summaries.worst([*levels, entry["level"]])
         words = (
-            f"{wording.LEVEL_WORDS[level]}: in {kept} of {len(levels)} pairs of columns, means within groups are kept or "
+            f"{wording.LEVEL_WORDS[level]}: in {preserved} of {len(levels)} pairs of columns, means within groups are kept or "
             "differ slightly"
         )
         if level != "same":
             words += f"; {_most_different(entry['worst'][0])}"
         verdict: FigureVerdict = {"level": level, "words": f"{words}."}
-        return [Tile.of(self.section.title, f"{kept} / {len(levels)}", verdict)]
+        return [Tile.of(self.section.title, f"{preserved} / {len(levels)}", verdict)]
 
     def cards(self, report: Report) -> list[Card]:
         entry = report.get(self.field)

@@ -120,16 +120,16 @@ def _summary(judged: Sequence[Json]) -> Json:
     ]
     whole = sum(abs(pair["real"]) for pair in related)
     changed = sum(_change(pair) for pair in (*related, *invented))
-    found = LostDependence(
+    lost = LostDependence(
         real=len(related),
-        kept=sum(_change(pair) <= KEPT * abs(pair["real"]) for pair in related),
+        preserved=sum(_change(pair) <= KEPT * abs(pair["real"]) for pair in related),
         invented=len(invented),
         lost=min(1.0, changed / whole) if whole else None,
     )
     parts = [
         (heatmaps.names(pair), pair["verdict"]["level"], pair["difference"]) for pair in judged
     ]
-    return summaries.of_relations(found, parts, kind="correlation")
+    return summaries.of_relations(lost, parts, kind="correlation")
 
 
 def _exists(pair: Json, side: str) -> bool:

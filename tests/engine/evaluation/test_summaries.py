@@ -145,7 +145,7 @@ def test_the_lost_share_is_that_of_what_exists() -> None:
     found = lost_dependence(
         [(related, related), (related, alone), (alone, alone), (alone, alone)]
     )
-    assert (found.real, found.kept, found.invented) == (2, 1, 0)
+    assert (found.real, found.preserved, found.invented) == (2, 1, 0)
     assert found.lost == pytest.approx(0.5, abs=0.1)
     nothing = lost_dependence([(alone, alone)] * 3)
     assert (nothing.real, nothing.lost) == (0, None)
