@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from synth_engine.codec.value_counts import NumberCounts
 from synth_engine.domain import Attribute
-from synth_engine.evaluation.scale_text import declared_step, is_moment, text_of
+from synth_engine.evaluation.scale_text import is_moment, text_of
 from synth_engine.evaluation.wording import Level, level_of, per_hundred
 
 ERRORS = 2.5
@@ -133,7 +133,7 @@ def _beyond(
             [side.quantile(min(max(level + sign * shift, 0.0), 1.0)) for sign in (-1, 1)]
         )
     (low, high), (first, last) = ranges
-    return max(0.0, max(low - last, first - high) - declared_step(attribute))
+    return max(0.0, max(low - last, first - high) - attribute.value_step)
 
 
 def _strange(
@@ -149,7 +149,7 @@ def _strange(
         where = "occur nowhere in the real table"
     else:
         span = real.quantile(TAIL) - real.quantile(1 - TAIL)
-        slack = max(RANGE_SLACK * span, declared_step(attribute))
+        slack = max(RANGE_SLACK * span, attribute.value_step)
         ends = np.array([real.values[0] - slack, real.values[-1] + slack])
         below = float(synthetic.below(ends[:1], inclusive=False)[0])
         above = 1 - float(synthetic.below(ends[1:], inclusive=True)[0])

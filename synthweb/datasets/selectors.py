@@ -368,7 +368,7 @@ def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, object] | No
     )
     # A name that nobody described may be a cell: of a file without a header, or a key of one record.
     names = [name for name in dataset.dialect.get("names", []) if name in described]
-    return dataset.dialect | {"names": names, "sheet": ""}
+    return {**dataset.dialect, "names": names, "sheet": ""}
 
 
 def preview_exists(
