@@ -1,4 +1,4 @@
-"""Which numbers and texts name something instead of measuring it: postal codes, telephone numbers, keys, free text.
+"""Which numbers and texts name something instead of measuring it: postal codes, keys of records, free text.
 
 Each rule looks at the name of the column, at digits, and at how often values repeat; it returns what the column looks
 like, in words, and is only ever a suggestion."""
@@ -14,18 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Role = Literal["codes", "key", "phone", "free text"]
+Role = Literal["codes", "key", "free text"]
 _POSTAL = frozenset(
     "zip zips zipcode zipcodes plz postal postcode postleitzahl cap postnummer postnr cep".split()  # noqa: SIM905
 )
 _CODES = frozenset("fips naics sic geoid insee ags isic nuts lau icd code codes".split())  # noqa: SIM905
-_PHONES = frozenset(
-    "phone telephone tel telefon telefono téléphone mobile handy fax cellphone".split()  # noqa: SIM905
-)
-_KEYS = frozenset(
-    "id ids key uuid guid ssn passport iban imei serial barcode ean isbn vin bbl account invoice".split()  # noqa: SIM905
-)
-_PHONE = r"^\+?[0-9][0-9 ()./-]{5,18}[0-9]$"
 _FEWEST_ROWS = 100  # by which keys are judged
 _SAMPLED = 2_000  # texts
 _WORDS_OF_PROSE = 4
@@ -40,10 +33,12 @@ class CodeVerdict:
     why: str
 
 
-def words(name: str) -> set[str]:
-    """The words of a column's name, folded."""
-    spaced = re.sub(r"(?<=[a-zà-ÿ0-9])(?=[A-ZÀ-Þ])", " ", name)
-    return {word.casefold() for word in re.findall(r"[^\W\d_]+", spaced)}
+def words(name: str) -> list[str]:
+    """The words of a column's name, folded, in their order."""
+    spaced = re.sub(
+        r"(?<=[a-zà-ÿ0-9])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zà-ÿ])", " ", name
+    )
+    return [word.casefold() for word in re.findall(r"[^\W\d_]+", spaced)]
 
 
 def of_numbers(
@@ -59,16 +54,12 @@ def of_numbers(
 
     values: shape (n,), different values, or a sample of them. counts: shape (n,), rows of each. unique: whether no two
     rows share a value."""
-    named = words(name)
+    named = set(words(name))
     if least < 0:
         return None
     digits = len(str(most))
     alike = len(str(least)) == digits
     rows = int(counts.sum())
-    if named & _PHONES and digits >= 6:
-        return CodeVerdict(
-            role="phone", why="Long whole numbers in a column called so are telephone numbers."
-        )
     if named & _POSTAL:
         return CodeVerdict(
             role="codes",
@@ -79,17 +70,11 @@ def of_numbers(
             role="codes",
             why="By its name the column has codes, which measure nothing, so they are categories.",
         )
-    if unique and rows >= _FEWEST_ROWS:
-        if named & _KEYS:
-            return CodeVerdict(
-                role="key",
-                why="No two rows share a number, and the column is called so: it names records.",
-            )
-        if alike and digits >= 6:
-            return CodeVerdict(
-                role="key",
-                why=f"No two rows share a number, and all have {digits} digits: it looks like a key of records.",
-            )
+    if unique and rows >= _FEWEST_ROWS and alike and digits >= 6:
+        return CodeVerdict(
+            role="key",
+            why=f"No two rows share a number, and all have {digits} digits: it looks like a key of records.",
+        )
     # Prices and salaries of five digits are mostly round; codes are not.
     round_share = counts[values % 10 == 0].sum() / rows
     repeated = rows >= 5 * len(values)
@@ -102,20 +87,12 @@ def of_numbers(
     return None
 
 
-def of_texts(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> CodeVerdict | None:
+def of_texts(texts: pa.Array, counts: NDArray[np.int64]) -> CodeVerdict | None:
     """What texts name, given different texts and the rows of each; None if they are categories."""
     different, rows = len(texts), int(counts.sum())
     # Some thousand texts tell as much as all of them, and much faster.
     some = np.arange(0, different, -(-different // _SAMPLED))
     texts, weights = texts.take(pa.array(some)), counts[some] / counts[some].sum()
-    phones = pc.match_substring_regex(texts, _PHONE).to_numpy(zero_copy_only=False)
-    digits = pc.utf8_length(pc.replace_substring_regex(texts, "[^0-9]", "")).to_numpy()
-    long_enough = weights[phones & (digits >= 7)].sum() >= 0.9
-    if long_enough and (
-        words(name) & _PHONES
-        or (different > 0.5 * rows and rows >= 10 and _has_phone_signs(texts))
-    ):
-        return CodeVerdict(role="phone", why="They look like telephone numbers.")
     word_counts = pc.count_substring_regex(texts, r"\S+").to_numpy()
     lengths = pc.utf8_length(texts).to_numpy()
     prose = (weights * word_counts).sum() >= _WORDS_OF_PROSE or (
@@ -128,14 +105,3 @@ def of_texts(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> CodeVerdi
             why="Most values are several words, and few repeat: it is free text, which is never listed.",
         )
     return None
-
-
-def _has_phone_signs(texts: pa.Array) -> bool:
-    """Whether some have a sign between digits, as telephone numbers and no other keys have."""
-    return bool(
-        pc.any(
-            pc.match_substring_regex(
-                texts, r"^\+|[()]|[0-9][ /-][0-9]{2,}[ /-][0-9]|^[0-9]{3,5}[/ ]"
-            )
-        ).as_py()
-    )

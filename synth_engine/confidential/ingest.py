@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
-from synth_engine.confidential import ambiguous, header_units, relations, suggest
+from synth_engine.confidential import ambiguous, header_units, relations, suggest, value_lists
 from synth_engine.confidential.cell_sample import CellsDocument, cells_of_each
 from synth_engine.confidential.hints import FormQuestionDocument, HintDocument
 from synth_engine.confidential.summary import Column
@@ -108,6 +108,7 @@ def read(
     preview: list[list[str]] = []
     last: list[str] = []
     rows: relations.RowSample | None = None
+    persons = value_lists.PersonCounts()
     with ThreadPoolExecutor(max_workers=THREADS) as pool:
         for block in blocks(
             path,
@@ -122,6 +123,7 @@ def read(
             columns = columns or {name: Column(marks, of=len(block)) for name in block}
             rows = rows or relations.RowSample(list(block))
             rows.add(block)
+            persons.add(block)
             preview = preview or _head(block)
             last = _row(block, -1)
             list(
@@ -135,7 +137,11 @@ def read(
         )
     suggested = []
     for number, (name, column) in enumerate(columns.items(), start=1):
-        suggested.append(suggest.suggestion(name, column, codebook=shape.facts.get(name)))
+        suggested.append(
+            suggest.suggestion(
+                name, column, codebook=shape.facts.get(name), holders=persons.of(name)
+            )
+        )
         progress("suggest", number / len(columns))
     form = dialect or shape.dialect
     rules = relations.held_rules(

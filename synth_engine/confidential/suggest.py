@@ -1,8 +1,8 @@
 """Suggestions for the description of a column, read off its values: for the steward's eyes, to be confirmed or not.
 
 No bound is suggested: the smallest and the largest value are those of single records, so bounds are written somewhere or
-learned within the budget. Lists are cut at a hundred. A suggestion is still made from the data, which is why every fact of it is
-marked "suggested"."""
+learned within the budget. Values are listed only as `value_lists` allows, and never those of a column that says who a row is
+about (`people`). A suggestion is still made from the data, which is why every fact of it is marked "suggested"."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import numbers, sentinels
 from synth_engine.codec.fitting import unfit_texts
-from synth_engine.confidential import ambiguous, codes
+from synth_engine.confidential import ambiguous, codes, people, value_lists
 from synth_engine.confidential.ambiguous import NumberQuestion
 from synth_engine.confidential.hints import Hint, ReadingChoice
-from synth_engine.confidential.markers import MARKERS, MAX_ODD_TEXTS, odd_markers
+from synth_engine.confidential.markers import MARKERS, MAX_ODD_TEXTS, is_known, odd_markers
+from synth_engine.confidential.people import PersonSign
 from synth_engine.confidential.summary import (
     MAX_DISTINCT_TEXTS,
     MAX_TEXT_BYTES,
     Column,
     Wide,
 )
+from synth_engine.confidential.value_lists import FOUND, MAX_CATEGORIES
 from synth_engine.domain import parse_attribute, rounding
 from synth_engine.formats import Marks
 from synth_engine.kinds import KINDS
 from synth_engine.kinds.fragments import MAX_EXACT
 from synth_engine.kinds.text import CLASSES, MAX_TEXT_LENGTH
 
-MAX_CATEGORIES = 100
 MAX_CATEGORY_LENGTH = 200
 MAX_LABELS_LENGTH = 800  # characters
 CODES = (
@@ -50,18 +51,22 @@ _NAMES = {
     "why": "Nearly every value is different, or long: it may name a record. Left out.",
 }
 _WORDS = "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
-_OCCURRING = (
-    "The list has exactly the texts that occur in this table, so that publishing it tells who is in it: if it is written nowhere, "
-    "“Unknown categories” finds the frequent ones, out of the budget of a release."
-)
+_OCCURRING = "The list was read from this table. If it is written nowhere, each release can find the frequent texts within its budget."
+_FINDING = "Each release finds the frequent ones within its budget, unless a list of them is written somewhere."
+_ASK_WHO = "Does this column say who a row is about?"
 _LEARNED = "Where they lie is learned within the budget, unless bounds are written somewhere."
 _NUMBERS = ("integer", "number", "scale")
+_TEXTS = ("categorical", "weak")
 MAX_DECIMALS = 6
 _CONFIRM = (
     "Confirm only what is known without looking at this table, for example from a codebook."
 )
 
 
+WHO = ReadingChoice(key="who", label="Yes: leave the column out", facts={"kind": "identifier"})
+MADE_OUT = ReadingChoice(
+    key="found", label="Texts, of which each release finds the frequent ones", facts=FOUND
+)
 LEAVE_OUT = ReadingChoice(
     key="leave-out", label="Leave the column out", facts={"kind": "identifier"}
 )
@@ -96,15 +101,20 @@ def attribute(
 
 
 def suggestion(
-    name: str, column: Column, *, codebook: Mapping[str, Any] | None = None
+    name: str,
+    column: Column,
+    *,
+    codebook: Mapping[str, Any] | None = None,
+    holders: Mapping[str, int] | None = None,
 ) -> ColumnSuggestion:
-    """The same with how sure it is, and what else the column could be."""
+    """The same with how sure it is, and what else the column could be. holders: different persons of each text, as
+    `value_lists.PersonCounts` has them; None where rows stand for persons."""
     if codebook and codebook.get("baskets"):
         draft: dict[str, Any] = dict(_BASKETS)
     else:
         draft = (
-            _draft_from_codebook(name, column, codebook) if codebook else None
-        ) or _draft_column(name, column)
+            _draft_from_codebook(name, column, codebook, holders) if codebook else None
+        ) or _draft_column(name, column, holders)
     hint, question = draft.pop("hint", None) or Hint(), draft.pop("numbers", None)
     return ColumnSuggestion(
         attribute={"name": name, **draft, "provenance": "suggested"},
@@ -114,9 +124,12 @@ def suggestion(
 
 
 def _draft_from_codebook(
-    name: str, column: Column, codebook: Mapping[str, Any]
+    name: str,
+    column: Column,
+    codebook: Mapping[str, Any],
+    holders: Mapping[str, int] | None,
 ) -> dict[str, Any] | None:
-    """The draft that a codebook makes: its codes are the values, if every value has one."""
+    """The draft that a codebook makes: its codes are the values, if every value has one and they are no persons."""
     missing = codebook.get("missing", [])
     labels = {
         code: label for code, label in codebook.get("values", {}).items() if code not in missing
@@ -125,14 +138,15 @@ def _draft_from_codebook(
     about = f"The file calls it “{codebook['label']}”. " if codebook.get("label") else ""
     # A value outside the codebook would be lost by a closed list, so it is drafted from the
     # values instead.
-    if labels and column.wide is None and set(column.times) <= {*labels, *missing, ""}:
+    closed = column.wide is None and set(column.times) <= {*labels, *missing, ""}
+    if labels and closed and not _are_persons(name, [*labels, *labels.values()]):
         labels_listed = "; ".join(f"{code} = {label}" for code, label in labels.items())
         why = f"{about}The file's own codebook lists: {labels_listed[:MAX_LABELS_LENGTH]}. {_CONFIRM}"
         markers = [*empty, *missing] or None
         outside = "missing" if markers else "clamp"
         facts = {"values": list(labels), "other": False, "missing": markers, "outside": outside}
         return {"kind": "categorical", **facts, "why": why}
-    draft = _draft_column(name, column.without(missing))
+    draft = _draft_column(name, column.without(missing), holders)
     further_markers = [
         code
         for code in missing
@@ -146,11 +160,21 @@ def _draft_from_codebook(
     return draft | {"why": about + draft["why"]}
 
 
+def _are_persons(name: str, texts: Sequence[str]) -> bool:
+    """Whether a column or the texts of its codebook say who somebody is."""
+    found = people.sign(
+        name, pa.array(texts, type=pa.string()), np.ones(len(texts), dtype=np.int64)
+    )
+    return found is not None and found.certain
+
+
 def _within(draft: Mapping[str, Any], code: str) -> bool:
     """Returns whether a code is also a value of what is drafted, which no marker of missing
     values may be."""
     if draft["kind"] in ("integer", "number"):
         return numbers.within(code, draft["low"], draft["high"])
+    if draft["kind"] == "weak":
+        return value_lists.is_found(code)
     if "low" in draft:
         # Without the markers, of which one is asked for.
         facts = {
@@ -160,19 +184,24 @@ def _within(draft: Mapping[str, Any], code: str) -> bool:
     return code in draft.get("values", [draft.get("true"), draft.get("false")])
 
 
-def _draft_column(name: str, column: Column) -> dict[str, Any]:
+def _draft_column(
+    name: str, column: Column, holders: Mapping[str, int] | None
+) -> dict[str, Any]:
     if column.wide is not None:
         missing = column.wide.markers
         draft = _draft_of_many(name, column.wide)
     else:
         times = Counter(column.times)
         missing = [marker for marker in MARKERS if times.pop(marker, 0)]
-        draft = _draft(name, times, marks=column.marks, has_missing=bool(missing))
+        draft = _draft(
+            name, times, marks=column.marks, has_missing=bool(missing), holders=holders
+        )
     sentinel_texts = draft.pop("sentinels", ())
     missing += [text for text in draft.pop("odd", ()) if text not in missing]
+    missing = _not_of_few(missing, column)
     # A marker that is also a value of the range stays a value.
-    missing = [marker for marker in missing if not (marker and _within(draft, marker))]
-    draft |= _with_missing(draft, missing)
+    own = [marker for marker in missing if not (marker and _within(draft, marker))]
+    draft |= _with_missing(draft, own)
     hint: Hint = draft.setdefault("hint", Hint())
     # Whoever takes a sentinel for a value does not take it for a marker as well.
     without = [marker for marker in missing if marker not in sentinel_texts]
@@ -186,13 +215,27 @@ def _draft_column(name: str, column: Column) -> dict[str, Any]:
         else choice
         for choice in hint.choices
     ]
-    if missing and draft["kind"] != "identifier":
-        written = " ".join(f'"{marker}"' for marker in missing)
+    if own and draft["kind"] != "identifier":
+        written = " ".join(f'"{marker}"' for marker in own)
         draft["why"] += f" Missing values seem to be written {written}."
-        if not set(missing) <= set(MARKERS) and hint.certainty == "sure":
+        if not set(own) <= set(MARKERS) and hint.certainty == "sure":
             hint.certainty = "probable"
     draft["why"] += "" if draft["kind"] == "identifier" else f" {_CONFIRM}"
     return draft
+
+
+def _not_of_few(markers: Sequence[str], column: Column) -> list[str]:
+    """Markers without words of a few rows, such as a name that slipped into a column of numbers: an empty cell stands for
+    them, since what cannot be read counts as missing."""
+    times = column.times if column.wide is None else column.wide.odd
+    kept = [
+        marker
+        for marker in markers
+        if is_known(marker)
+        or any(map(str.isdigit, marker))
+        or times[marker] >= value_lists.FEWEST_PERSONS
+    ]
+    return kept if len(kept) == len(markers) or "" in kept else ["", *kept]
 
 
 def _with_missing(facts: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
@@ -208,7 +251,12 @@ def _with_missing(facts: Mapping[str, Any], missing: Sequence[str]) -> dict[str,
 
 
 def _draft(
-    name: str, times: Counter[str], *, marks: Marks, has_missing: bool
+    name: str,
+    times: Counter[str],
+    *,
+    marks: Marks,
+    has_missing: bool,
+    holders: Mapping[str, int] | None,
 ) -> dict[str, Any]:
     if not times:
         return {"kind": "identifier", "why": "Every value is missing: left out."}
@@ -223,29 +271,50 @@ def _draft(
             "why": "Two values that say yes and no.",
         }
     column = DistinctTexts(
-        name=name, texts=texts, counts=counts, marks=marks, has_missing=has_missing
+        name=name,
+        texts=texts,
+        counts=counts,
+        marks=marks,
+        has_missing=has_missing,
+        holders=holders,
     )
     draft = _on_a_scale(column)
     if draft is None and ambiguous.may_be_read(texts, counts):
         draft = (
-            _beside_odd_texts(column)
-            or ambiguous.dates(texts)
-            or _asked(column, _text(name, times, texts, counts))
+            _beside_odd_texts(column) or ambiguous.dates(texts) or _asked(column, _text(column))
         )
-    draft = draft or _text(name, times, texts, counts)
+    who = people.by_name(name)
+    if draft is None:
+        draft = _text(column)
+        who = who or people.by_form(texts, counts)
+    elif draft["kind"] in _TEXTS and not _has_question(draft):
+        who = who or people.by_form(texts, counts)
+    if who is not None:
+        return _about_people(who, draft, column)
     return _constant(draft, column) if len(times) == 1 else draft
+
+
+def _has_question(draft: Mapping[str, Any]) -> bool:
+    hint: Hint | None = draft.get("hint")
+    return draft.get("numbers") is not None or (hint is not None and bool(hint.question))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctTexts:
     """The different texts of a column. texts: shape (n,). counts: shape (n,), rows of each. has_missing: whether markers of
-    missing values were taken off."""
+    missing values were taken off. holders: different persons of each text; None where rows stand for persons."""
 
     name: str
     texts: pa.Array
     counts: NDArray[np.int64]
     marks: Marks
     has_missing: bool
+    holders: Mapping[str, int] | None = None
+
+    def listed(self) -> list[str] | None:
+        """Returns the texts that may be listed; None if none may."""
+        times = dict(zip(self.texts.to_pylist(), self.counts.tolist(), strict=True))
+        return value_lists.listed(times, self.holders)
 
     @property
     def unique(self) -> bool:
@@ -300,7 +369,8 @@ def _mostly_on_a_scale(column: DistinctTexts) -> Hint | None:
         if draft is None or draft["kind"] in ("identifier", "categorical"):
             continue
         odd = column.texts.filter(pa.array(~readable)).to_pylist()
-        markers = odd if len(odd) <= MAX_ODD_TEXTS else [""]
+        frequent = column.counts[~readable] >= value_lists.FEWEST_PERSONS
+        markers = odd if len(odd) <= MAX_ODD_TEXTS and frequent.all() else [""]
         facts = _facts(draft)
         facts |= {"missing": [*draft.get("odd", ()), *markers], "outside": "missing"}
         percent = max(1, round(100 * lost))
@@ -326,12 +396,12 @@ def _beside_odd_texts(column: DistinctTexts) -> dict[str, Any] | None:
             continue
         hint = draft.setdefault("hint", Hint())
         hint.certainty = "probable" if odd and hint.certainty == "sure" else hint.certainty
-        if odd and len(column.texts) <= MAX_CATEGORIES:
+        if odd and (values := column.listed()) is not None:
             hint.choices.append(
                 ReadingChoice(
                     key="categories",
                     label="Categories, one of them for each text",
-                    facts=_listed(column.texts.to_pylist()),
+                    facts=_listed(values, other=len(values) < len(column.texts)),
                 )
             )
         return draft | {"odd": [*draft.get("odd", ()), *odd]}
@@ -393,34 +463,39 @@ def _draft_of_many(name: str, wide: Wide) -> dict[str, Any]:
         readable = ambiguous.may_be_read(column.texts, column.counts)
         if readable and (draft := ambiguous.dates(column.texts)) is not None:
             return draft
-        if (verdict := codes.of_texts(name, column.texts, column.counts)) is not None:
-            return _named(verdict, column.texts)
+        draft = _many_texts(wide, column)
         if readable:
-            return _asked(column, _many_texts(wide))
-    return _many_texts(wide)
+            draft = _asked(column, draft)
+        if (who := people.by_name(name)) is None and not _has_question(draft):
+            who = people.by_form(column.texts, column.counts)
+        if who is not None:
+            return _about_people(who, draft, column)
+        if (verdict := codes.of_texts(column.texts, column.counts)) is not None:
+            return _named(verdict, column.texts)
+        return draft
+    return dict(_NAMES)
 
 
-def _many_texts(wide: Wide) -> dict[str, Any]:
-    if (
-        wide.different > 0.9 * wide.looked_at
-        or not wide.frequent
-        or wide.longest > MAX_TEXT_BYTES
-    ):
+def _many_texts(wide: Wide, column: DistinctTexts) -> dict[str, Any]:
+    """The draft of texts too many to be listed. column: some of them."""
+    if wide.different > 0.9 * wide.looked_at or not wide.frequent:
         return dict(_NAMES)
-    values = sorted(text for text, _ in wide.frequent.most_common(MAX_CATEGORIES))
-    why = f"More than {MAX_DISTINCT_TEXTS:,} different texts: {MAX_CATEGORIES} frequent ones are listed, all else is other."
-    return {"kind": "categorical", "values": values, "other": True, "why": f"{why} {_WORDS}"}
+    return _found(column, f"More than {MAX_DISTINCT_TEXTS:,} different texts.")
 
 
 def _many_numbers(name: str, wide: Wide) -> dict[str, Any]:
     if not wide.whole:
-        return _number(np.append(wide.sample(), [wide.least, wide.most]))
+        draft = _number(np.append(wide.sample(), [wide.least, wide.most]))
+        who = people.by_name(name)
+        return draft if who is None else _left_out(who.why, [_as_number(draft)])
     least, most = int(wide.least), int(wide.most)
     if wide.all_different and wide.rows >= 100 and most - least < 2 * wide.rows:
         return dict(_ROW_IDS)
     sample = wide.sample()
     weights = np.ones(len(sample), dtype=np.int64)
     draft = _whole(least, most)
+    if (who := people.by_name(name)) is not None:
+        return _left_out(who.why, [_as_number(draft)])
     verdict = codes.of_numbers(
         name,
         least=least,
@@ -472,13 +547,12 @@ def _integer(column: DistinctTexts, values: Any) -> dict[str, Any]:
         return draft
     if verdict.role != "codes":
         return _named(verdict, None, number=draft)
-    listed = sorted(zip(-weights, column.texts.to_pylist(), strict=True))[:MAX_CATEGORIES]
-    facts = _listed([text for _, text in listed], other=True)
     hint = Hint(certainty="probable", choices=[_as_number(draft)])
-    why = verdict.why
-    if len(values) > MAX_CATEGORIES:
-        why += f" Of {len(values):,} different ones the {MAX_CATEGORIES} most frequent are listed, all else is other. {_WORDS}"
-    return {**facts, "why": why, "hint": hint}
+    codes_listed = column.listed()
+    if codes_listed is None:
+        return {**FOUND, "why": f"{verdict.why} {_FINDING}", "hint": hint}
+    facts = _listed(codes_listed, other=True)
+    return {**facts, "why": f"{verdict.why} {_OCCURRING}", "hint": hint}
 
 
 def _decimals(column: DistinctTexts, values: Any) -> dict[str, Any]:  # noqa: ARG001 - as _integer
@@ -499,6 +573,33 @@ def _facts(draft: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _about_people(
+    who: PersonSign, draft: Mapping[str, Any], column: DistinctTexts
+) -> dict[str, Any]:
+    """The draft of a column that seems to say who a row is about: it is left out. Where its few values are held by many, its
+    steward is asked whether it is so."""
+    if draft["kind"] == "identifier":
+        if not who.certain and not _has_question(draft):
+            return dict(draft)
+        choices = list(draft["hint"].choices) if "hint" in draft else []
+    elif draft["kind"] in _TEXTS:
+        choices = [MADE_OUT, *_made_up(column.texts)]
+    elif draft["kind"] == "scale" and draft["of"] in ("integer", "number"):
+        choices = [_as_number(draft)]
+    else:
+        choices = [ReadingChoice(key="reading", label="A date or time", facts=_facts(draft))]
+    out = _left_out(who.why, choices)
+    if who.certain or column.listed() is None:
+        return out
+    hint = Hint(certainty="open", question=_ASK_WHO, choices=[WHO, *choices])
+    return out | {"why": f"{out['why']} {_ASK_WHO}", "hint": hint}
+
+
+def _left_out(why: str, choices: Sequence[ReadingChoice]) -> dict[str, Any]:
+    hint = Hint(certainty="probable", choices=list(choices))
+    return {"kind": "identifier", "why": f"{why} Left out.", "hint": hint}
+
+
 def _named(
     verdict: codes.CodeVerdict,
     texts: pa.Array | None,
@@ -507,19 +608,20 @@ def _named(
 ) -> dict[str, Any]:
     """The draft of a column that names records or is free text: it is left out."""
     choices = [_as_number(number)] if number else []
-    if texts is not None:
-        longest = pc.max(pc.utf8_length(texts)).as_py()
-        facts = {
-            "kind": "text",
-            "max_length": next((each for each in _LENGTHS if each >= longest), MAX_TEXT_LENGTH),
-            "signs": list(CLASSES),
-        }
-        if longest <= MAX_TEXT_LENGTH:
-            choices.append(
-                ReadingChoice(key="text", label="Made-up texts of these lengths", facts=facts)
-            )
-    hint = Hint(certainty="probable", choices=choices)
-    return {"kind": "identifier", "why": f"{verdict.why} Left out.", "hint": hint}
+    return _left_out(verdict.why, [*choices, *(() if texts is None else _made_up(texts))])
+
+
+def _made_up(texts: pa.Array) -> list[ReadingChoice]:
+    """The choice of texts that are made up, unless they are too long."""
+    longest = pc.max(pc.utf8_length(texts)).as_py()
+    if longest > MAX_TEXT_LENGTH:
+        return []
+    facts = {
+        "kind": "text",
+        "max_length": next((each for each in _LENGTHS if each >= longest), MAX_TEXT_LENGTH),
+        "signs": list(CLASSES),
+    }
+    return [ReadingChoice(key="text", label="Made-up texts of these lengths", facts=facts)]
 
 
 def _eight_digits(column: DistinctTexts) -> dict[str, Any] | None:
@@ -618,38 +720,44 @@ def _smallest_step(values: Any) -> float:
     return float(f"1e-{MAX_DECIMALS}")
 
 
-def _text(
-    name: str, times: Counter[str], texts: pa.Array, counts: NDArray[np.int64]
-) -> dict[str, Any]:
-    different, rows = len(times), int(counts.sum())
-    if (verdict := codes.of_texts(name, texts, counts)) is not None:
+def _text(column: DistinctTexts) -> dict[str, Any]:
+    texts, counts = column.texts, column.counts
+    different, rows = len(texts), int(counts.sum())
+    if (verdict := codes.of_texts(texts, counts)) is not None:
         return _named(verdict, texts)
-    if (different > 0.9 * rows and different > MAX_CATEGORIES) or max(
-        map(len, times)
-    ) > MAX_CATEGORY_LENGTH:
-        unique = different == rows
+    longest = pc.max(pc.utf8_length(texts)).as_py()
+    if (different > 0.9 * rows and different > MAX_CATEGORIES) or longest > MAX_CATEGORY_LENGTH:
         why = (
             "No two rows share a value: it names records. Left out."
-            if unique
+            if column.unique
             else _NAMES["why"]
         )
         return {"kind": "identifier", "why": why}
-    if different > MAX_CATEGORIES:
-        frequent = times.most_common(MAX_CATEGORIES)
-        singles = int((counts == 1).sum())
-        if sum(n for _, n in frequent) < 0.5 * rows and singles > 0.5 * different:
-            why = f"{different:,} different texts, most of which occur once: a list would hold few rows. Left out. {_WORDS}"
-            return {"kind": "identifier", "why": why, "hint": Hint(certainty="probable")}
-        why = f"{different:,} different texts: the {MAX_CATEGORIES} most frequent are listed, all else is other."
-        facts = _listed([text for text, _ in frequent], other=True)
-        return {**facts, "why": f"{why} {_WORDS}", "hint": Hint(certainty="probable")}
-    why = (
-        f"{different} different text{'' if different == 1 else 's'}. A text that is not listed counts as missing, or as the "
-        f"first if none can be. {_OCCURRING}"
-    )
+    said = f"{different:,} different text{'' if different == 1 else 's'}."
     if pc.all(pc.match_substring_regex(texts, "^[0-9]+$")).as_py():
-        why = f"Codes with leading zeros are texts and no numbers. {why}"
-    return {**_listed(list(times)), "why": why}
+        said = f"Codes with leading zeros are texts and no numbers. {said}"
+    if (values := column.listed()) is not None:
+        other = len(values) < different
+        said += " " + (
+            "Those that are not listed become other."
+            if other
+            else "A text that is not listed counts as missing, or as the first if none can be."
+        )
+        return {**_listed(values, other=other), "why": f"{said} {_OCCURRING}"}
+    if different > MAX_CATEGORIES:
+        frequent = np.sort(counts)[-MAX_CATEGORIES:]
+        singles = int((counts == 1).sum())
+        if frequent.sum() < 0.5 * rows and singles > 0.5 * different:
+            return _left_out(f"{said} Most of them occur once. {_WORDS}", [MADE_OUT])
+    return _found(column, said)
+
+
+def _found(column: DistinctTexts, said: str) -> dict[str, Any]:
+    """The draft of texts that may not be listed: each release finds the frequent ones, if they are short enough."""
+    if value_lists.mostly_found(column.texts, column.counts):
+        return {**FOUND, "why": f"{said} {_FINDING}"}
+    why = f"{said} Most of them are longer than 15 letters, or have signs besides the usual ones, so that no release finds them."
+    return _left_out(why, _made_up(column.texts))
 
 
 def _listed(values: Iterable[str], *, other: bool = False) -> dict[str, Any]:

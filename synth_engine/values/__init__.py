@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from synth_engine.values.base import MAX_SIZE, ValueSet, refuse
 from synth_engine.values.combined import ProductSet, Union
-from synth_engine.values.lists import SOURCES, Known, Listed
+from synth_engine.values.lists import SOURCES, Known, Listed, is_public_list
 from synth_engine.values.patterns import Pattern
 from synth_engine.values.ranges import Dates, Decimals, Integers
-from synth_engine.values.strings import Strings
+from synth_engine.values.strings import ANY_SHORT_TEXT, Strings
 
 KINDS: dict[str, type[ValueSet]] = {
     kind.kind: kind
@@ -23,8 +23,8 @@ MAX_CACHED_LENGTH = 4_096
 """Characters of the JSON of a set that is cached. Longer ones, which are lists, would fill the cache."""
 
 __all__ = [
-    "KINDS", "MAX_SIZE", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "ProductSet", "Strings",
-    "Union", "ValueSet", "from_json",
+    "ANY_SHORT_TEXT", "KINDS", "MAX_SIZE", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "ProductSet", "Strings",
+    "Union", "ValueSet", "from_json", "is_public_list",
 ]  # fmt: skip
 
 

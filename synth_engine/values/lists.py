@@ -179,3 +179,26 @@ SOURCES: dict[str, Callable[[], list[str]]] = {
 }
 SHIPPED = frozenset({"english-words"})
 """Lists that this package holds itself. They never change."""
+
+FORMS_OF_TWO = frozenset(
+    frozenset(pair.split())
+    for pair in (
+        "yes no", "y n", "true false", "t f", "1 0", "1 2", "on off", "m f", "m w", "male female", "man woman", "men women", "ja nein",
+        "ja nej", "ja nee", "j n", "oui non", "o n", "sí no", "si no", "s n", "wahr falsch", "an aus", "männlich weiblich", "mann frau",
+        "h f", "homme femme", "masculin féminin", "hombre mujer", "masculino femenino", "man kvinna", "k m", "man vrouw",
+    )
+)  # fmt: skip
+"""Two values that say yes and no, or one of two sexes, in the languages of the pages and some others: nobody learns from such a
+list who is in a table."""
+_SHORT = ("countries", "country-names", "us-states", "currencies", "time-zones")
+
+
+def is_public_list(texts: Iterable[str]) -> bool:
+    """Returns whether a list of texts is as public as a list can be: one of the short public lists in whole, or one of the
+    forms of two values. Case of letters does not matter."""
+    folded = frozenset(text.casefold() for text in texts)
+    return folded in FORMS_OF_TWO or any(
+        len(folded) == _known(name).size
+        and folded == {value.casefold() for value in _known(name).values}
+        for name in _SHORT
+    )

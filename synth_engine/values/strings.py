@@ -22,6 +22,13 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 CASES = ("as it is", "lower", "upper")
+ANY_SHORT_TEXT: JsonObject = {
+    "set": "strings",
+    "alphabet": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_.,:;/&'()+#",
+    "min_length": 1,
+    "max_length": 15,
+}
+"""Every short text, as large as a public set may be: it is the same for all columns, so that it tells nothing of any."""
 
 
 class Strings(ValueSet):

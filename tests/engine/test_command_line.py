@@ -417,7 +417,7 @@ def test_a_draft_says_that_it_read_the_data_and_is_refused_until_confirmed(
     draft = load(folder / "domain.json")
     assert {entry["provenance"] for entry in draft["attributes"]} == {"suggested"}
     assert [entry["kind"] for entry in draft["attributes"]] == [
-        "identifier", "categorical", "scale", "scale", "scale", "boolean",
+        "identifier", "weak", "scale", "scale", "scale", "boolean",
     ]  # fmt: skip
     assert synthesize(folder) == 2
     assert "only suggested by the data" in capsys.readouterr().err

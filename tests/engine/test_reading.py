@@ -350,8 +350,8 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
         ["2019-03-01", "2020-02-29"],
         {"kind": "scale", "of": "date"},
     ),
-    ("days that are none", ["2019-02-30", "2020-02-29"], {"kind": "categorical"}),
-    ("days of an unlikely year", ["0019-03-01", "2020-02-29"], {"kind": "categorical"}),
+    ("days that are none", ["2019-02-30", "2020-02-29"], {"kind": "weak"}),
+    ("days of an unlikely year", ["0019-03-01", "2020-02-29"], {"kind": "weak"}),
     (
         "moments",
         ["2019-03-01T10:45:00", "2020-02-29T00:15:00", "NA"],
@@ -380,26 +380,36 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
     ),
     (
         "moments that are none",
-        ["2019-03-01T25:00:00", "2020-02-29T00:15:00"],
-        {"kind": "categorical"},
+        ["2019-03-01T25:00:00", "2020-02-29T00:15:00"] * 20,
+        {"kind": "categorical", "other": False},
     ),
     (
         "codes with leading zeros",
-        ["007", "012"],
+        ["007", "012"] * 20,
         {"kind": "categorical", "values": ["007", "012"]},
     ),
-    ("full-width digits", ["１", "２"], {"kind": "categorical"}),
+    ("full-width digits", ["１", "２"] * 20, {"kind": "categorical"}),
     (
         "texts",
-        ["b", "a", "b", "null"],
+        [*["b", "a", "b"] * 20, "null"],
         {"values": ["a", "b"], "other": False, "missing": ["null"], "outside": "missing"},
     ),
     (
         "texts without missing ones",
-        ["b", "a"],
+        ["b", "a"] * 20,
         {"values": ["a", "b"], "missing": None, "outside": "clamp"},
     ),
-    ("many texts", [f"t{i % 150}" for i in range(600)], {"kind": "categorical", "other": True}),
+    ("few texts of few rows", ["b", "a"] * 19, {"kind": "weak", "missing": None}),
+    (
+        "one text of few rows",
+        ["b", "a"] * 95 + ["c"] * 19,
+        {"values": ["a", "b"], "other": True},
+    ),
+    ("texts of few rows", ["b", "a"] * 80 + ["c"] * 19, {"kind": "weak"}),
+    ("two sexes", ["F", "M", "F"], {"values": ["F", "M"], "other": False}),
+    ("many texts", [f"t{i % 150}" for i in range(600)], {"kind": "weak"}),
+    ("texts beside a marker that is such a text", [*"abc" * 9, "NA"], {"missing": None}),
+    ("texts beside a marker of other signs", [*"abc" * 9, "?"], {"missing": ["?"]}),
     ("names", [f"name {i}" for i in range(200)], {"kind": "identifier"}),
     (
         "long codes",
@@ -468,7 +478,7 @@ def test_what_fits_no_longer_is_text(file: Path, monkeypatch: pytest.MonkeyPatch
     ("values", "hint"),
     [
         (["440030223001014", "440070145011033"], "All have 15 digits: if they are codes"),
-        ([f"t{i % 150}" for i in range(600)], "“Unknown categories” finds the frequent ones"),
+        ([f"t{i % 150}" for i in range(600)], "Each release finds the frequent ones"),
     ],
 )
 def test_a_suggestion_says_what_else_it_may_be(
@@ -478,8 +488,9 @@ def test_a_suggestion_says_what_else_it_may_be(
     assert hint not in suggestion(file, ["440", "1200"])["why"]
 
 
-def test_a_long_list_is_cut_at_a_hundred(file: Path) -> None:
-    assert len(suggestion(file, [f"t{i % 150}" for i in range(600)])["values"]) == 100
+@pytest.mark.parametrize(("different", "kind"), [(100, "categorical"), (101, "weak")])
+def test_a_list_has_a_hundred_values_at_most(file: Path, different: int, kind: str) -> None:
+    assert suggestion(file, [f"t{i % different:x}" for i in range(2_100)])["kind"] == kind
 
 
 def test_a_preview_has_twenty_rows(file: Path) -> None:

@@ -202,7 +202,7 @@ def test_digits_that_are_no_numbers_raise_no_question(
 ) -> None:
     reading = read(tmp_path, {"x": values, "y": ["a"] * len(values)}, delimiter=";")
     assert reading.questions == []
-    assert reading.suggestions[0]["kind"] in ("categorical", "identifier")
+    assert reading.suggestions[0]["kind"] in ("weak", "identifier")
 
 
 @pytest.mark.parametrize("unit", ["", " ", "5", "1kg", "+", "-", ",", ".", "e", "x" * 13, "'"])
@@ -280,7 +280,7 @@ def test_days_and_months_that_nothing_decides_are_one_question_with_cells_as_its
     tmp_path: Path, odd: list[str]
 ) -> None:
     draft, hint = one(tmp_path, ["3/3/21", "2/9/21", "5/10/21", *odd])
-    assert draft["kind"] == "categorical"
+    assert draft["kind"] == "weak"
     assert hint["certainty"] == "open"
     assert hint["question"]
     labels = {choice["key"]: choice["label"] for choice in hint["choices"]}
@@ -312,7 +312,7 @@ def test_a_long_column_that_waits_for_an_answer_is_no_list_of_its_values(
 
 def test_days_of_both_orders_say_how_many_cells_each_loses(tmp_path: Path) -> None:
     draft, hint = one(tmp_path, ["25/04/2021", *["01/05/2021"] * 7, "05/26/2021", "05/27/2021"])
-    assert draft["kind"] == "categorical"
+    assert draft["kind"] == "weak"
     labels = {choice["key"]: choice["label"] for choice in hint["choices"]}
     assert "20 of 100 cells" in labels["day-first"]
     assert "10 of 100 cells" in labels["month-first"]
@@ -335,8 +335,10 @@ def test_markers_among_numbers_make_no_categories(tmp_path: Path) -> None:
     values = [str(1_000 * i) for i in range(1, 40)] + ["N", "N/A", ".", "", "-"]
     draft, hint = one(tmp_path, values)
     assert (draft["kind"], hint["certainty"]) == ("scale", "probable")
-    assert set(draft["missing"]) == {"N", "N/A", ".", "", "-"}
+    assert set(draft["missing"]) == {"N/A", ".", "", "-"}
     assert draft["outside"] == "missing" if "outside" in draft else True
+    assert hint["choices"] == []  # no list of single numbers
+    draft, hint = one(tmp_path, (["1", "2", "3", "4"] * 5 + ["-"]) * 20)
     assert {choice["key"] for choice in hint["choices"]} == {"categories"}
 
 
@@ -357,20 +359,34 @@ def test_a_few_cells_that_are_no_markers_are_asked_about(
     [choice] = hint["choices"]
     attribute = parse_attribute({"name": "x", **choice["facts"]})
     assert attribute.outside == "missing"
-    assert attribute.missing == (tuple(odd) if len(odd) < 9 else ("",))
+    assert attribute.missing == ("",)  # a text of few rows is never part of a description
 
 
 def test_a_letter_beside_few_numbers_is_a_code(tmp_path: Path) -> None:
-    draft, _ = one(tmp_path, ["1", "2", "3", "N"])
+    draft, _ = one(tmp_path, ["1", "2", "3", "N"] * 20)
     assert (draft["kind"], draft["values"]) == ("categorical", ["1", "2", "3", "N"])
 
 
 def test_markers_among_many_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "MAX_DISTINCT_TEXTS", 50)
     monkeypatch.setattr(summary, "MIN_DISTINCT_TEXTS", 50)
-    values = [str(7 * i % 90_001) for i in range(5_000)] + ["N"] * 9 + [" - "]
+    values = [str(7 * i % 90_001) for i in range(5_000)] + ["N"] * 20 + [" - "]
     draft, _ = one(tmp_path, values)
     assert (draft["kind"], set(draft["missing"])) == ("scale", {"N", " - "})
+
+
+@pytest.mark.parametrize("most", [20_000, 5])
+def test_a_word_of_few_rows_is_no_marker_but_counts_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(summary, "MAX_DISTINCT_TEXTS", most)
+    monkeypatch.setattr(summary, "MIN_DISTINCT_TEXTS", most)
+    values = [str(37 * i) for i in range(400)]
+    draft, _ = one(tmp_path, [*values, "Andersson"])
+    assert (draft["kind"], draft["missing"]) == ("scale", [""])
+    assert parse_attribute(draft).outside == "missing"
+    assert "Andersson" not in str(draft)
+    assert one(tmp_path, [*values, *["Refus"] * 20])[0]["missing"] == ["Refus"]
 
 
 def test_padded_numbers_are_numbers(tmp_path: Path) -> None:
@@ -414,9 +430,10 @@ def test_values_that_stand_for_none_are_markers(tmp_path: Path, name: str) -> No
 # --- codes, keys, free text, constants -----------------------------------------------------------------------------------
 ZIPS = ["10001", "10002", "10003", "10009", "10282", "10463"]
 CODES: dict[str, tuple[str, list[str], str]] = {
-    "postal codes": ("ZIP CODE", ZIPS * 5, "categorical"),
-    "postal codes by their digits": ("area", [code for code in ZIPS for _ in range(10)], "categorical"),
-    "German postal codes": ("PLZ", ["80331", "01067", "10115"] * 4, "categorical"),
+    "postal codes": ("ZIP CODE", ZIPS * 20, "categorical"),
+    "postal codes of few rows": ("ZIP CODE", ZIPS * 5, "weak"),
+    "postal codes by their digits": ("area", [code for code in ZIPS for _ in range(20)], "categorical"),
+    "German postal codes": ("PLZ", ["80331", "01067", "10115"] * 20, "categorical"),
     "round salaries": ("salary", [str(value) for value in (30_000, 35_000, 60_000, 90_000)] * 10, "scale"),
     "salaries of five digits": ("salary", [str(30_000 + 17 * i) for i in range(500)], "scale"),
     "years": ("year", [str(year) for year in range(1990, 2020)] * 10, "scale"),
@@ -425,7 +442,7 @@ CODES: dict[str, tuple[str, list[str], str]] = {
     "keys": ("order", [str(1_000_000_000 + 7_919_333 * i) for i in range(150)], "identifier"),
     "keys by their name": ("customer_id", [str(7 * i * i) for i in range(150)], "identifier"),
     "amounts of different lengths": ("amount", [str(7 * i * i) for i in range(150)], "scale"),
-    "industry codes": ("naics", ["11", "21", "31"] * 5, "categorical"),
+    "industry codes": ("naics", ["11", "21", "31"] * 20, "categorical"),
     "a clock": ("at", ["14:05", "00:30", "23:59"], "time"),
 }  # fmt: skip
 
