@@ -40,6 +40,7 @@ from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
 from synth_engine.kinds.missing_markers import marker_column
+from synth_engine.kinds.text import Text
 from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
@@ -96,6 +97,7 @@ class Domain:
         by_name = {attribute.name: attribute for attribute in self.attributes}
         for each in self.points:
             each.check(by_name, self.places)
+        self._check_unit(by_name)
         self._check_sizes()
         public_partitions.check(self.partitions, by_name)
         self._check_derived(by_name)
@@ -129,6 +131,15 @@ class Domain:
         if self.rows not in (None, self.totals.rows):
             raise DomainError("rows is not the sum of the totals", repair="leave rows out")
         object.__setattr__(self, "rows", self.totals.rows)
+
+    def _check_unit(self, by_name: Mapping[str, Attribute]) -> None:
+        """Refuse a description of the column that identifies people which says more than how made-up values look."""
+        column = by_name.get(self.unit.column or "")
+        if column is not None and not isinstance(column, Identifier | Text):
+            raise column.error(
+                "the column that identifies people is described by its values",
+                repair="leave the column out (kind identifier), or make its values up (kind text)",
+            )
 
     def _check_names(self) -> None:
         """Refuse names that occur twice."""

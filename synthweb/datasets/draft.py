@@ -28,6 +28,7 @@ class Column(TypedDict, total=False):
     fields: the text of each input as it was typed, valid or not.
     because: where its facts are written, as the steward says.
     confirmed: whether it was confirmed as public knowledge.
+    vouched: whether somebody said of this column alone where its list is written.
     tried: whether somebody tried to confirm it.
     whole: whether nothing is left to the suggestion.
     brought: whether it came with a file.
@@ -43,6 +44,7 @@ class Column(TypedDict, total=False):
     fields: Fields
     because: str
     confirmed: bool
+    vouched: bool
     tried: bool
     whole: bool
     brought: bool

@@ -17,14 +17,18 @@ from synthweb.datasets.kinds.unshown import READS
 from synthweb.datasets.learned import (
     as_found,
     as_learned,
+    is_found,
     is_learned,
     may_be_found,
     may_be_learned,
 )
 from synthweb.datasets.list_fields import join, normalise
+from synthweb.datasets.read_lists import values_read
 from synthweb.lib.saved_meanwhile import Difference, digest
 
 _LISTED = 5  # columns named in a remark
+LISTS = ("lists", "lists-finish")
+"""The verbs of the buttons of the page that shows lists that were read from the table; the second one confirms the description."""
 NOT_SHOWN = ("completions", READS)
 """Facts that come with a description and have no input."""
 CHOOSE = "choose-"
@@ -40,7 +44,8 @@ NOTHING_ASKED = (
 @dataclass(kw_only=True)
 class EditOutcome:
     """Columns to keep (None: forget what was typed), answers to questions about columns by key, lines that stay open in the editor, lines that stay selected, lines that
-    ask where their facts are written, lines and facts about the table that were saved otherwise meanwhile, of which nothing is kept, what stood in the way, what was done, and what of it could not be had."""
+    ask where their facts are written, lines and facts about the table that were saved otherwise meanwhile, of which nothing is kept, lines whose list was
+    read from the table and which somebody has to decide about, what stood in the way, what was done, and what of it could not be had."""
 
     columns: dict[str, Column | None] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
@@ -49,6 +54,7 @@ class EditOutcome:
     asking: list[int] = field(default_factory=list)
     meanwhile: list[int] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
+    lists: list[int] = field(default_factory=list)
     problem: str = ""
     done: str = ""
     remarks: list[str] = field(default_factory=list)
@@ -71,6 +77,8 @@ def _apply(desk: DraftEditor, posted: Posted) -> None:
             desk.keep(index)
     if posted.verb == "finish-open":
         desk.apply_to_group("confirm-open")
+    elif posted.verb in LISTS:
+        desk.decide_lists()
     else:
         _press(desk, posted)
 
@@ -139,8 +147,8 @@ class DraftEditor:
         if index not in self.names:
             return
         column = self._described(index)
-        if not because and is_learned(column):
-            because = LEARNED  # no bound is stated, so none has to be written anywhere
+        # Where no bound and no value is stated, none has to be written anywhere.
+        because = because or _nowhere(column)
         if not because:
             self.keep(index)
             self.outcome.asking.append(index)
@@ -156,6 +164,15 @@ class DraftEditor:
             self._confirm(index, as_learned(column), because=LEARNED)
         elif may_be_found(column):
             self._confirm(index, as_found(column), because=FOUND)
+
+    def decide_lists(self) -> None:
+        """Lines whose list was read from the table: each is taken as public, with a statement of its own, or its values are
+        found by each release."""
+        for index in self.names:
+            if self.posted.says_public(index):
+                self.confirm(index, because=self.posted.because(index))
+            else:
+                self._confirm(index, as_found(self._described(index)), because=FOUND)
 
     def write(self, index: int | None) -> None:
         """Take the proposed form of a line's cells as if it was typed, to be confirmed with the line."""
@@ -175,7 +192,10 @@ class DraftEditor:
             self.posted.suggested(index), standing
         )
 
-    def _confirm(self, index: int, column: Column, *, because: str) -> None:
+    def _confirm(
+        self, index: int, column: Column, *, because: str, together: bool = False
+    ) -> None:
+        """together: whether the statement was given for several lines at once."""
         name = self.names[index]
         wanted = drafts.FIELDS.get(column["kind"], ())
         column = {
@@ -185,6 +205,7 @@ class DraftEditor:
                 key: text for key, text in column["fields"].items() if key in wanted and text
             },
             "because": because,
+            "vouched": not together,
         }
         try:
             attribute_of(name, column)
@@ -240,8 +261,17 @@ class DraftEditor:
                 self.outcome.remarks.append(
                     f"Still open, because of a question: {names}{more}. Answer it, edit the column or leave it out."
                 )
+        if verb.startswith("confirm"):
+            person = (self.posted.table or {}).get("unit_column")
+            for index in [each for each in chosen if self.names[each] == person]:
+                self.drop(index)  # the column that identifies people is never described
+                chosen.remove(index)
+            # Whoever confirms many columns at once has not looked at each list.
+            self.outcome.lists = [index for index in chosen if self._has_read_list(index)]
+            chosen = [index for index in chosen if index not in self.outcome.lists]
         if not chosen:
-            self.outcome.problem = "No column is selected." if verb != "confirm-open" else ""
+            nothing = verb != "confirm-open" and not self.outcome.lists
+            self.outcome.problem = "No column is selected." if nothing else ""
         elif verb == "drop-selected":
             for index in chosen:
                 self.drop(index)
@@ -253,12 +283,16 @@ class DraftEditor:
 
     def _confirm_group(self, chosen: list[int], *, because: str) -> None:
         """Confirm lines together; without a statement those alone that need none, and the others stay selected."""
-        stated = [index for index in chosen if because or is_learned(self._described(index))]
+        stated = [index for index in chosen if because or _nowhere(self._described(index))]
         for index in stated:
-            self.confirm(index, because=because)
+            column = self._described(index)
+            self._confirm(index, column, because=because or _nowhere(column), together=True)
         if len(stated) < len(chosen):
             self.outcome.problem = STATEMENT_NEEDED
             self.outcome.selected = [index for index in chosen if index not in stated]
+
+    def _has_read_list(self, index: int) -> bool:
+        return bool(values_read(self._described(index), self.posted.suggested(index)))
 
     def _is_asked(self, index: int) -> bool:
         """Whether a line has a question that nobody has answered, nor typed something instead."""
@@ -347,3 +381,10 @@ class DraftEditor:
             normalise(typed["fields"].get(k, "")) == normalise(stored["fields"].get(k, ""))
             for k in keys
         )
+
+
+def _nowhere(column: Column) -> str:
+    """The statement of a column that states no bounds and no values; empty for others."""
+    if is_learned(column):
+        return LEARNED
+    return FOUND if is_found(column) else ""

@@ -21,6 +21,8 @@ from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.services.terms import USUAL_TABLE
 from synthweb.lib.errors import sentence
 
+PUBLIC = "public"
+"""The answer that a list is public; any other one means that releases find its values."""
 MAX_INPUT_LENGTH = 2_000_000  # characters; ten thousand categories fit
 
 
@@ -68,6 +70,10 @@ class Posted:
         else:
             key = "because"
         return clean(self._data.get(key, "")).strip()[:MAX_STATEMENT_LENGTH]
+
+    def says_public(self, index: int) -> bool:
+        """Whether the list of a line is said to be public, on the page of lists that were read from the table."""
+        return self._data.get(f"{index}-list") == PUBLIC
 
     @property
     def names(self) -> dict[int, str]:

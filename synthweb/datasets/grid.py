@@ -30,6 +30,7 @@ from synthweb.datasets.kinds.form import Fields
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
 from synthweb.datasets.learned import is_learned, may_be_found, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
+from synthweb.datasets.read_lists import values_read
 from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped, shortened
 from synthweb.lib.saved_meanwhile import digest
@@ -151,6 +152,11 @@ class ColumnLine:
                 "kept" if self.confirmed and self.check.light == "unfit" else self.check.light
             )
         return "question" if self.question or self.doubt == gettext("Not certain") else "fits"
+
+    @cached_property
+    def read_list(self) -> list[str]:
+        """The values that it lists and that were read from the table, while nobody has decided about them."""
+        return values_read(self.column, self.suggested) if self.is_open else []
 
     @property
     def learned(self) -> bool:
@@ -536,7 +542,7 @@ def lines(
     records = drafts.max_records(draft)
     placed = drafts.placed_columns(draft) | set(placed)
     learning = count_learned(payload, draft)
-    finding = count_found(draft)
+    finding = count_found(payload, draft)
     if payload is None:
         known = {
             column.get("place", place): name
@@ -587,17 +593,22 @@ def lines(
 
 def count_learned(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int:
     """How many columns are described, or suggested, without the bounds that a release then learns."""
+    return sum(map(is_learned, _shown(payload, draft)))
+
+
+def count_found(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int:
+    """How many columns of texts are described, or suggested, by a public set in which a release finds their values."""
+    return sum(column.get("kind") == "weak" for column in _shown(payload, draft))
+
+
+def _shown(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> list[Column]:
+    """What each column shows: what was typed, over what was suggested."""
     typed = drafts.columns(draft)
     suggested = hints.suggested_columns(payload, draft) if payload else {}
-    return sum(
-        is_learned(drafts.merge_over_suggestion(suggested.get(name), typed.get(name)))
+    return [
+        drafts.merge_over_suggestion(suggested.get(name), typed.get(name))
         for name in {*typed, *suggested}
-    )
-
-
-def count_found(draft: drafts.Draft) -> int:
-    """How many columns of texts are described by a public set in which a release finds their values."""
-    return sum(column.get("kind") == "weak" for column in drafts.columns(draft).values())
+    ]
 
 
 def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:

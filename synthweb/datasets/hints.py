@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
+from django.utils.translation import gettext
+
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.kinds.form import Fields
@@ -97,11 +99,23 @@ def suggested_columns(
 ) -> dict[str, Column]:
     """The suggestions of a preview as the page shows them, by column."""
     given, hints = answers(draft), payload.get("hints") or {}
+    person = (draft.get("table") or {}).get("unit_column")
     return {
         item["name"]: suggested_column(
             item, hints.get(item["name"]), answer=given.get(item["name"], "")
         )
+        if item["name"] != person
+        else _of_person()
         for item in payload.get("suggestions", ())
+    }
+
+
+def _of_person() -> Column:
+    """The suggestion for the column that identifies people."""
+    return {
+        "kind": "identifier",
+        "fields": {},
+        "why": gettext("It identifies people, so it is left out of the description."),
     }
 
 

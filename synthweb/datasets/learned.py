@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from synth_engine.kinds.date_time import SECONDS
 from synth_engine.kinds.lattice import SCALES
+from synth_engine.values import ANY_SHORT_TEXT, from_json
 from synthweb.datasets import sets
 from synthweb.datasets.draft import Column, markers
 from synthweb.datasets.kinds.form import SHARED, Fields
@@ -12,15 +13,8 @@ from synthweb.datasets.list_fields import split
 
 _BOUNDS = ("widest_low", "widest_high")
 _TEXTS = ("categorical", "text")
-_SIGNS = "-_.,:;/&'()+#"
-ANY_TEXT: Fields = {
-    "set": "strings",
-    **dict.fromkeys(sets.SIGNS, sets.TICKED),
-    "alphabet": _SIGNS,
-    "set_min_length": "1",
-    "set_max_length": "15",
-}
-"""Every short text, as large as a public set may be: it is the same for all columns, so that it tells nothing of any."""
+ANY_TEXT: Fields = sets.typed_of(ANY_SHORT_TEXT)
+"""Every short text, as somebody would have typed it."""
 
 
 def is_learned(column: Column) -> bool:
@@ -39,15 +33,21 @@ def may_be_found(column: Column) -> bool:
     return column.get("kind") in _TEXTS
 
 
+def is_found(column: Column) -> bool:
+    """Whether a column is described by every short text, of which a release finds the frequent ones."""
+    fields = column.get("fields") or {}
+    return column.get("kind") == "weak" and all(
+        fields.get(key) == text for key, text in ANY_TEXT.items()
+    )
+
+
 def as_found(column: Column) -> Column:
     """The same column with every short text as its public set. Markers of missing values that are such texts are found as
     values of their own, because a set and the markers share no text."""
     fields = column["fields"]
-    signs = frozenset(_SIGNS).union(*sets.SIGNS.values())
+    found = from_json(ANY_SHORT_TEXT)
     other_markers = [
-        marker
-        for marker in split(fields.get("missing") or "")
-        if not signs.issuperset(marker) or len(marker) > int(ANY_TEXT["set_max_length"])
+        marker for marker in split(fields.get("missing") or "") if marker not in found
     ]
     learned = {**ANY_TEXT, "missing": markers(other_markers), "outside": "other"}
     if fields.get("missing_empty"):

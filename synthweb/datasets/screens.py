@@ -19,6 +19,7 @@ from synth_engine.domain.file_form import QUOTING
 from synth_engine.errors import DomainError
 from synth_engine.formats import DELIMITED, WITH_SCHEMA
 from synth_engine.kinds.attribute import Attribute
+from synth_engine.plans import domain_learning
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
@@ -401,7 +402,7 @@ def after_a_press(
         cells=Evidence(payload).of(name),
         current=posted.verb != "shut",
         learning=grid.count_learned(payload, dataset.draft),
-        finding=grid.count_found(dataset.draft),
+        finding=grid.count_found(payload, dataset.draft),
         rows=_public_rows(dataset),
     )
     if index in outcome.meanwhile:
@@ -452,7 +453,7 @@ def line_as_typed(
         cells=Evidence(payload).of(name),
         current=True,
         learning=grid.count_learned(payload, dataset.draft),
-        finding=grid.count_found(dataset.draft),
+        finding=grid.count_found(payload, dataset.draft),
         rows=_public_rows(dataset),
     )
 
@@ -502,6 +503,35 @@ def point(
         ),
         "form": form,
         "points": points.public_points(selectors.draft_context(dataset)),
+    }
+
+
+def lists(
+    user: User, dataset: Dataset, posted: Posted | None, asking: Sequence[int]
+) -> dict[str, object]:
+    """The page of lists that were read from the table, each with its two answers. posted: what was answered so far; asking: lines
+    whose list is said to be public, and not where it is written. Opens the preview, which the audit log notes."""
+    payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
+    lines = [
+        line
+        for line in grid.lines(payload=payload, draft=dataset.draft, asking=asking)
+        if line.read_list and not line.question
+    ]
+    found = grid.count_found(payload, dataset.draft) + len(lines)
+    return {
+        "dataset": dataset,
+        "crumbs": crumbs(
+            dataset,
+            (reverse("datasets:describe", args=[dataset.code]), gettext("Describe")),
+            ("", gettext("Lists")),
+        ),
+        "lists": [
+            (line, posted is not None and posted.says_public(line.index)) for line in lines
+        ],
+        "finding_percent": f"{100 * float(domain_learning.text_share(max(1, found))):.2g}",
+        "statement": basis.STATEMENT,
+        "longest_statement": basis.MAX_STATEMENT_LENGTH,
+        "said_before": said_before(dataset),
     }
 
 

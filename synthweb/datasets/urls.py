@@ -16,6 +16,7 @@ urlpatterns = [
         "<slug:code>/domain/<int:number>/template/", views.save_template, name="save-template"
     ),
     path("<slug:code>/describe/", views.describe, name="describe"),
+    path("<slug:code>/describe/lists/", views.lists, name="lists"),
     path("<slug:code>/describe/set/", views.told_of_set, name="set"),
     path("<slug:code>/describe/evidence/", views.evidence, name="evidence"),
     path("<slug:code>/describe/point/", views.point, name="point"),

@@ -87,6 +87,26 @@ def point(request: SignedInRequest, code: str) -> HttpResponse:
     return render(request, "datasets/point.html", context, status=422 if form.errors else 200)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+@limited
+def lists(request: SignedInRequest, code: str) -> HttpResponse:
+    """Decide about each list of values that was read from the table: found by each release, or written somewhere."""
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
+    if dataset.status != Dataset.Status.READY:
+        return redirect("pages:upload-status", dataset.code)
+    posted = Posted(request.POST) if request.method == "POST" else None
+    asking: list[int] = []
+    if posted is not None:
+        asking = _keep(request, dataset, posted).asking
+        if not asking and posted.verb == editing.LISTS[1]:
+            return _finish(request, dataset)
+    context = screens.lists(request.user, dataset, posted, asking)
+    if not context["lists"]:
+        return redirect("datasets:describe", dataset.code)
+    return render(request, "datasets/lists.html", context, status=422 if asking else 200)
+
+
 @require_POST
 @login_required
 @limited
@@ -127,6 +147,8 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         return _constrain(request, dataset, posted)
     if posted.verb.startswith(editing.PROPOSE):
         return _propose(request, dataset, posted)
+    if outcome.lists and not outcome.problem:
+        return redirect("datasets:lists", dataset.code)
     if posted.verb == "finish":
         return _finish(request, dataset)
     if posted.verb == "finish-open" and not outcome.problem:

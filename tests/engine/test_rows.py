@@ -238,13 +238,10 @@ def test_truncation_holds_across_blocks(tmp_path: Path) -> None:
     assert counts.contingency(open_table(path, by_unit(3)), ("x",)).tolist() == [3] * 10
 
 
-def test_the_unit_column_may_be_modelled_too(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("x\n1\n1\n2\n")
-    assert (
-        counts.contingency(open_table(path, by_unit(1, column="x")), ("x",)).tolist()
-        == [0, 1, 1] + [0] * 7
-    )
+def test_the_unit_column_is_never_modelled() -> None:
+    with pytest.raises(DomainError, match="identifies people") as refusal:
+        by_unit(1, column="x")
+    assert refusal.value.column == "x"
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,11 @@ def ready(cast: Cast, suggestions: list[dict[str, Any]] | None = None) -> Datase
 
 
 class FormReader(HTMLParser):
-    """Names and values of the inputs of the describe form, as a browser would send them."""
+    """Names and values of the inputs of the describe form, or of another one, as a browser would send them."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: str = "describe") -> None:
         super().__init__()
+        self._form = form
         self.found: dict[str, Any] = {}
         self._inside, self._select, self._area = False, "", ""
 
@@ -78,9 +79,9 @@ class FormReader(HTMLParser):
         given = dict(attributes)
         name, value = given.get("name") or "", given.get("value") or ""
         if tag == "form":
-            self._inside = given.get("id") == "describe"
+            self._inside = given.get("id") == self._form
         elif (
-            given["form"] != "describe"
+            given["form"] != self._form
             if "form" in given
             else not self._inside and tag != "option"
         ):
@@ -134,7 +135,33 @@ class Desk:
     def press(
         self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any
     ) -> Any:
-        """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`."""
+        """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`. Where it leads to the
+        page of lists that were read from the table, each is said to be public there."""
+        answer = self.press_alone(button, edit=edit, in_place=in_place, **typed)
+        if answer.status_code == 302 and answer.url == self.lists_address:
+            verb = "lists-finish" if button == "finish-open" else "lists"
+            return self.answer_lists(verb, public="The codebook.")
+        return answer
+
+    @property
+    def lists_address(self) -> str:
+        return reverse("datasets:lists", args=[self.dataset.code])
+
+    def answer_lists(self, verb: str, *, public: str | None = None, **typed: str) -> Any:
+        """Press a button of the page of lists, as it stands or with each list said to be public, and where."""
+        reader = FormReader("read-lists")
+        reader.feed(self.client.get(self.lists_address).text)
+        fields = reader.found
+        if public is not None:
+            for key in [key for key in fields if key.endswith("-list")]:
+                fields |= {key: "public", key.removesuffix("list") + "because": public}
+        fields |= {key[1:].replace("_", "-", 1): text for key, text in typed.items()}
+        return self.client.post(self.lists_address, fields | {"do": verb})
+
+    def press_alone(
+        self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any
+    ) -> Any:
+        """The same, and nothing after it."""
         fields = self.inputs(f"?edit={edit}" if edit else "")
         verb, _, index = button.partition(":")
         if verb.startswith("confirm"):  # what a browser refuses to go without

@@ -28,7 +28,7 @@ class Caller:
         if method == "put" and address.endswith(
             "/domain/"
         ):  # a description is declared with the words of a person
-            address += "?because=The+codebook."
+            address += "?because=The+codebook.&lists_because=The+codebook."
         return getattr(self.client, method)(
             f"/api/v1{address}", text, content_type="application/json", **extra
         )

@@ -132,6 +132,8 @@ GET    datasets/<slug:code>/describe/point/                          302    404 
 POST   datasets/<slug:code>/describe/point/                          302    404    404    404    422    403    403    403
 GET    datasets/<slug:code>/describe/evidence/                       405    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/describe/evidence/                       302    404    404    404    200    403    403    403
+GET    datasets/<slug:code>/describe/lists/                          302    404    404    404    302    403    403    403
+POST   datasets/<slug:code>/describe/lists/                          302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/import/                         405    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/describe/import/                         302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/describe/set/                            405    405    405    405    405    405    405    405

@@ -82,7 +82,8 @@ def test_the_statements_are_kept_with_the_description_and_with_the_deed(
     basis = DomainBasis.objects.get()
     assert {tuple(each["columns"]): each["because"] for each in basis.statements} == {
         ("age",): LAW,
-        ("sector", "works", "id"): "The codebook, page 3.",
+        ("sector",): "The codebook.",
+        ("works", "id"): "The codebook, page 3.",
     }
     assert basis.suggestions_shown
     deeds = AuditEntry.objects.filter(action="columns.confirmed").order_by("sequence")
@@ -204,7 +205,11 @@ def test_the_receipt_says_that_suggestions_were_shown_and_nothing_more(
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     browser(cast.steward).get(reverse("datasets:describe", args=[dataset.code]))
     services.declare_domain(
-        actor=cast.steward, dataset=dataset, document=scene.DOMAIN, because=LAW
+        actor=cast.steward,
+        dataset=dataset,
+        document=scene.DOMAIN,
+        because=LAW,
+        lists_because=LAW,
     )
     ledger.grant(
         custodian=cast.custodian,

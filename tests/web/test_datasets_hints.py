@@ -98,7 +98,7 @@ def test_an_answer_can_be_changed_and_taken_back_in_place(desk: Desk) -> None:
     for verb, expected in (
         ("month-first", "scale"),
         ("day-first", "scale"),
-        ("", "categorical"),
+        ("", "weak"),
     ):
         answer = desk.client.post(
             desk.address, fields | {"do": f"choose-{verb}:0"}, headers={"HX-Request": "true"}

@@ -283,6 +283,13 @@ class StatementQuerySerializer(StrictSerializer):
         max_length=MAX_STATEMENT_LENGTH,
         help_text="Where these facts are written, independent of the table: a codebook, a law, an address.",
     )
+    lists_because = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=MAX_STATEMENT_LENGTH,
+        help_text="The same of lists of values that hold nothing besides what was read from the table; without it they are refused (422).",
+    )
 
 
 class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):

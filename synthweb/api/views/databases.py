@@ -91,7 +91,7 @@ class DatabaseDocumentView(APIView):
             actor=caller(request),
             root=root,
             document=descriptions.an_object(request.data),
-            because=query.validated_data["because"],
+            **query.validated_data,
         )
         services.request_keys_check(root=root, actor=caller(request))
         return Response(DatabaseSerializer(_database(root)).data, status=HTTPStatus.CREATED)

@@ -260,7 +260,8 @@ class DomainView(APIView):
     def put(self, request: Request, code: str) -> Response:
         """Declare a whole DOMAIN.json as public knowledge: a new immutable version. Facts that are merely suggested
         by the data are refused (422): set their provenance to `declared` if they are public. `?because=` says where the
-        facts are written; it is kept with the description."""
+        facts are written; it is kept with the description. A list of values that holds nothing besides what was read from
+        the table needs a statement of its own, `?lists_because=`."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         query = StatementQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
@@ -269,7 +270,7 @@ class DomainView(APIView):
             actor=caller(request),
             dataset=dataset,
             document=document,
-            because=query.validated_data["because"],
+            **query.validated_data,
         )
         return Response(_described(request, version), status=HTTPStatus.CREATED)
 

@@ -182,10 +182,15 @@ def confirm(*, actor: User, root: Dataset) -> DatabaseVersion:
 
 @transaction.atomic
 def bring_document(
-    *, actor: User, root: Dataset, document: Mapping[str, Any], because: str
+    *,
+    actor: User,
+    root: Dataset,
+    document: Mapping[str, Any],
+    because: str,
+    lists_because: str = "",
 ) -> DatabaseVersion:
     """Describe the whole database by the engine's DATABASE.json, with the columns of each table, on the steward's word. A table is
-    found by its name. because: where the facts are written. Errors: DomainError; then nothing is kept."""
+    found by its name. because: where the facts are written; lists_because: as of `declare_domain`. Errors: DomainError; then nothing is kept."""
     database = Database.from_json(document)
     rows = {row.facts["name"]: row for row in selectors.database_tables(root)}
     unknown = sorted({table.name for table in database.tables} ^ set(rows))
@@ -202,6 +207,7 @@ def bring_document(
             dataset=dataset,
             document=table.domain.to_json(),
             because=because,
+            lists_because=lists_because,
         )
         entry = table.to_json()
         facts[dataset.code] = {"name": table.name} | {

@@ -27,6 +27,7 @@ from synthweb.datasets import (
     field_errors,
     file_form,
     points,
+    read_lists,
     selectors,
 )
 from synthweb.datasets import draft as drafts
@@ -199,8 +200,11 @@ def _counted(
         if column and column.get("confirmed"):
             below = (suggested or {}).get(name)
             compared = basis.count_facts(name, column, below, known=suggested is not None)
+            # Whatever sent it: a list that was read is public only by a statement of its own.
+            own = not read_lists.needs_statement(column, below)
             counted[name] = {
                 **column,
+                "confirmed": own,
                 "as_suggested": compared.equal,
                 "equal_facts": compared.names.get(name, []),
             }
@@ -295,37 +299,52 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
 
 
 def declare_domain(
-    *, actor: User, dataset: Dataset, document: Mapping[str, object], because: str = ""
+    *,
+    actor: User,
+    dataset: Dataset,
+    document: Mapping[str, object],
+    because: str = "",
+    lists_because: str = "",
 ) -> DomainVersion:
     """Make a whole document the public description, on the steward's word. `because`: where its facts are written; whoever
-    takes a person's word asks for it. The draft follows, so that its page shows what is in force; what was typed there and
-    not confirmed yet stays. Raises DomainError."""
+    takes a person's word asks for it. `lists_because`: where the lists are written that hold nothing besides what was read
+    from the table; a person's word for everything does not cover them. The draft follows, so that its page shows what is in
+    force; what was typed there and not confirmed yet stays. Raises DomainError."""
     rho = terms.common_rho(dataset.organisation)
     domain = Domain.from_json(terms.with_rho(document, rho))
+    suggested = selectors.suggestions_to_count(dataset)
+    read = _lists_read(domain, suggested or {})
+    if because and read and not lists_because:
+        raise DomainError(
+            "its list holds nothing besides what was read from the table",
+            repair="say where such lists are written (`lists_because`), or have each release find the values by the kind weak",
+            column=read[0],
+        )
+    said = {
+        each.name: lists_because if lists_because and each.name in read else because
+        for each in domain.attributes
+    }
     with transaction.atomic():
         version = _store(
             actor=actor,
             dataset=dataset,
             domain=domain,
-            statements=[
-                {"columns": [each.name for each in domain.attributes], "because": because}
-            ]
-            if because
-            else [],
-            facts=basis.of_attributes(
-                domain.attributes,
-                suggested=selectors.suggestions_to_count(dataset),
+            statements=basis.statements(
+                {name: drafts.Column(because=text) for name, text in said.items()}
             ),
+            facts=basis.of_attributes(domain.attributes, suggested=suggested),
         )
         names = selectors.columns_of(dataset) or [
             attribute.name for attribute in domain.attributes
         ]
-        confirmation = drafts.Column(confirmed=True)
-        if because:
-            confirmation["because"] = because
         columns = {
             a.name: drafts.Column(
-                **{**drafts.column_of(a, place=names.index(a.name)), **confirmation}
+                **{
+                    **drafts.column_of(a, place=names.index(a.name)),
+                    "confirmed": True,
+                    "vouched": True,
+                    **({"because": said[a.name]} if said[a.name] else {}),
+                }
             )
             for a in domain.attributes
         }
@@ -348,6 +367,15 @@ def declare_domain(
             ),
         )
     return version
+
+
+def _lists_read(domain: Domain, suggested: Mapping[str, drafts.Column]) -> list[str]:
+    """The columns of a description whose lists hold nothing besides what was read from the table."""
+    return [
+        each.name
+        for each in domain.attributes
+        if read_lists.values_read(drafts.typed_from(each.to_json()), suggested.get(each.name))
+    ]
 
 
 def domain_of(

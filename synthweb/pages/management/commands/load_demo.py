@@ -113,6 +113,7 @@ RELEASES = (
 CAP = Amount(epsilon=nano(Fraction(4)), delta=atto(Fraction(1, 10**6)))
 SAY_EVERY = 30.0  # seconds
 CHUNK = 1 << 18
+DOCUMENTED = "The documentation of this public table."
 
 
 class Command(BaseCommand):
@@ -130,7 +131,8 @@ class Command(BaseCommand):
                     actor=steward,
                     dataset=dataset,
                     document=document,
-                    because="The documentation of this public table.",
+                    because=DOCUMENTED,
+                    lists_because=DOCUMENTED,
                 )
             datasets.state_records(actor=steward, dataset=dataset, records=made.example.records)
             self._paid_for(made.example, dataset, steward=steward, custodian=custodian)
