@@ -622,6 +622,15 @@ def _request_of(path: Path) -> Spec:
         ) from error
 
 
+def _lists_read(suggestions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    """The columns of a draft that list values which are not public by themselves, and how many."""
+    from synth_engine.values import is_public_list
+
+    for each in suggestions:
+        if each["kind"] == "categorical" and not is_public_list(each["values"]):
+            yield each["name"], len(each["values"])
+
+
 def draft_domain(options: argparse.Namespace) -> None:
     """Writes suggestions as a domain in which every fact is marked as suggested by the data."""
     from synth_engine import domain as domains
@@ -635,6 +644,11 @@ def draft_domain(options: argparse.Namespace) -> None:
     for question in _questions(reading):
         # Its choices are cells of the table.
         sys.stderr.write(f"question (confidential): {question}\n")
+    for name, values in _lists_read(reading["suggestions"]):
+        sys.stderr.write(
+            f"list (confidential): {name}: {values} values were read from the table; write the kind weak in its place unless the "
+            "list is written somewhere\n"
+        )
     draft = {
         "schema": domains.SCHEMA_NAME,
         "relation": "add-remove",

@@ -19,7 +19,7 @@ from tests.e2e.composed import Installation, running_installation
 from tests.e2e.test_journey import PASSWORD, Person
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
-MOST_CLICKS = 21
+MOST_CLICKS = 22
 ROWS = 2_000
 MONTHS = ("may", "jul", "aug", "jun", "nov", "apr", "feb", "jan", "oct", "sep", "mar", "dec")
 LEARNED = {"age", "balance", "duration", "campaign", "pdays", "previous"}
@@ -120,6 +120,7 @@ def test_a_table_becomes_a_shared_sample_in_few_clicks(
     person.wait_for_text("17 of 17 columns still open")
     person.write("#because-open", "The bank's own data dictionary.")
     person.press("Confirm all open columns and this description")
+    person.press("Confirm these columns and the description")
     code = person.wait_for_address(r"/datasets/([a-z0-9]{10})/$")[1]
     person.press("Ask for budget")
     person.write("[name=reason]", "For teaching.")

@@ -185,6 +185,14 @@ def test_the_main_job_from_upload_to_audit(
     person.find("#together > summary").click()
     person.find("#because").send_keys("The documentation of the table.")
     person.press("Confirm all open columns")
+    person.wait_for_text("These lists were read from your table")
+    for place in [
+        each.get_attribute("data-list")
+        for each in chrome.find_elements(By.CSS_SELECTOR, "[data-list]")
+    ]:
+        person.find(f"[name='{place}-list'][value=public]").click()
+        person.find(f"[name='{place}-because']").send_keys("The documentation of the table.")
+    person.press("Confirm these columns only")
     person.wait_for_text("All 15 columns confirmed")
     person.picture("03-describe-confirmed")
     person.press("Confirm this description")

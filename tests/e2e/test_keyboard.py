@@ -53,6 +53,7 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.press("Several columns at once")
     keyboard.field("because").send_keys("The codebook.")
     keyboard.press("Confirm all open columns")
+    keyboard.press("Confirm these columns only")
     keyboard.reads("All 3 columns confirmed")
     keyboard.press("Confirm this description")
     keyboard.press("Ask for")

@@ -428,6 +428,21 @@ def test_a_draft_says_that_it_read_the_data_and_is_refused_until_confirmed(
     assert synthesize(folder) == 0
 
 
+def test_a_draft_names_the_lists_that_were_read_and_none_of_their_values(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "wards.csv").write_text(
+        "ward,sex,patient_id\n" + "".join(f"w{i % 3},{'FM'[i % 2]},{i}\n" for i in range(90))
+    )
+    assert run("domain", folder / "wards.csv", "--out", folder / "wards.json") == 0
+    told = capsys.readouterr().err
+    assert "ward: 3 values" in told
+    assert "sex:" not in told
+    assert "w1" not in told
+    kinds = {each["name"]: each["kind"] for each in load(folder / "wards.json")["attributes"]}
+    assert kinds == {"ward": "categorical", "sex": "categorical", "patient_id": "identifier"}
+
+
 def test_the_shorthand_is_accepted_and_the_receipt_says_so(folder: Path) -> None:
     (folder / "codes.csv").write_text("a,b\n" + "0,2\n1,0\n" * 50)
     (folder / "sizes.json").write_text('{"a": 2, "b": 3}')
