@@ -3,6 +3,8 @@ and from listed or made-up texts to a public set in which it finds the frequent 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from synth_engine.kinds.date_time import SECONDS
 from synth_engine.kinds.lattice import SCALES
 from synth_engine.values import ANY_SHORT_TEXT, from_json
@@ -41,14 +43,17 @@ def is_found(column: Column) -> bool:
     )
 
 
+def not_found(texts: Iterable[str]) -> list[str]:
+    """Those texts that are not among the short ones, so that no release finds them."""
+    found = from_json(ANY_SHORT_TEXT)
+    return [text for text in texts if text not in found]
+
+
 def as_found(column: Column) -> Column:
     """The same column with every short text as its public set. Markers of missing values that are such texts are found as
     values of their own, because a set and the markers share no text."""
     fields = column["fields"]
-    found = from_json(ANY_SHORT_TEXT)
-    other_markers = [
-        marker for marker in split(fields.get("missing") or "") if marker not in found
-    ]
+    other_markers = not_found(split(fields.get("missing") or ""))
     learned = {**ANY_TEXT, "missing": markers(other_markers), "outside": "other"}
     if fields.get("missing_empty"):
         learned["missing_empty"] = fields["missing_empty"]

@@ -40,6 +40,7 @@ from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import EditOutcome
 from synthweb.datasets.evidence import Evidence
 from synthweb.datasets.forms import Posted
+from synthweb.datasets.learned import not_found
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services.describing import NOT_CONFIRMED
 from synthweb.datasets.services.terms import USUAL_TABLE
@@ -526,7 +527,12 @@ def lists(
             ("", gettext("Lists")),
         ),
         "lists": [
-            (line, posted is not None and posted.says_public(line.index)) for line in lines
+            (
+                line,
+                posted is not None and posted.says_public(line.index),
+                len(not_found(line.read_list)),
+            )
+            for line in lines
         ],
         "finding_percent": f"{100 * float(domain_learning.text_share(max(1, found))):.2g}",
         "statement": basis.STATEMENT,

@@ -117,6 +117,14 @@ def test_the_page_shows_each_list_in_full_and_finds_by_default(desk: Desk) -> No
     assert desk.client.get(desk.lists_address).url == desk.address  # nothing is left to decide
 
 
+def test_the_page_says_how_many_values_no_release_finds(browser: Open, cast: Cast) -> None:
+    values = ["Bäcker", "Farmer", "Driver of a heavy vehicle"]
+    column = {"name": "job", "kind": "categorical", "values": values, "why": "."}
+    desk = Desk(browser(cast.steward), ready(cast, [column]))
+    finish(desk)
+    assert 'data-lost="2"' in desk.client.get(desk.lists_address).text
+
+
 def test_a_list_is_published_with_a_statement_of_its_own_alone(desk: Desk) -> None:
     finish(desk)
     answer = desk.answer_lists("lists-finish", _0_list="public")
