@@ -25,6 +25,7 @@ FEWEST_PERSONS = 20
 NEARLY_ALL = 0.9
 """Of the rows, that hold one of the listed values."""
 MAX_COUNTED = 500  # different values of a column whose persons are counted
+MAX_PEOPLE = 8  # columns by which persons are told apart
 _MOSTLY = 0.5
 FOUND: Mapping[str, Any] = {"kind": "weak", "values": ANY_SHORT_TEXT}
 """The facts of a column whose values each release finds: the same for all columns."""
@@ -72,16 +73,23 @@ class PersonCounts:
     def add(self, block: Block) -> None:
         """The next block. The first one decides which columns tell persons apart."""
         if self._people is None:
-            self._people = {
-                name: {other: {} for other in block}
-                for name, texts in block.items()
-                if _tells_persons_apart(name, texts)
-            }
+            told = [name for name, texts in block.items() if _tells_persons_apart(name, texts)]
+            self._people = {name: {other: {} for other in block} for name in told[:MAX_PEOPLE]}
             self._filled = dict.fromkeys(self._people, 0)
         if not self._people:
             return
         self._rows += len(next(iter(block.values())))
-        texts = {name: _encoded(column) for name, column in block.items()}
+        counted_still = {
+            other
+            for held in self._people.values()
+            for other, counted in held.items()
+            if counted is not None
+        }
+        texts = {
+            name: _encoded(column)
+            for name, column in block.items()
+            if name in counted_still or name in self._people
+        }
         for name, held in self._people.items():
             persons, codes = texts[name]
             known = np.array([text not in MARKERS for text in persons], dtype=np.bool_)[codes]

@@ -75,7 +75,9 @@ def test_a_request_and_its_task_are_one_trace_across_the_broker(
     table = (scene.TABLE + f"{WORD},41,yes\n").encode()
     dataset = steward.send("POST", f"/datasets/?name={WORD}", raw=table)["code"]
     collector.until(lambda spans: any(each["name"] == "runs.table_errand" for each in spans))
-    steward.send("PUT", f"/datasets/{dataset}/domain/?because={WORD}&lists_because={WORD}", scene.DOMAIN)
+    steward.send(
+        "PUT", f"/datasets/{dataset}/domain/?because={WORD}&lists_because={WORD}", scene.DOMAIN
+    )
     wanted = {"dataset": dataset, "rule": "basic", "epsilon": "2", "delta": "1e-8"}
     asked = steward.send("POST", "/budget-requests/", {**wanted, "reason": WORD})
     custodian.send("POST", f"/budget-requests/{asked['code']}/grant/", {"reason": WORD})
