@@ -18,6 +18,7 @@ from synth_engine.domain import (
     Baskets,
     Derived,
     Domain,
+    NotFound,
 )
 from synth_engine.errors import InputError
 from synth_engine.models.model import Codes, Model
@@ -204,7 +205,7 @@ def arrow_schema(domain: Domain) -> pa.Schema:
             pa.field(
                 a.name,
                 domain.written_like(a).arrow_type,
-                nullable=a.missing is not None or isinstance(a, Derived),
+                nullable=a.missing is not None or isinstance(a, Derived | NotFound),
             )
             for a in domain.table_columns
         ]

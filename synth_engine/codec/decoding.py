@@ -18,6 +18,7 @@ from synth_engine.domain import (
     Domain,
     Identifier,
     Integer,
+    NotFound,
 )
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.kinds.missing_markers import marker_column
@@ -28,11 +29,18 @@ def decode(
 ) -> pd.DataFrame:
     """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers are
     and derived columns are absent, baskets are texts unless they are wide. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
+    rows = len(next(iter(codes.values()), ()))
+    nothing = np.zeros(rows, dtype=np.intp)
     return pd.DataFrame(
         {
             a.name: baskets.join_items(a, codes)
             if isinstance(a, Basket)
-            else a.sample(np.asarray(codes[a.name], dtype=np.intp), rng)
+            else a.sample(
+                nothing
+                if isinstance(a, NotFound)
+                else np.asarray(codes[a.name], dtype=np.intp),
+                rng,
+            )
             for a in domain.table_columns
             if not isinstance(a, Identifier | Derived)
         }

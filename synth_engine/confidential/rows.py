@@ -22,7 +22,7 @@ from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.confidential import sources
 from synth_engine.confidential.part_writer import PartWriter, Retain
 from synth_engine.confidential.sources import Counting, MemorySource, RecordSource
-from synth_engine.domain import Domain, Range, Scale, Weak, WeakBasket
+from synth_engine.domain import Domain, NotFound, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import NodeSet
@@ -132,7 +132,9 @@ class Rows:
         for attribute in self.__domain.undeclared:
             name = attribute.name
             resolved = learned[name]
-            if isinstance(attribute, Weak):
+            if isinstance(resolved, NotFound):
+                codes[name] = np.zeros(self.total, dtype=code_dtype(1))
+            elif isinstance(attribute, Weak):
                 value_indices, ranks = self.__ranked[name]
                 codes[name] = codec.resolved_codes(attribute, resolved, ranks)[value_indices]
             elif isinstance(attribute, Range):
@@ -143,7 +145,9 @@ class Rows:
                 )
             elif isinstance(attribute, WeakBasket):
                 codes |= codec.resolved_items(attribute, resolved, self.__baskets[name])
-        return Rows(codes, domain=domain, units=self.__units)
+        # A column that was not found has no codes, and neither has that of its markers.
+        counted = {name: codes[name] for name in domain.names}
+        return Rows(counted, domain=domain, units=self.__units)
 
     def join_places(self, cells: Mapping[str, NodeSet]) -> Rows:
         """The same records, each of these places as one attribute. The code of a record is a function of its own coordinates;

@@ -36,6 +36,7 @@ from synth_engine.kinds.derived import Derived
 from synth_engine.kinds.facts import PROVENANCES, Provenance
 from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.not_found import NotFound
 from synth_engine.kinds.number import Number
 from synth_engine.kinds.range import Range
 from synth_engine.kinds.scale import Scale
@@ -69,6 +70,7 @@ __all__ = [
     "Impossible",
     "Integer",
     "MissingIff",
+    "NotFound",
     "Number",
     "Order",
     "Partition",

@@ -40,6 +40,7 @@ from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
 from synth_engine.kinds.missing_markers import marker_column
+from synth_engine.kinds.not_found import NotFound
 from synth_engine.kinds.text import Text
 from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -281,7 +282,9 @@ class Domain:
         for attribute in self.undeclared:
             # Whatever code learned it, nothing that was declared may differ: only then is
             # counting under the new domain free (docs/proofs/learning.md, "Resolving is free").
-            if attribute.name not in learned or not attribute.admits(learned[attribute.name]):
+            if attribute.name not in learned or not _may_become(
+                attribute, learned[attribute.name]
+            ):
                 raise attribute.error(
                     "what was learned does not fit what was declared", repair="learn it again"
                 )
@@ -291,7 +294,9 @@ class Domain:
             )
         # How cells are written, markers included, is public and is never learned.
         resolved = {
-            a.name: replace(
+            a.name: learned[a.name]
+            if isinstance(learned[a.name], NotFound)
+            else replace(
                 learned[a.name],
                 written=a.written,
                 separate_markers=a.separate_markers,
@@ -300,6 +305,11 @@ class Domain:
             for a in self.undeclared
         }
         return replace(self, attributes=tuple(resolved.get(a.name, a) for a in self.attributes))
+
+    @property
+    def not_found(self) -> tuple[str, ...]:
+        """The names of the columns of which a run learned too little to say anything, in order."""
+        return tuple(a.name for a in self.attributes if not a.is_found)
 
     def join_places(self, cells: Mapping[str, int]) -> Domain:
         """Return the domain in which each of these places is one attribute instead of two columns of degrees. Derived columns
@@ -560,6 +570,12 @@ class Domain:
             for name, size in sizes.items()
         )
         return cls(attributes=attributes, shorthand=True)
+
+
+def _may_become(attribute: Undeclared, learned: Attribute) -> bool:
+    if isinstance(learned, NotFound):
+        return learned.column == attribute
+    return attribute.admits(learned)
 
 
 def read(path: Path | str) -> Domain:

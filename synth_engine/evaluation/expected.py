@@ -195,7 +195,12 @@ class _Simulation:
             counts = self._counts_again()
             if isinstance(self.attribute, ScaleBins) and self.rounds:
                 pieces = self._pieces_again(self.attribute)
-                shape = column_shapes.of_pieces(self.attribute, counts, pieces)
+                # How far a column that was found may be off, given that it is.
+                shape = (
+                    column_shapes.of_attribute(self.attribute, counts)
+                    if pieces is None
+                    else column_shapes.of_pieces(self.attribute, counts, pieces)
+                )
             else:
                 shape = column_shapes.of_attribute(self.attribute, counts)
             yield shape.jittered(self.rng)
@@ -206,7 +211,7 @@ class _Simulation:
         noisy = self.counts + self.rng.normal(0, self.deviation, self.counts.shape)
         return oneway.project_to_simplex(noisy, total=float(self.counts.sum()))
 
-    def _pieces_again(self, attribute: ScaleBins) -> scale_tree.Pieces:
+    def _pieces_again(self, attribute: ScaleBins) -> scale_tree.Pieces | None:
         """Learn the values of the column again, from simulated counts of intervals."""
         lattice = attribute.lattice
         known = float(self.counts[: attribute.value_count].sum())
@@ -215,10 +220,8 @@ class _Simulation:
         rounds: list[scale_tree.CountedCells] = []
         while scale_tree.next_share(rounds) is not None:
             spread = self.rounds[min(len(rounds), len(self.rounds) - 1)]
-            cuts = (
-                scale_tree.refined_cuts(rounds, zero=lattice.zero, spread=spread)
-                if rounds
-                else scale_tree.first_cuts(lattice.count, zero=lattice.zero)
+            cuts = scale_tree.next_cuts(
+                rounds, count=lattice.count, zero=lattice.zero, spread=spread
             )
             within = np.interp(np.array(cuts, dtype=np.float64), positions, reached)
             exact = known * np.diff(within)

@@ -12,7 +12,7 @@ Everything here is post-processing of noisy counts, and a function of them and o
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +21,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.inference.clear_runs import (
+    MIN_VARIANCE,
+    NoisyCells,
+    log_chance_each,
+    log_chance_of,
+    log_tail,
+)
 from synth_engine.inference.oneway import project_rows_to_simplex, project_to_simplex
 from synth_engine.kinds.scale_bins import MAX_PIECES
 
@@ -45,17 +52,32 @@ PEAK_DEVIATIONS, PEAK_RATIO = 2.5, 2.0
 frequent. Chance takes a few cells for peaks, which costs little."""
 PEAK_PARTS = 16
 """Parts in which a peak is split at least."""
-RUN_DEVIATIONS = 4.5
-"""Standard deviations beyond which a run of cells holds records and not only noise: of some ten thousand runs, chance
-takes one that far in thirty tables."""
-TAIL_DEVIATIONS = 1.0
-"""Standard deviations beyond which the cells next to the last clear one are taken for its tail."""
+HEAVY_DEVIATIONS = 9.0
+"""Standard deviations of a count that a cell exceeds which is worth one round more."""
+FALSE_FIND = 5e-5
+"""The chance at most that noise alone is taken for records somewhere on the lattice of a column: in equal parts for the looks
+at the first partition, and for the runs of its cells (docs/proofs/intervals.md)."""
+LONGEST_RUN = 8
+"""Cells of the longest run that is looked at in the first partition: from x to 256 x."""
+EXTEND_DEVIATIONS, SPIKE_DEVIATIONS = 4.5, 3.0
+"""Standard deviations by which a run beside what was found exceeds noise: few runs are beside it. Beside a single value it is
+less: a column with many zeros would lose all its other numbers, and a constant one gets false ones near by in a hundredth of
+the releases."""
+END_DEVIATIONS = 2.5
+"""The same of the last cell of such a run, by itself."""
+RUN_DEVIATIONS = 3.5
+"""The same of a run within what was found, which says more exactly where records lie: a false one does no harm there."""
+TAIL_DEVIATIONS, FAR_TAIL_DEVIATIONS = 1.0, 4.0
+"""The same of the cells next to the last clear one, which are taken for its tail: within the cells of the first partition that
+were found, and beyond them."""
 FIRST_SHARE, ZOOM_ROUND_SHARE, LAST_SHARE = (
     Fraction(10, 100),
     Fraction(10, 100),
     Fraction(40, 100),
 )
 """Shares of a column's budget: for the first round, for each round that zooms in, and for the last round at least."""
+FURTHER_LOOKS = (Fraction(20, 100), Fraction(30, 100), Fraction(40, 100))
+"""Shares for the first partition once more, as long as nothing is found in it."""
 MIN_SPREAD = 0.5
 """Noise of a smaller spread is mostly 0 and sometimes 1."""
 ZOOM_SHARE = 1 / 40
@@ -73,11 +95,13 @@ _GRAIN = 16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountedCells:
-    """One answered round. cuts: of its cells. values: noisy counts, shape (cells,). variance: of the noise of one count."""
+    """One answered round. cuts: of its cells. values: noisy counts, shape (cells,). variance: of the noise of one count.
+    laplace: whether it is Laplace noise, which strays farther."""
 
     cuts: Cuts
     values: Floats
     variance: float
+    laplace: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,17 +127,34 @@ def first_cuts(count: int, *, zero: int) -> Cuts:
     return tuple(sorted(cut for cut in cuts if 0 <= cut <= count))
 
 
-def next_share(rounds: Sequence[CountedCells]) -> Fraction | None:
-    """The share of the column's budget that the next round may cost; None after the last round. A round zooms in while
-    some cell of several positions holds so many records that one more round could not split it enough."""
-    if not rounds:
-        return FIRST_SHARE
-    left = 1 - FIRST_SHARE
-    for answered in range(1, len(rounds)):
+def looks(most: Fraction) -> tuple[Fraction, ...]:
+    """The shares of the column's budget for the first partition, as often as it may be counted. most: as in `next_share`."""
+    shares = (FIRST_SHARE, *FURTHER_LOOKS)
+    further = most - sum(shares) - LAST_SHARE
+    return (*shares, further) if further >= FIRST_SHARE else shares
+
+
+def next_share(
+    rounds: Sequence[CountedCells], *, most: Fraction = Fraction(1)
+) -> Fraction | None:
+    """The share of the column's budget that the next round may cost; None after the last round.
+
+    The first partition is counted until something is found in it. Then a round zooms in while some cell of several positions
+    holds so many records that one more round could not split it enough. most: what all rounds may cost together, in terms
+    of the column's budget; above 1 for a column that is not found for less."""
+    shares = looks(most)
+    found = _settled(rounds, most=most)
+    if found is None:
+        return shares[len(rounds)] if len(rounds) < len(shares) else None
+    spent = sum(shares[: found.looks], Fraction(0))
+    left = min(max(1 - spent, LAST_SHARE), most - spent)
+    for answered in range(found.looks, len(rounds)):
         if not _zooms(rounds[:answered], left=left):
             return None
         left -= ZOOM_ROUND_SHARE
-    return ZOOM_ROUND_SHARE if _zooms(rounds, left=left) else left
+    if _zooms(rounds, left=left):
+        return ZOOM_ROUND_SHARE
+    return left if left >= ZOOM_ROUND_SHARE else None
 
 
 def _zooms(rounds: Sequence[CountedCells], *, left: Fraction) -> bool:
@@ -149,13 +190,31 @@ def _peaks(cuts: Cuts, counts: Floats, *, spread: float) -> npt.NDArray[np.bool_
 def _heavy(counts: Floats, *, spread: float) -> npt.NDArray[np.bool_]:
     total = max(float(counts.sum()), 1.0)
     heavy: npt.NDArray[np.bool_] = (counts > ZOOM_SHARE * total) & (
-        counts > 2 * RUN_DEVIATIONS * spread
+        counts > HEAVY_DEVIATIONS * spread
     )
     return heavy
 
 
-def refined_cuts(rounds: Sequence[CountedCells], *, zero: int, spread: float) -> Cuts:
-    """The partition of the next round. spread: the standard deviation of a count in it."""
+def next_cuts(
+    rounds: Sequence[CountedCells],
+    *,
+    count: int,
+    zero: int,
+    spread: float,
+    most: Fraction = Fraction(1),
+) -> Cuts:
+    """The partition of the next round: the first one until something is found in it. count: positions. zero: as in
+    `first_cuts`. spread: the standard deviation of a count in the next round. most: as in `next_share`."""
+    if not rounds:
+        return first_cuts(count, zero=zero)
+    if _settled(rounds, most=most) is None:
+        return rounds[0].cuts
+    return _refined_cuts(rounds, zero=zero, spread=spread, most=most)
+
+
+def _refined_cuts(
+    rounds: Sequence[CountedCells], *, zero: int, spread: float, most: Fraction
+) -> Cuts:
     last = rounds[-1]
     counts = leaf_counts(rounds)
     spread = max(spread, MIN_SPREAD)
@@ -174,7 +233,7 @@ def refined_cuts(rounds: Sequence[CountedCells], *, zero: int, spread: float) ->
     ]
     # With more records than a round has cells, every cell gets its part of them.
     added, most = sum(parts) - len(parts), max(0, MAX_CELLS - len(parts))
-    if next_share(rounds) == ZOOM_ROUND_SHARE:
+    if next_share(rounds, most=most) == ZOOM_ROUND_SHARE:
         most //= ZOOM_CELLS
     scale = min(1.0, most / added) if added else 1.0
     cuts = set(last.cuts)
@@ -198,13 +257,20 @@ def _round_step(width: int) -> int:
     return max(digit * power for digit in (1, 2, 5) if digit * power <= width)
 
 
-def leaf_counts(rounds: Sequence[CountedCells]) -> Floats:
+def leaf_counts(
+    rounds: Sequence[CountedCells], *, within: tuple[int, int] | None = None
+) -> Floats:
     """Estimated counts of the cells of the last round, from all rounds; none is negative. Shape (cells of the last round,).
 
-    Each partition refines the one before, so that the cells form a tree."""
+    Each partition refines the one before, so that the cells form a tree. within: the cells of the first partition outside of
+    which there are no records: the sum of so many noisy counts says little."""
     parents = [_parents(coarse, fine) for coarse, fine in pairwise(rounds)]
     estimates, variances = _bottom_up(rounds, parents)
     top = estimates[0]
+    if within is not None:
+        outside = np.ones(top.size, dtype=np.bool_)
+        outside[slice(*within)] = False
+        top = np.where(outside, 0.0, top)
     counts = project_to_simplex(top, total=max(0.0, float(top.sum())))
     for parent, estimate, variance in zip(parents, estimates[1:], variances[1:], strict=True):
         counts = _share_out(counts, parent, estimate, variance)
@@ -250,17 +316,60 @@ def _share_out(
     return shared
 
 
-def pieces(rounds: Sequence[CountedCells], *, zero: int) -> Pieces:
-    """The density that the answers of all rounds tell. Beyond the last cells that clearly hold records there may be one
-    leaf more at either end: for a tail, if its cells hold more than noise."""
-    cuts = rounds[-1].cuts
-    counts = leaf_counts(rounds)
-    first, last = _clear_ends(rounds)
-    if first == last or counts[first:last].sum() <= 0:
-        return Pieces(starts=(cuts[0], cuts[-1]), weights=(1,), leaf=(0,))
-    cuts, counts = _with_tails(
-        cuts, counts, first=first, last=last, zero=zero, spread=math.sqrt(rounds[-1].variance)
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """Cells of the first partition that hold records: from the first one on, before the last one. looks: at how many rounds."""
+
+    first: int
+    last: int
+    looks: int
+
+
+def _settled(rounds: Sequence[CountedCells], *, most: Fraction) -> _Found | None:
+    """What was found in the first partition when so much was found that it is refined; None as long as it is counted again."""
+    number = len(looks(most))
+    for answered in range(1, min(len(rounds), number) + 1):
+        found = _look(rounds[:answered], number=number)
+        if found is None:
+            continue
+        # Most numbers with many zeros have others, too, so that one value is not enough before the last look.
+        if answered == number or not _is_spike(rounds[0].cuts, found.first, found.last):
+            return found
+    return None
+
+
+def _look(rounds: Sequence[CountedCells], *, number: int) -> _Found | None:
+    """What the answers of some rounds tell about the first partition. number: of looks at most, which share the chance of a
+    false find."""
+    cells = _first_cells(rounds)
+    runs = cells.number_of_runs(longest=LONGEST_RUN)
+    # One look more: at the answers of all rounds, when they are made into a density.
+    chance = log_chance_each(FALSE_FIND / (number + 1), runs=runs)
+    clear = cells.clear(chance, longest=LONGEST_RUN)
+    if clear is None:
+        return None
+    return _Found(first=clear[0], last=clear[1], looks=len(rounds))
+
+
+def is_found(rounds: Sequence[CountedCells], *, most: Fraction = Fraction(1)) -> bool:
+    """Whether the answers of all rounds tell where values lie. most: as in `next_share`."""
+    return _settled(rounds, most=most) is not None
+
+
+def pieces(
+    rounds: Sequence[CountedCells], *, zero: int, most: Fraction = Fraction(1)
+) -> Pieces | None:
+    """The density that the answers of all rounds tell; None where they do not tell where values lie (`is_found`). Where cells
+    of the last round are clear, they are leaves, and there may be one leaf more at either end: for a tail, if its cells hold
+    more than noise. Elsewhere in what was found, leaves are cells of the first partition. most: as in `next_share`."""
+    settled = _settled(rounds, most=most)
+    if settled is None:
+        return None
+    within = _within(rounds, settled, number=len(looks(most)))
+    cuts, counts = _leaves(rounds, within, zero=zero)
+    if counts.sum() <= 0:
+        # Beside what is clear lie cells far below zero, which noise alone makes.
+        counts = np.ones(counts.size)
     tilts = _tilts(cuts, counts)
     starts, weights, leaves = [], [], []
     finest = PIECES_PER_LEAF if PIECES_PER_LEAF * len(tilts) <= MAX_PIECES else 1
@@ -273,55 +382,129 @@ def pieces(rounds: Sequence[CountedCells], *, zero: int) -> Pieces:
     return Pieces(starts=(*starts, cuts[-1]), weights=tuple(weights), leaf=tuple(leaves))
 
 
-def _with_tails(
-    cuts: Cuts, counts: Floats, *, first: int, last: int, zero: int, spread: float
+def _within(rounds: Sequence[CountedCells], settled: _Found, *, number: int) -> tuple[int, int]:
+    """The cells of the first partition that hold records, by the answers of all rounds: those that were found, without those at
+    the ends that are not clear by themselves, and with clear runs beside them. number: of looks at most."""
+    again = _look(rounds, number=number) or settled
+    first, last = min(settled.first, again.first), max(settled.last, again.last)
+    is_spike = _is_spike(rounds[0].cuts, first, last)
+    cells = _first_cells(rounds)
+    deviations = cells.values / np.sqrt(np.maximum(cells.variances, MIN_VARIANCE))
+    held = first + np.flatnonzero(deviations[first:last] > FAR_TAIL_DEVIATIONS)
+    if held.size:
+        first, last = int(held[0]), int(held[-1]) + 1
+    else:
+        first += int(np.argmax(deviations[first:last]))
+        last = first + 1
+    least = SPIKE_DEVIATIONS if is_spike else EXTEND_DEVIATIONS
+    below, above = cells.beside(first, last, log_chance_of(least), longest=LONGEST_RUN)
+    # What is found beside may end in a cell that noise alone added to it.
+    while not is_spike and below < first and deviations[below] < END_DEVIATIONS:
+        below += 1
+    while not is_spike and above > last and deviations[above - 1] < END_DEVIATIONS:
+        above -= 1
+    return below, above
+
+
+def _is_spike(cuts: Cuts, first: int, last: int) -> bool:
+    """Whether these cells are one position."""
+    return cuts[last] - cuts[first] == 1
+
+
+def _first_cells(rounds: Sequence[CountedCells]) -> NoisyCells:
+    """The cells of the first partition, by the answers of all rounds."""
+    parents = [_parents(coarse, fine) for coarse, fine in pairwise(rounds)]
+    estimates, variances = _bottom_up(rounds, parents)
+    return NoisyCells(
+        values=estimates[0],
+        variances=variances[0],
+        laplace=any(each.laplace for each in rounds),
+    )
+
+
+def _leaves(
+    rounds: Sequence[CountedCells], within: tuple[int, int], *, zero: int
 ) -> tuple[Cuts, Floats]:
-    """The cells from `first` to `last`, and a leaf for each tail that may lie beyond them."""
+    """The leaves of the density, and their counts. within: the cells of the first partition that were found."""
+    extent = rounds[0].cuts[within[0] : within[1] + 1]
+    cuts = rounds[-1].cuts
+    # A tail may lie in the cell beside what was found, too.
+    counts = leaf_counts(rounds, within=(max(within[0] - 1, 0), within[1] + 1))
+    found = cuts.index(extent[0]), cuts.index(extent[-1])
+    clear = _clear_ends(rounds, *found)
+    if clear is None:
+        return extent, _sums(cuts, counts, extent)
+    first, last = clear
     low, high = cuts[first], cuts[last]
     # A tail reaches as far again from zero as what is clear does: from 10,000 to 20,000; but no farther than what is
     # clear is wide, because days, years and prices of one kind lie far from zero and near to each other.
-    farther = bisect_right(cuts, high + min(abs(high - zero), high - low))
-    nearer = bisect_right(cuts, low - min(abs(low - zero), high - low))
-    last_of_tail, first_of_tail = max(farther - 1, last), min(nearer, first)
-    inner_cuts, inner = list(cuts[first : last + 1]), counts[first:last].tolist()
-    above = float(counts[last:last_of_tail].sum())
-    # A tail that is not clearly larger than the noise of its cells is taken for noise.
-    if above > TAIL_DEVIATIONS * spread * math.sqrt(last_of_tail - last):
-        inner_cuts, inner = [*inner_cuts, cuts[last_of_tail]], [*inner, above]
-    below = float(counts[first_of_tail:first].sum())
-    if below > TAIL_DEVIATIONS * spread * math.sqrt(first - first_of_tail):
-        inner_cuts, inner = [cuts[first_of_tail], *inner_cuts], [below, *inner]
-    return tuple(inner_cuts), np.array(inner)
-
-
-def _clear_ends(rounds: Sequence[CountedCells]) -> tuple[int, int]:
-    """The cells between which values clearly lie. Outside of them no run of cells, of any length, holds clearly more than
-    noise, nor any cell of an earlier round but the first. Returns (0, 0) if no run does."""
-    values = rounds[-1].values
+    farthest = bisect_right(cuts, high + min(abs(high - zero), high - low)) - 1
+    nearest = bisect_right(cuts, low - min(abs(low - zero), high - low))
     spread = math.sqrt(rounds[-1].variance)
-    reached = np.append(0.0, np.cumsum(values))
-    first, last = values.size, 0
-    length = 1
-    while length <= values.size:
-        runs = reached[length:] - reached[:-length]
-        starts = np.flatnonzero(runs > RUN_DEVIATIONS * spread * math.sqrt(length))
-        # Short runs say exactly where records lie; a longer one counts only outside of what the shorter ones found.
-        outside = starts[(starts >= last) | (starts + length <= first)]
-        if outside.size:
-            first = min(first, int(outside[0]))
-            last = max(last, int(outside[-1]) + length)
-        # Doubling lengths: a long thin tail stands out as a sum although none of its cells does.
-        length *= 2
-    if first >= last:
-        return 0, 0
-    # What a round before counted in one cell may be lost in the noise of many narrow ones; the first round's are too wide.
+    below = [cut for cut in extent if cut <= low]
+    if len(below) < 2:
+        tail = _tail(counts[:first][::-1], first - nearest, first - found[0], spread=spread)
+        below = [cuts[first - tail]]
+    above = [cut for cut in extent if cut >= high]
+    if len(above) < 2:
+        tail = _tail(counts[last:], farthest - last, found[1] - last, spread=spread)
+        above = [cuts[last + tail]]
+    leaves = tuple(sorted({*below, *cuts[first : last + 1], *above}))
+    return leaves, _sums(cuts, counts, leaves)
+
+
+def _sums(cuts: Cuts, counts: Floats, leaves: Cuts) -> Floats:
+    """The counts of leaves that are made of whole cells."""
+    reached = np.append(0.0, np.cumsum(counts))
+    sums: Floats = np.maximum(np.diff(reached[[bisect_left(cuts, cut) for cut in leaves]]), 0)
+    return sums
+
+
+def _tail(counts: Floats, reach: int, found: int, *, spread: float) -> int:
+    """Cells of a tail. A tail that is not clearly larger than the noise of its cells is taken for noise.
+
+    counts: of cells, from the nearest one on. reach: how many cells a tail has at most. found: how many of them lie within
+    what was found. spread: the standard deviation of a count."""
+    reach = max(reach, 0)
+    beyond, held = float(counts[found:reach].sum()), float(counts[:reach].sum())
+    if reach > found and beyond <= FAR_TAIL_DEVIATIONS * spread * math.sqrt(reach - found):
+        reach = max(found, 0)
+        held = float(counts[:reach].sum())
+    return reach if held > TAIL_DEVIATIONS * spread * math.sqrt(reach) else 0
+
+
+def _clear_ends(rounds: Sequence[CountedCells], low: int, high: int) -> tuple[int, int] | None:
+    """The cells of the last round between which values clearly lie, among those from `low` to `high`. Outside of them no run
+    of cells, of any length, holds clearly more than noise, nor any cell of an earlier round but those of the first partition,
+    which are too wide. None if no run does."""
+    last_round = rounds[-1]
+    if last_round.cuts == rounds[0].cuts:
+        return None if high - low > 1 else (low, high)
+    chance = log_chance_of(RUN_DEVIATIONS)
+    cells = NoisyCells(
+        values=last_round.values[low:high],
+        variances=np.full(high - low, last_round.variance),
+        laplace=last_round.laplace,
+    )
+    clear = cells.clear(chance, longest=high - low)
+    if clear is None:
+        return None
+    first, last = low + clear[0], low + clear[1]
+    # What a round before counted in one cell may be lost in the noise of many narrow ones.
     parents = [_parents(coarse, fine) for coarse, fine in pairwise(rounds)]
     estimates, variances = _bottom_up(rounds, parents)
-    ancestor = np.arange(values.size)
+    ancestor = np.arange(last_round.values.size)
     for level in range(len(rounds) - 2, 0, -1):
         ancestor = parents[level][ancestor]
-        clear = estimates[level] > RUN_DEVIATIONS * np.sqrt(variances[level])
-        held = np.flatnonzero(clear[ancestor])
+        if rounds[level].cuts == rounds[0].cuts:
+            break
+        log_chances = log_tail(
+            estimates[level],
+            variances[level],
+            largest=variances[level],
+            laplace=rounds[level].laplace,
+        )
+        held = low + np.flatnonzero((log_chances <= chance)[ancestor][low:high])
         if held.size:
             first, last = min(first, int(held[0])), max(last, int(held[-1]) + 1)
     return first, last

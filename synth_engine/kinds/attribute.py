@@ -307,6 +307,11 @@ class Attribute:
         return self.value_count + self.has_other + (self.missing is not None)
 
     @property
+    def is_found(self) -> bool:
+        """Whether a run that learned the column found any of its values; true of what was declared."""
+        return True
+
+    @property
     def in_table(self) -> bool:
         """Whether a drawn table has this column."""
         return bool(self.size)
@@ -338,7 +343,7 @@ class Attribute:
 
     def to_json(self) -> dict[str, object]:
         document: dict[str, object] = {"name": self.name, "kind": self.kind, **self.details()}
-        if self.size:
+        if self.size and not self.bare:
             document |= {
                 "missing": None if self.missing is None else list(self.missing),
                 "outside": self.outside,

@@ -98,6 +98,11 @@ class Categorical(Attribute):
         return self.values
 
     @property
+    def is_found(self) -> bool:
+        # What was learned is never called "other" but where there is nothing else (`Weak.from_ranks`).
+        return self.facts["values"] != "learned" or self.values != (OTHER,)
+
+    @property
     def has_other(self) -> bool:
         return self.other
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+import pyarrow as pa
+
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
 from synth_engine.kinds.date import ISO, Date
 from synth_engine.kinds.fields import Fields
@@ -202,6 +204,10 @@ class Range(Undeclared):
                 "format": fields.text("format", default=None),
             }
         )
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return self.grid.arrow_type
 
     def encode(self, texts: list[str]) -> Codes:
         return self.grid.encode(texts)

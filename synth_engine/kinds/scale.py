@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
@@ -78,6 +79,10 @@ class Scale(OnLattice, Undeclared):
         if low is None or high is None:
             low, high = widest(self.of, self.step, self.format)
         return Lattice(of=self.of, low=low, high=high, step=self.step, form=self.format)
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return self.reader.arrow_type
 
     @property
     def value_labels(self) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from synth_engine.kinds.attribute import MAX_CODES, MISSING, OTHER, Attribute, Outside
+from synth_engine.kinds.attribute import MAX_CODES, OTHER, Attribute, Outside
 from synth_engine.kinds.categorical import Categorical
 from synth_engine.kinds.completions import Completions
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import VALUE_SET, Schema
+from synth_engine.kinds.not_found import NotFound
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.values import ValueSet
@@ -106,7 +107,7 @@ class Weak(Undeclared):
             for rank in self.values.ranks(texts)
         ]
 
-    def from_ranks(self, ranks: Sequence[int]) -> Categorical:
+    def from_ranks(self, ranks: Sequence[int]) -> Categorical | NotFound:
         """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
         the most frequent there; "other" and missing are never left out."""
         # Two codes are left for "other" and missing. Sorted, so that codes run in the order of
@@ -119,7 +120,9 @@ class Weak(Undeclared):
         # This label stands for all texts that were not found.
         texts = [text for text in texts if text != OTHER]
         facts = dict(self.facts) | {"values": "learned"}
-        if not texts and self.has_other:  # every text is "other"
+        if not texts and not self.has_other:
+            return NotFound.of(self)
+        if not texts:  # nothing but "other" and missing
             return Categorical(
                 name=self.name,
                 values=(OTHER,),
@@ -129,24 +132,16 @@ class Weak(Undeclared):
             )
         # Whoever reads the table again counts each text as the run did: the set's rule goes with
         # the values. Of exact texts the values are the rule.
-        reads = None if self.values.is_exact and texts else self.values.reader
+        reads = None if self.values.is_exact else self.values.reader
         return Categorical(
             name=self.name,
-            values=tuple(texts) or (self._nothing(),),
+            values=tuple(texts),
             other=self.has_other,
             missing=self.missing,
             outside=self.outside,
             provenance=facts,
             reads=reads,
         )
-
-    def _nothing(self) -> str:
-        """Return a label for the one value where none was found and all is missing: no text of the set, so that no cell is
-        read as it, and no marker."""
-        text = MISSING
-        while text in (self.missing or ()) or text in self.values:
-            text = f"({text})"
-        return text
 
     def admits(self, resolved: Attribute) -> bool:
         if not isinstance(resolved, Categorical):

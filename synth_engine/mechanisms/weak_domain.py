@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine import codec
-from synth_engine.domain import Attribute, Domain, Range, Scale, Undeclared, Weak
+from synth_engine.domain import Attribute, Domain, NotFound, Range, Scale, Undeclared, Weak
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import (
@@ -187,6 +187,18 @@ class WeakDomainPlan(Plan):
         for step in self.steps:
             step.ask(session)
 
+    def columns_not_found(self, given: Replay) -> tuple[str, ...]:
+        answers = [step.take(given) for step in self.steps]
+        questions = [
+            (step, answer)
+            for step, answer in zip(self.steps, answers, strict=True)
+            if isinstance(step, LearningQuestion)
+        ]
+        learned = domain_learning.learn_attributes(
+            [step for step, _ in questions], [answer for _, answer in questions]
+        )
+        return tuple(name for name, attribute in learned.items() if not attribute.is_found)
+
     def fit_replay(self, given: Replay) -> Model:
         answers = [step.take(given) for step in self.steps]
         measurements = [answer for answer in answers if isinstance(answer, Measurement)]
@@ -196,7 +208,7 @@ class WeakDomainPlan(Plan):
         learned = domain_learning.learn_attributes(
             self.questions, [answer_of[question.attribute.name] for question in self.questions]
         )
-        domain = self.domain.resolve(learned)
+        domain = domain_learning.resolved_domain(self.domain, learned)
         rows = (
             self.domain.rows
             if self.domain.rows is not None
@@ -217,6 +229,8 @@ class WeakDomainPlan(Plan):
         self, attribute: Attribute, answer: Answer, *, rows: int
     ) -> npt.NDArray[np.float64]:
         declared = self.domain.attribute(attribute.name)
+        if isinstance(attribute, NotFound):
+            return np.array([float(rows)])
         if isinstance(answer, Discovery):
             return _frequencies(declared, attribute, answer, rows=rows)
         counts = oneway.denoise(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,6 +19,7 @@ from synth_engine.domain import (
     MAX_CODES,
     Attribute,
     Domain,
+    NotFound,
     Range,
     Scale,
     Undeclared,
@@ -57,6 +58,10 @@ FIRST_SCALE_SHARE, FURTHER_SCALE_SHARE, MAX_SCALE_SHARE = (
     Fraction(25, 100),
 )
 """The same for columns on a lattice, whose bins are counted again by the mechanism (bench/values.py)."""
+MAX_LEARNING_SHARE = Fraction(60, 100)
+"""Share of the budget for learning at most, if no column on a lattice is found for its part: the mechanism has the rest."""
+MOST_OF_A_SCALE = Fraction(4)
+"""What such a column may cost at most, as a multiple of its part."""
 CUT_TAIL = 0.0005
 """Share of the records at either end of a range that is left to the outermost bins."""
 SPLIT_DEVIATIONS = 4.0
@@ -99,6 +104,17 @@ def shares(domain: Domain) -> dict[str, Fraction]:
         whole = min(most, first + further * (len(names) - 1))
         parts |= {name: whole / len(names) for name in names}
     return parts
+
+
+def most_of_a_scale(domain: Domain) -> Fraction:
+    """What a column on a lattice may cost that is not found for its part, as a multiple of it."""
+    parts = shares(domain)
+    scales = [a.name for a in domain.undeclared if isinstance(a, Scale)]
+    of_scales = sum((parts[name] for name in scales), Fraction(0))
+    others = sum(parts.values(), Fraction(0)) - of_scales
+    if not scales:
+        return Fraction(1)
+    return max(Fraction(1), min(MOST_OF_A_SCALE, (MAX_LEARNING_SHARE - others) / of_scales))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +161,11 @@ class LearningQuestion:
         """Returns what the question costs, in the unit of the cap."""
         return price(self.event(sensitivity), cap)
 
+    @property
+    def further_cost(self) -> Fraction:
+        """What it may cost beyond its part of the budget: it is asked once, whatever comes out."""
+        return Fraction(0)
+
     def described(self) -> LearnedColumn:
         return LearnedColumn(cells=self.query.cells, threshold=self.threshold)
 
@@ -165,11 +186,19 @@ AnyAnswer = Answer | tuple[Measurement, ...]
 """The answer to a question, or all answers in turn where a column is learned in rounds."""
 
 
-def question(attribute: Undeclared, budget: Budget, sensitivity: Sensitivity) -> AnyQuestion:
+def question(
+    attribute: Undeclared,
+    budget: Budget,
+    sensitivity: Sensitivity,
+    *,
+    most: Fraction = Fraction(1),
+) -> AnyQuestion:
     """Makes the question with noise that costs the budget, and the least threshold that meets
-    the column's rho."""
+    the column's rho. most: as a multiple of the budget, what a column on a lattice may cost that is not found for it."""
     if isinstance(attribute, Scale):
-        scale = IntervalRounds(attribute=attribute, budget=budget, sensitivity=sensitivity)
+        scale = IntervalRounds(
+            attribute=attribute, budget=budget, sensitivity=sensitivity, most=most
+        )
         scale.require_noise()
         return scale
     noise = budget_allocation.noise(
@@ -209,11 +238,38 @@ def learn_attributes(
     questions: Sequence[AnyQuestion], answers: Sequence[AnyAnswer], *, most: int = MAX_CODES
 ) -> dict[str, Attribute]:
     """Returns the attributes that the answers make of the undeclared ones, with so many values found
-    at most."""
+    at most; `NotFound` for a column of which they say nothing."""
     return {
         question_.attribute.name: _resolved(question_, answer, most=most)
         for question_, answer in zip(questions, answers, strict=True)
     }
+
+
+def paid_further(questions: Sequence[AnyQuestion], answers: Sequence[AnyAnswer]) -> Fraction:
+    """Returns what the answers cost beyond the columns' parts of the budget, in its unit."""
+    return sum(
+        (
+            question_.paid(answer) - question_.budget.amount
+            for question_, answer in zip(questions, answers, strict=True)
+            if isinstance(question_, IntervalRounds) and isinstance(answer, tuple)
+        ),
+        Fraction(0),
+    )
+
+
+def resolved_domain(
+    domain: Domain, learned: Mapping[str, Attribute], *, counted: bool = False
+) -> Domain:
+    """Returns the domain with what was learned. Of a table of which nothing was found and nothing declared, the first column
+    is counted all the same, so that a method has records to count. counted: each column that was not found is."""
+    declared = any(a.parts for a in domain.attributes if not isinstance(a, Undeclared))
+    alone = not declared and not any(a.parts for a in learned.values())
+    kept = {
+        a.name: NotFound.of(a, counted=True)
+        for number, a in enumerate(domain.undeclared)
+        if isinstance(learned[a.name], NotFound) and (counted or (alone and not number))
+    }
+    return domain.resolve({**learned, **kept})
 
 
 def _resolved(question_: AnyQuestion, answer: AnyAnswer, *, most: int) -> Attribute:
@@ -236,14 +292,13 @@ def resolve(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> 
             np.argsort(-answer.values, kind="stable")[: min(attribute.keep, most)].tolist()
         )
     if isinstance(attribute, Range) and isinstance(answer, Measurement):
-        return attribute.cut(
-            bin_edges(
-                answer.values,
-                noise=answer.noise,
-                along=attribute.value_count,
-                bins=attribute.bins,
-            )
+        edges = bin_edges(
+            answer.values,
+            noise=answer.noise,
+            along=attribute.value_count,
+            bins=attribute.bins,
         )
+        return NotFound.of(attribute) if edges is None else attribute.cut(edges)
     raise TypeError("a column is learned from an answer of its own kind")
 
 
@@ -268,8 +323,9 @@ def expected_domain(domain: Domain) -> Domain:
     return domain.resolve(guesses)
 
 
-def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:
-    """Cells of a grid at which bins begin, and the end of the last. The first `along` codes are the cells of the grid.
+def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int] | None:
+    """Cells of a grid at which bins begin, and the end of the last; None where no cells hold clearly more than noise. The first
+    `along` codes are the cells of the grid.
 
     Ends that hold next to nothing are cut off. Then the bin with the most records is split near its median, over and
     over; a cell with many records becomes a bin of its own on the way.
@@ -284,7 +340,7 @@ def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[in
     # nothing.
     reached = np.append(0.0, np.cumsum(counts))
     if first >= last or reached[-1] <= 0:  # nothing to go by
-        return sorted({along * i // bins for i in range(bins + 1)})
+        return None
     tail = CUT_TAIL * reached[-1]
     first = min(max(first, int(np.searchsorted(reached, tail, side="right")) - 1), along - 1)
     last = max(

@@ -469,6 +469,14 @@ class Plan(ABC):
             invariants=self.domain.invariants,
         )
 
+    def not_found(self, answers: Answers) -> tuple[str, ...]:
+        """The columns that were to be learned and of which the answers say nothing: a function of them and of the plan."""
+        return self.columns_not_found(Replay(answers))
+
+    def columns_not_found(self, given: Replay) -> tuple[str, ...]:  # noqa: ARG002 - of a plan that learns nothing
+        """The same. given: the answers from the first question of this plan on."""
+        return ()
+
     def receipt(
         self,
         answers: Answers | None = None,
@@ -479,6 +487,9 @@ class Plan(ABC):
     ) -> receipt.Receipt:
         """The receipt of a run of this plan that gave these answers; without any, the one that a static plan will have."""
         calls = self.calls if answers is None else answers.calls
+        not_found = () if answers is None else self.not_found(answers)
+        if not_found:
+            post_processing = {**(post_processing or {}), "not_found": list(not_found)}
         return receipt.build(
             plan=receipt.PlanStatement(
                 mechanism=self.mechanism,

@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Scale, ScaleBins
+from synth_engine.domain import NotFound, Scale, ScaleBins
 from synth_engine.inference import bins, round_numbers, scale_tree
 from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.inference.scale_tree import CountedCells, Cuts, Pieces
@@ -38,12 +38,14 @@ Ask = Callable[[Cuts, Sequence[int], Noise], Measurement]
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalRounds:
-    """The rounds of interval counts by which one column on a lattice is learned. budget: all of them together cost no more."""
+    """The rounds of interval counts by which one column on a lattice is learned. budget: what they cost together, if values are
+    found for it. most: as a multiple of the budget, what they may cost together where they are not."""
 
     attribute: Scale
     budget: Budget
     sensitivity: Sensitivity
-    _learned: dict[tuple[bytes, ...], ScaleBins] = field(
+    most: Fraction = Fraction(1)
+    _learned: dict[tuple[bytes, ...], ScaleBins | NotFound] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     """What the answers made of the column, by their values: a plan asks, and resolves the same answers afterwards."""
@@ -53,10 +55,23 @@ class IntervalRounds:
         self._noise(min(ROUND_NUMBERS_SHARE, scale_tree.ZOOM_ROUND_SHARE / 2))
 
     def cost(self, cap: Budget, sensitivity: Sensitivity) -> Fraction:
-        """Returns what the questions cost at most, in the unit of the cap, of which the budget is a part."""
+        """Returns what the questions cost if values are found for the budget, in the unit of the cap, of which it is a part."""
         if type(cap) is not type(self.budget) or sensitivity != self.sensitivity:
             raise TypeError("a question has its part of this very budget")
         return self.budget.amount
+
+    @property
+    def further_cost(self) -> Fraction:
+        """What the questions may cost beyond the budget, where values are not found for it."""
+        return self.budget.amount * (self.most - 1)
+
+    def paid(self, answers: Sequence[Measurement]) -> Fraction:
+        """Returns what the answers cost: the column's budget, or more where that was not enough to find values."""
+        costs = (
+            budget_allocation.price(answer.noise, self.budget, self.sensitivity)
+            for answer in answers
+        )
+        return max(self.budget.amount, sum(costs, Fraction(0)))
 
     def described(self) -> LearnedColumn:
         return LearnedColumn(cells=self.attribute.lattice.count, threshold=None)
@@ -94,7 +109,7 @@ class IntervalRounds:
         self._learned[_values_of(taken)] = learned
         return tuple(taken)
 
-    def resolve(self, answers: Sequence[Measurement], *, most: int) -> ScaleBins:
+    def resolve(self, answers: Sequence[Measurement], *, most: int) -> ScaleBins | NotFound:
         """The attribute that the answers make of the column, with so many bins at most."""
         known = self._learned.get(_values_of(answers)) if most >= MAX_BINS else None
         if known is not None:
@@ -105,24 +120,32 @@ class IntervalRounds:
             raise TypeError("there are more answers than rounds")
         return resolved
 
-    def _learn(self, ask: Ask, *, most: int = MAX_BINS) -> ScaleBins:
+    def _learn(self, ask: Ask, *, most: int = MAX_BINS) -> ScaleBins | NotFound:
         lattice = self.attribute.lattice
         asks_round = len(lattice.divisors) > 1
         tree_share = 1 - ROUND_NUMBERS_SHARE if asks_round else Fraction(1)
         rounds: list[CountedCells] = []
-        while (share := scale_tree.next_share(rounds)) is not None:
+        while (share := scale_tree.next_share(rounds, most=self.most)) is not None:
             noise = self._noise(share * tree_share)
-            spread = sqrt(noise.variance)
-            cuts = (
-                scale_tree.refined_cuts(rounds, zero=lattice.zero, spread=spread)
-                if rounds
-                else scale_tree.first_cuts(lattice.count, zero=lattice.zero)
+            cuts = scale_tree.next_cuts(
+                rounds,
+                count=lattice.count,
+                zero=lattice.zero,
+                spread=sqrt(noise.variance),
+                most=self.most,
             )
             answer = ask(cuts, (1,), noise)
             rounds.append(
-                CountedCells(cuts=cuts, values=self._of_cells(answer), variance=noise.variance)
+                CountedCells(
+                    cuts=cuts,
+                    values=self._of_cells(answer),
+                    variance=noise.variance,
+                    laplace=noise.law == "discrete-laplace",
+                )
             )
-        pieces = scale_tree.pieces(rounds, zero=lattice.zero)
+        pieces = scale_tree.pieces(rounds, zero=lattice.zero, most=self.most)
+        if pieces is None:
+            return NotFound.of(self.attribute)
         if not asks_round:
             return self._resolved(pieces, most=most)
         noise = self._noise(ROUND_NUMBERS_SHARE)

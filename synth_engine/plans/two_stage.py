@@ -10,14 +10,14 @@ docs/proofs/group-sizes.md, docs/proofs/accounting.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from synth_engine.domain import MAX_CODES, Domain, WeakBasket
-from synth_engine.errors import SpecError
+from synth_engine.domain import MAX_CODES, Attribute, Domain, WeakBasket
+from synth_engine.errors import DomainError, SpecError
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import Noise, Session
 from synth_engine.measurement.replay import Replay
@@ -69,9 +69,12 @@ def plan(
         sizes=first.sizes,
         questions=first.questions,
         left=first.left,
+        least=first.least,
     )
     # Calibrated here, so that what is wrong with the parameters is refused before anything is paid for.
     _ = staged.outlook
+    if first.least != first.left:
+        config.calibrate(first.guess, spec, within=first.least)
     return staged
 
 
@@ -87,13 +90,14 @@ def mechanism_stage(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Doma
 
 @dataclass(frozen=True, kw_only=True)
 class LearningStage:
-    """The stage before a mechanism proper, and what it leaves of the cap. guess: the domain as
-    it may become."""
+    """The stage before a mechanism proper, and what it leaves of the cap: `left` if every column is found for its part, `least`
+    if none is. guess: the domain as it may become."""
 
     cap: Budget
     sizes: Noise | None
     questions: tuple[AnyQuestion, ...]
     left: Budget
+    least: Budget
     guess: Domain
 
 
@@ -110,7 +114,9 @@ def _first_stage(
         else _subtract_events(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
     )
     if not _learns(config, domain):
-        return LearningStage(cap=cap, sizes=sizes, questions=(), left=left, guess=domain)
+        return LearningStage(
+            cap=cap, sizes=sizes, questions=(), left=left, least=left, guess=domain
+        )
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     questions = questions_for(domain, left, sensitivity)
     left = budget_after(left, questions, sensitivity)
@@ -119,6 +125,7 @@ def _first_stage(
         sizes=sizes,
         questions=questions,
         left=left,
+        least=left.of(left.amount - sum((q.further_cost for q in questions), Fraction(0))),
         guess=domain_learning.expected_domain(domain),
     )
 
@@ -133,9 +140,10 @@ def questions_for(
 ) -> tuple[AnyQuestion, ...]:
     """Asks for every undeclared column with its part of the share for learning."""
     parts = domain_learning.shares(domain)
+    most = domain_learning.most_of_a_scale(domain)
     return tuple(
         domain_learning.question(
-            attribute, cap.of(cap.amount * parts[attribute.name]), sensitivity
+            attribute, cap.of(cap.amount * parts[attribute.name]), sensitivity, most=most
         )
         for attribute in domain.undeclared
     )
@@ -156,10 +164,12 @@ def _subtract_events(cap: Budget, events: Sequence[Event]) -> Budget:
 @dataclass(frozen=True, kw_only=True)
 class StagedPlan(MultiStagePlan):
     """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked for) and the
-    questions by which undeclared columns are learned. left: the budget of the mechanism."""
+    questions by which undeclared columns are learned. left: the budget of the mechanism, if every column is found for its
+    part. What a column cost more is taken off it after the answers, down to `least` at the least."""
 
     questions: tuple[AnyQuestion, ...]
     left: Budget
+    least: Budget
 
     @property
     def kind(self) -> Literal["static", "adaptive"]:
@@ -187,19 +197,41 @@ class StagedPlan(MultiStagePlan):
     def second_stage(self, given: Replay) -> Plan:
         return self._mechanism_after([question.take(given) for question in self.questions])
 
+    def columns_not_found(self, given: Replay) -> tuple[str, ...]:
+        self._group_sizes(given)
+        answers = [question.take(given) for question in self.questions]
+        learned = domain_learning.learn_attributes(self.questions, answers)
+        return tuple(name for name, attribute in learned.items() if not attribute.is_found)
+
     def _mechanism_after(self, first: Sequence[AnyAnswer]) -> Plan:
         """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to refuse what needs
         too much: of the values found, half as many are used, the most frequent, until the mechanism takes them."""
+        left = self.left.of(
+            self.left.amount - domain_learning.paid_further(self.questions, first)
+        )
         most = MAX_CODES
         while True:
             learned = domain_learning.learn_attributes(self.questions, first, most=most)
-            domain = self.domain.resolve(learned) if learned else self.domain
             try:
-                return self.config.calibrate(domain, self.spec, within=self.left)
+                return self._mechanism_for(learned, within=left)
             except SpecError:
                 if most <= domain_learning.EXPECTED_CATEGORIES:
                     raise
             most = max(most // 2, domain_learning.EXPECTED_CATEGORIES)
+
+    def _mechanism_for(self, learned: Mapping[str, Attribute], *, within: Budget) -> Plan:
+        """Errors: SpecError."""
+        if not learned:
+            return self.config.calibrate(self.domain, self.spec, within=within)
+        domain = domain_learning.resolved_domain(self.domain, learned)
+        try:
+            return self.config.calibrate(domain, self.spec, within=within)
+        except (SpecError, DomainError):
+            # Parameters may name a column that was not found: then all of these columns are there, each with one code.
+            counted = domain_learning.resolved_domain(self.domain, learned, counted=True)
+            if counted == domain:
+                raise
+            return self.config.calibrate(counted, self.spec, within=within)
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """The error of the mechanism with what is left, and what it would be had everything been declared."""

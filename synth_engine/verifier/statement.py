@@ -47,6 +47,24 @@ def _check_facts(facts: Mapping[Any, Any]) -> None:
         refuse("the domain holds facts of an unknown origin")
 
 
+def _check_not_found(receipt: Mapping[str, Any]) -> None:
+    """A column that was not found was asked about, and one on a lattice has one code at most wherever it is counted by itself.
+    Whether the answers say so little cannot be seen here: a receipt holds none."""
+    names = receipt["post_processing"].get("not_found", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        refuse("the columns that were not found are malformed")
+    alone = [call["query"] for call in receipt["calls"] if len(call["query"]["clique"]) == 1]
+    for name in names:
+        asked = [query for query in alone if query["clique"] == [name]]
+        if not asked:
+            refuse("a column that nobody asked about is stated as not found")
+        on_lattice = any(query["verb"] == "intervals" for query in asked)
+        if on_lattice and any(
+            query["verb"] != "intervals" and query["cells"] != 1 for query in asked
+        ):
+            refuse("a column that was not found is counted by more than one code")
+
+
 def _check_premise(receipt: Mapping[str, Any]) -> None:
     """Check premise and spelling: nothing else in the receipt confirms these words, so only known ones are accepted."""
     if receipt.get("premise", _PREMISE) != _PREMISE:
@@ -160,6 +178,7 @@ def check_rest(receipt: Mapping[str, Any]) -> None:
     _check_premise(receipt)
     _check_source(receipt)
     _check_facts(receipt["domain_facts"])
+    _check_not_found(receipt)
     if not all(isinstance(version, str) for version in receipt["versions"].values()):
         refuse("the versions are malformed")
     edited = receipt["post_processing"].get(_EDITED)

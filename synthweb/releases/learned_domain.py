@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synth_engine.domain import Attribute, Categorical, Domain
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from synth_engine.domain import Attribute, Categorical, Domain, ScaleBins
 from synthweb.datasets.domain_cache import domain_of
 from synthweb.releases.models import Release
 
@@ -13,27 +16,40 @@ SHOWN = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """One column. `more`: how many values are not listed."""
+    """One column. `more`: how many values are not listed. found: whether any value was."""
 
     name: str
     values: tuple[str, ...]
     more: int
     words: str
+    found: bool = True
 
 
 def learned(release: Release) -> list[Learned]:
-    """The columns that the run learned; none where everything was described."""
+    """The columns that the run learned, those first that it did not find; none where everything was described."""
     described = domain_of(release.domain_version)
     domain = Domain.from_json(release.model["domain"]) if described.undeclared else described
-    return [
+    columns = [
         _summary(attribute)
         for attribute in domain.attributes
         if "learned" in attribute.facts.values()
     ]
+    return sorted(columns, key=lambda column: column.found)
+
+
+def not_found(release: Release) -> tuple[str, ...]:
+    """The names of the columns that the run did not find, which its tables have without a value."""
+    if not domain_of(release.domain_version).undeclared:
+        return ()
+    return Domain.from_json(release.model["domain"]).not_found
 
 
 def _summary(attribute: Attribute) -> Learned:
     labels = attribute.value_labels
+    if not attribute.is_found:
+        return Learned(
+            name=attribute.name, values=(), more=0, words=_("not found"), found=False
+        )
     if isinstance(attribute, Categorical):
         words = "1 value" if len(labels) == 1 else f"{len(labels)} values"
         return Learned(
@@ -42,6 +58,15 @@ def _summary(attribute: Attribute) -> Learned:
             more=max(0, len(labels) - SHOWN),
             words=words,
         )
-    low, high = getattr(attribute, "low", ""), getattr(attribute, "high", "")
-    bins = "1 bin" if len(labels) == 1 else f"{len(labels)} bins"
-    return Learned(name=attribute.name, values=(), more=0, words=f"{low} to {high}, in {bins}")
+    bins = ngettext("1 bin", "%(number)d bins", len(labels)) % {"number": len(labels)}
+    low, high = _ends(attribute)
+    words = _("%(low)s to %(high)s, in %(bins)s") % {"low": low, "high": high, "bins": bins}
+    return Learned(name=attribute.name, values=(), more=0, words=words)
+
+
+def _ends(attribute: Attribute) -> tuple[object, object]:
+    """The first and the last value that was learned, never the bounds of what could be."""
+    if isinstance(attribute, ScaleBins):
+        label = attribute.lattice.label
+        return label(attribute.cuts[0]), label(attribute.cuts[-1] - 1)
+    return getattr(attribute, "low", ""), getattr(attribute, "high", "")

@@ -307,12 +307,22 @@ def _limits(
                 "Suggestions read from the real table were shown before its description was confirmed."
             )
         )
-    if learned := learned_domain.learned(release):
+    learned = learned_domain.learned(release)
+    if not_found := [each.name for each in learned if not each.found]:
+        limits.insert(
+            0,
+            _(
+                "Not found, because noise is larger than what the table holds of them, and therefore without a value in every "
+                "synthetic table: %(names)s."
+            )
+            % {"names": ", ".join(not_found)},
+        )
+    if found := [each.name for each in learned if each.found]:
         limits.append(
             _(
                 "Learned from the table within the budget, so rare values may be missing: %(names)s."
             )
-            % {"names": ", ".join(each.name for each in learned)}
+            % {"names": ", ".join(found)}
         )
     if without := [each.name for each in columns if each.closeness == "unknown"]:
         limits.append(

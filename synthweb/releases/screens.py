@@ -292,6 +292,7 @@ def overview(release: Release) -> dict[str, object]:
         "mechanism": described.get(release.mechanism, unknown),
         "citation": citation.of_release(release),
         "learned": learned_domain.learned(release),
+        "not_found": learned_domain.not_found(release),
         "told": trees.warning(release),
         "asked": workload_report.asked(release),
         "looked": chain.is_after_looking(release),
@@ -312,6 +313,7 @@ def look(release: Release) -> dict[str, object]:
         "citation": citation.of_release(release),
         "protects": _protects(receipt_facts.of(release)),
         "told": trees.warning(release),
+        "not_found": learned_domain.not_found(release),
         "looked": chain.is_after_looking(release),
     }
 

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
-from synth_engine.domain import Attribute, Derived, Domain, Text
+from synth_engine.domain import Attribute, Derived, Domain, ScaleBins, Text
 from synth_engine.evaluation import noisy_tables
 from synth_engine.evaluation.marginals import PublishedCounts
 from synth_engine.mechanisms import Model
@@ -112,8 +112,14 @@ def describe(attribute: Attribute) -> dict[str, object]:
 def _values(attribute: Attribute) -> str:
     """Bounds of a scale, or the declared list: at most fifty of it, the whole stands in the domain document."""
     document = attribute.to_json()
+    if not attribute.is_found:
+        return "not found"
     if isinstance(attribute, Derived):
         return attribute.sentence
+    if isinstance(attribute, ScaleBins):
+        # What was learned, not the bounds of what could be.
+        label = attribute.lattice.label
+        return f"{label(attribute.cuts[0])} to {label(attribute.cuts[-1] - 1)}"
     if isinstance(attribute, Text):
         return attribute.words
     if "low" in document:

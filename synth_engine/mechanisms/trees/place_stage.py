@@ -131,6 +131,9 @@ class PlacesPlan(MultiStagePlan):
     def second_stage(self, given: Replay) -> Plan:
         return self._read(given)[1]
 
+    def columns_not_found(self, given: Replay) -> tuple[str, ...]:
+        return self._read(given)[1].columns_not_found(given)
+
     def fit_replay(self, given: Replay) -> Model:
         answers, method = self._read(given)
         coded = replace(method, prior=self.prior).fit(given.rest())

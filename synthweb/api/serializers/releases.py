@@ -15,7 +15,7 @@ from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.datasets.domain_cache import cited, domain_of
-from synthweb.releases import licences, look, receipt_facts, selectors, trees
+from synthweb.releases import learned_domain, licences, look, receipt_facts, selectors, trees
 from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
@@ -210,10 +210,16 @@ class OneReleaseSerializer(ReleaseSerializer):
     sources = serializers.SerializerMethodField(
         help_text="Of public totals, points and partitions."
     )
+    not_found = serializers.SerializerMethodField(
+        help_text="Columns that were to be learned and were not found: without a value in every sample."
+    )
 
     class Meta(ReleaseSerializer.Meta):
-        fields = [*ReleaseSerializer.Meta.fields, "notes", "sources"]
+        fields = [*ReleaseSerializer.Meta.fields, "notes", "sources", "not_found"]
         read_only_fields = fields
+
+    def get_not_found(self, release: Release) -> list[str]:
+        return list(learned_domain.not_found(release))
 
     @extend_schema_field(NotesSerializer(allow_null=True))
     def get_notes(self, release: Release) -> dict[str, object] | None:
