@@ -17,32 +17,40 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import median_high
+from statistics import NormalDist, median_high
 from typing import Literal
 
-from synth_engine.domain import MAX_CODES, Domain, Weak
+from synth_engine.domain import MAX_CODES, Domain, Scale, Weak
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ROWS
-from synth_engine.plans import domain_learning
-from synth_engine.privacy import thresholds
-from synth_engine.privacy.unit import Relation
+from synth_engine.plans import budget_allocation, domain_learning
+from synth_engine.privacy import conversion, thresholds
+from synth_engine.privacy.unit import Relation, histogram_sensitivity
 
 Level = Literal["enough", "thin", "too-little"]
 LOST, CLOSE = 1, 10
 """Strengths below which noise outweighs what a column holds, and from which on it hardly shows."""
 MANY_CODES = 100
+CELLS_OF_A_COLUMN, RECORDS_IN_CELLS = 2, 0.85
+"""Cells of the first partition of a lattice, powers of two, in which most records of a column lie, and which part of them."""
+FINDING = Fraction(3, 4)
+"""About which part of what learning a column may cost goes to finding it; the rest says more exactly where it lies."""
+FIND_DEVIATIONS, FIND_DEVIATIONS_OF_LAPLACE = 5.4, 9.5
+"""About how many standard deviations of its noise such a run holds where it is found (`scale_tree.FALSE_FIND`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleSizeVerdict:
     """`strengths`: of each column, weakest first. `pairs`: of two columns of the usual size together. `least_rows` and
-    `least_epsilon`: from which on, the other being as it is, fewer than half of the columns are lost."""
+    `least_epsilon`: from which on, the other being as it is, fewer than half of the columns are lost. not_found: how many of
+    the columns whose values are learned on a lattice will probably not be found, and be empty."""
 
     level: Level
     strengths: tuple[tuple[str, float], ...]
     pairs: float
     least_rows: int
     least_epsilon: float
+    not_found: int = 0
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -50,8 +58,11 @@ class SampleSizeVerdict:
         return tuple(name for name, strength in self.strengths if strength < LOST)
 
 
-def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> SampleSizeVerdict:
+def verdict(
+    domain: Domain, *, rows: int, epsilon: Fraction, delta: Fraction = Fraction(0)
+) -> SampleSizeVerdict:
     """Judges a description with a number of records and a loss."""
+    not_found = expected_not_found(domain, rows=rows, epsilon=epsilon, delta=delta)
     # Undeclared columns have no codes yet, so the verdict is on those that they are expected to
     # get.
     domain = domain_learning.expected_domain(domain) if domain.undeclared else domain
@@ -64,9 +75,9 @@ def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> SampleSizeVerdic
     pairs = rows / (noise * usual * usual)
     level: Level = (
         "too-little"
-        if 2 * lost >= len(ranked)
+        if 2 * max(lost, not_found) >= len(ranked)
         else "thin"
-        if lost or pairs < LOST
+        if lost or not_found or pairs < LOST
         else "enough"
     )
     return SampleSizeVerdict(
@@ -75,7 +86,23 @@ def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> SampleSizeVerdic
         pairs=pairs,
         least_rows=math.ceil(least),
         least_epsilon=float(epsilon) * least / rows,
+        not_found=not_found,
     )
+
+
+def expected_not_found(domain: Domain, *, rows: int, epsilon: Fraction, delta: Fraction) -> int:
+    """About how many columns on a lattice will not be found, when learning them costs as much as it may."""
+    columns = sum(isinstance(attribute, Scale) for attribute in domain.undeclared)
+    if not columns:
+        return 0
+    cap = conversion.budget_for(epsilon, delta, adds_up="zcdp")
+    most = domain_learning.scale_share(columns) * domain_learning.most_of_a_scale(domain)
+    noise = budget_allocation.noise(
+        cap.of(cap.amount * most * FINDING), histogram_sensitivity(domain.unit, domain.relation)
+    )
+    least = FIND_DEVIATIONS_OF_LAPLACE if noise.law == "discrete-laplace" else FIND_DEVIATIONS
+    clear = RECORDS_IN_CELLS * rows / math.sqrt(CELLS_OF_A_COLUMN * noise.variance)
+    return round(columns * NormalDist().cdf(least - clear))
 
 
 def noise_of_a_code(domain: Domain, *, epsilon: Fraction) -> float:

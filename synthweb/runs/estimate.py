@@ -230,6 +230,7 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
             rows=rows,
             epsilon=proposal.spec.epsilon,
             min_records_to_split=expected.min_records_to_split,
+            delta=proposal.spec.delta,
         ),
         learning=learning.cost(error),
         priors=priors.summarise(proposal.plan, assumes=error.assumes),

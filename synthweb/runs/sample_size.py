@@ -44,6 +44,7 @@ def verdict(
     rows: int,
     epsilon: Fraction,
     min_records_to_split: int | None = None,
+    delta: Fraction = Fraction(0),
 ) -> Enough:
     """The engine's verdict as sentences. `min_records_to_split`: of a plan that grows a tree, about how many records it takes for a node to
     be divided; it counts no code of a place by itself."""
@@ -54,8 +55,10 @@ def verdict(
             epsilon=epsilon,
             min_records_to_split=min_records_to_split,
         )
-    verdict = sample_size.verdict(domain, rows=rows, epsilon=epsilon)
+    verdict = sample_size.verdict(domain, rows=rows, epsilon=epsilon, delta=delta)
     reason, advice = _reason(domain, verdict), tuple(_advice(domain, verdict))
+    if verdict.not_found:
+        reason = f"{_not_found(verdict.not_found)} {reason}"
     if min_records_to_split is not None:
         reason = f"{reason} {_divided(domain, min_records_to_split)}."
         # Where no column is lost, pairs of any may be.
@@ -75,6 +78,15 @@ def verdict(
         reason=reason,
         advice=advice,
     )
+
+
+def _not_found(columns: int) -> str:
+    return ngettext(
+        "About one column whose bounds are learned will not be found, and will be without a value in every synthetic table.",
+        "About %(columns)s columns whose bounds are learned will not be found, and will be without a value in every synthetic "
+        "table.",
+        columns,
+    ) % {"columns": grouped(columns)}
 
 
 def _of_cells(domain: Domain, rows: int, min_records_to_split: int) -> str:
@@ -150,6 +162,8 @@ def _reason(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> str:
             "Even in “%(weakest)s”, the weakest column, a code holds %(times)s times its noise on average."
         ) % {"weakest": weakest, "times": _times(strength)}
         return f"{sentence} {OPEN}" if domain.undeclared else sentence
+    if verdict.not_found and not lost:
+        return gettext("Of the others, single columns hold more than their noise.")
     if not lost:
         return gettext(
             "Single columns hold more than their noise. Tables of two columns do not: expect most dependence between "
@@ -180,6 +194,12 @@ def _advice(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> list[str]
     if verdict.level == "enough":
         return []
     advice = []
+    if verdict.not_found:
+        advice.append(
+            gettext(
+                "Describe such columns as numbers or dates between public bounds, so that nothing has to be learned of them."
+            )
+        )
     if {*verdict.lost} & {*placed(domain)}:
         advice.append(
             gettext(

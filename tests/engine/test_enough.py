@@ -103,3 +103,37 @@ def test_what_is_open_is_judged_as_it_may_become() -> None:
     assert sample_size.records_to_be_found(weak, max_records=2) == pytest.approx(
         2 * least, rel=0.05
     )
+
+
+def measurements(columns: int) -> Domain:
+    return Domain.from_json(
+        {
+            "attributes": [
+                {"name": f"c{place}", "kind": "scale", "of": "number", "step": 0.01}
+                for place in range(columns)
+            ]
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "epsilon", "least", "most"),
+    [
+        (31, 426, 1, 5, 20),
+        (31, 200, 1, 30, 31),
+        (31, 1_000, 1, 0, 0),
+        (11, 200, 1, 4, 11),
+        (31, 426, 10, 0, 0),
+        (1, 10, 1, 1, 1),
+    ],
+)
+def test_it_says_how_many_learned_columns_will_not_be_found(
+    columns: int, rows: int, epsilon: int, least: int, most: int
+) -> None:
+    """Of 200 releases of 31 columns of 426 records a little over half of the columns are found (bench/values.py)."""
+    found = sample_size.verdict(
+        measurements(columns), rows=rows, epsilon=Fraction(epsilon), delta=Fraction("1e-9")
+    )
+    assert least <= found.not_found <= most
+    if found.not_found:
+        assert found.level != "enough"
