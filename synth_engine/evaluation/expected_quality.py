@@ -58,7 +58,12 @@ class ExpectedQuality:
     @classmethod
     def of(cls, columns: Sequence[ExpectedColumn]) -> ExpectedQuality:
         every = [closeness_of(column) for column in columns]
-        return cls(**{level: every.count(level) for level in CLOSENESS_LEVELS})
+        return cls(
+            close=every.count("close"),
+            fair=every.count("fair"),
+            rough=every.count("rough"),
+            unknown=every.count("unknown"),
+        )
 
     @property
     def word(self) -> Closeness:

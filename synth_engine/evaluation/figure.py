@@ -45,16 +45,23 @@ GROUPS = FigureSection(
 
 @dataclass(frozen=True)
 class Tile:
-    """One number of the summary."""
+    """One number of the summary. preserved: the share of its parts that is kept, 1 where it has none."""
 
     title: str
     value: str
     verdict: FigureVerdict
+    preserved: float = 1.0
 
     @classmethod
     def of(cls, title: str, value: str, verdict: FigureVerdict) -> Tile:
         """The tile of a number with its verdict."""
         return cls(title, value, verdict)
+
+    @classmethod
+    def of_parts(cls, title: str, *, preserved: int, of: int, verdict: FigureVerdict) -> Tile:
+        """The tile of so many parts that are kept of so many."""
+        text = f"{preserved} / {of}" if of else "–"
+        return cls(title, text, verdict, preserved / of if of else 1.0)
 
     @property
     def mark(self) -> str:

@@ -120,7 +120,9 @@ def compare(
     }
     rows_of_sides = {"real": real.n, "synthetic": synthetic.n}
     made = tiles({"summary": summary, "rows": rows_of_sides, **entries})
-    summary["overall"] = summaries.of_sections([(tile.title, tile.verdict) for tile in made])
+    summary["overall"] = summaries.of_sections(
+        [(tile.title, tile.verdict, tile.preserved) for tile in made]
+    )
     explanations = {
         key: text for figure in FIGURES for key, text in figure.explanations.items()
     }

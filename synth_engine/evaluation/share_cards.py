@@ -65,4 +65,8 @@ def tile_of_columns(title: str, entries: Sequence[Json] | None) -> list[Tile]:
     summary = summaries.of_levels(
         levels, things="columns", first=entries[levels.index(summaries.worst(levels))]["name"]
     )
-    return [Tile.of(title, f"{summary['kept']} / {summary['of']}", summary["verdict"])]
+    return [
+        Tile.of_parts(
+            title, preserved=summary["kept"], of=summary["of"], verdict=summary["verdict"]
+        )
+    ]

@@ -131,11 +131,14 @@ def _relations(lost: LostDependence, one: str, several: str) -> str:
     return words
 
 
-def of_sections(parts: Sequence[tuple[str, FigureVerdict]]) -> Json:
-    """The summary of a whole report: the level and the words of its worst part. parts: title and verdict of each."""
-    levels = [verdict["level"] for _, verdict in parts]
+def of_sections(parts: Sequence[tuple[str, FigureVerdict, float]]) -> Json:
+    """The summary of a whole report: the level and the words of its worst part; of several with this level the one of which least
+    is kept. parts: title, verdict and share that is kept of each."""
+    levels = [verdict["level"] for _, verdict, _ in parts]
     level = worst(levels)
-    title, verdict = parts[levels.index(level)]
+    title, verdict, _ = min(
+        (part for part in parts if part[1]["level"] == level), key=lambda part: part[2]
+    )
     preserved = sum(each in KEPT_LEVELS for each in levels)
     return {
         "of": len(parts),
@@ -154,4 +157,4 @@ def _level_beyond(entry: Entry, margin: float) -> Level:
 
 
 def _mean(entries: Sequence[Entry], name: str) -> float:
-    return sum(entry[name] for entry in entries) / len(entries)
+    return math.fsum(float(entry[name]) for entry in entries) / len(entries)

@@ -28,13 +28,13 @@ def tiles(report: Report) -> list[Tile]:
 
 def _of_summary(summary: Json) -> list[Tile]:
     return [
-        Tile.of(title, _value(name, summary[name]), summary[name]["verdict"])
+        Tile.of_parts(
+            title,
+            preserved=summary[name]["kept"],
+            # Of dependences those that the real table has.
+            of=summary[name]["related" if name == "mi_err" else "of"],
+            verdict=summary[name]["verdict"],
+        )
         for name, title in _TITLES.items()
         if summary.get(name)
     ]
-
-
-def _value(name: str, entry: Json) -> str:
-    """How many of how many are kept: of dependences those that the real table has."""
-    of = entry["related"] if name == "mi_err" else entry["of"]
-    return f"{entry['kept']} / {of}" if of else "–"

@@ -115,7 +115,11 @@ class ConditionalMeans(ComparisonFigure):
         if level != "same":
             words += f"; {_most_different(entry['worst'][0])}"
         verdict: FigureVerdict = {"level": level, "words": f"{words}."}
-        return [Tile.of(self.section.title, f"{preserved} / {len(levels)}", verdict)]
+        return [
+            Tile.of_parts(
+                self.section.title, preserved=preserved, of=len(levels), verdict=verdict
+            )
+        ]
 
     def cards(self, report: Report) -> list[Card]:
         entry = report.get(self.field)

@@ -100,8 +100,14 @@ class RankCorrelations(ComparisonFigure):
         entry = report.get(self.field)
         if not entry or entry["verdict"] is None:
             return []
-        value = f"{entry['kept']} / {entry['related']}" if entry["related"] else "–"
-        return [Tile.of(self.section.title, value, entry["verdict"])]
+        return [
+            Tile.of_parts(
+                self.section.title,
+                preserved=entry["kept"],
+                of=entry["related"],
+                verdict=entry["verdict"],
+            )
+        ]
 
     def cards(self, report: Report) -> list[Card]:
         entry = report.get(self.field)
