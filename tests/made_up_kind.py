@@ -43,7 +43,7 @@ def text_of(number: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Month(Attribute):
-    """Months from `first` to `last`, both included, each `every` months after the one before; `width` of them make a bin."""
+    """Months from `low` to `high`, both included, each `every` months after the one before."""
 
     kind: ClassVar[str] = "month"
     schema_position: ClassVar[int] = 55
@@ -221,6 +221,19 @@ def table() -> str:
         end = text_of((number_of(month) or 0) + length)
         lines.append(f"{month},{end},{'ab'[place % 3 == 0]}")
     return "\n".join(lines) + "\n"
+
+
+def strings(document: Any) -> Iterator[str]:
+    """All texts of a JSON document, keys too."""
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, dict):
+        for key, value in document.items():
+            yield key
+            yield from strings(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from strings(value)
 
 
 def raw_numbers(text: str) -> list[str]:

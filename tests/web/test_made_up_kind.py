@@ -23,7 +23,7 @@ from synthweb.runs import ranges, released_counts, worker
 from synthweb.runs import services as runs
 from tests import made_up_kind
 from tests.cast import Cast
-from tests.made_up_kind import raw_numbers
+from tests.made_up_kind import raw_numbers, strings
 from tests.web import scene
 from tests.web.desk import Desk, line
 from tests.web.html import html_of
@@ -149,7 +149,7 @@ def test_programs_get_its_values(release: Release, cast: Cast) -> None:
     ):
         answer = program.get(f"{of_release}/{address}")
         assert answer.status_code == 200, address
-        assert not raw_numbers(answer.content.decode()), address
+        assert not raw_numbers(" ".join(strings(answer.json()))), address
     (begun, *_) = program.get(f"{of_release}/dictionary/").json()
     assert (begun["kind"], begun["values"]) == ("month", "2022-06 to 2023-11")
     dataset = program.get(f"/datasets/{release.run.dataset.code}/domain/")
