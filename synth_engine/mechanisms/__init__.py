@@ -111,14 +111,14 @@ def traits(mechanism: str) -> type[Mechanism]:
 
 def takes_records(mechanism: str) -> bool:
     """Whether the plan of a method depends on about how many records there are, as its parameter `records` says."""
-    found = REGISTRY.get(mechanism)
-    return found is not None and parameters.RECORDS in found.parameters["properties"]
+    config = REGISTRY.get(mechanism)
+    return config is not None and parameters.RECORDS in config.parameters["properties"]
 
 
 def assumes_records(domain: Domain, spec: Spec) -> bool:
-    """Whether a plan would depend on a number of records that nobody has said."""
-    said = domain.rows or spec.parameters.get(parameters.RECORDS) not in (None, 0, "", "0")
-    return takes_records(spec.mechanism) and not said
+    """Whether a plan would depend on a number of records that nobody has stated."""
+    stated = spec.parameters.get(parameters.RECORDS) not in (None, 0, "", "0")
+    return takes_records(spec.mechanism) and not domain.rows and not stated
 
 
 def recommended(domain: Domain | None = None) -> str:

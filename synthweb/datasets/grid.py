@@ -70,7 +70,7 @@ class ColumnLine:
     finding: int = 0  # columns of texts whose values are found
     rows: int | None = None  # of the table, where they are public
     refused: tuple[DomainError, ...] = ()  # what the whole description has against it
-    kept: Column | None = (
+    stored: Column | None = (
         None  # of a line that was saved otherwise meanwhile, what is kept of it
     )
     meanwhile: bool = False  # whether it is such a line
@@ -78,13 +78,13 @@ class ColumnLine:
     @property
     def version(self) -> str:
         """The digest of what is kept of it, which the page sends back."""
-        return digest(self.kept if self.meanwhile else self.typed)
+        return digest(self.stored if self.meanwhile else self.typed)
 
     @property
-    def kept_summary(self) -> str:
+    def stored_summary(self) -> str:
         """Of a line that was saved otherwise meanwhile: what is kept, in one line."""
-        kept = replace(self, typed=self.kept, meanwhile=False)
-        return f"{kept.kind_label}: {kept.summary}" if kept.summary else kept.kind_label
+        line = replace(self, typed=self.stored, meanwhile=False)
+        return f"{line.kind_label}: {line.summary}" if line.summary else line.kind_label
 
     @property
     def confirmed(self) -> bool:
@@ -531,10 +531,9 @@ def lines(
     selected: Collection[int] = (),
     asking: Collection[int] = (),
     placed: Collection[str] = (),
-    rows: int | None = None,
 ) -> list[ColumnLine]:
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all. `placed`: columns
-    whose codes have public points. rows: about how many records there are, as far as that is public."""
+    whose codes have public points."""
     typed = drafts.columns(draft)
     sharing = drafts.count_sharing_columns(
         draft, total=len(typed if payload is None else payload["columns"])
@@ -562,7 +561,6 @@ def lines(
                 placed=name in placed,
                 learning=learning,
                 finding=finding,
-                rows=rows,
             )
             for index, name in sorted(known.items())
         ]
@@ -585,7 +583,6 @@ def lines(
             cells=evidence.of(name),
             learning=learning,
             finding=finding,
-            rows=rows,
         )
         for index, name in enumerate(payload["columns"])
     ]

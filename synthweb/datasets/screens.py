@@ -170,12 +170,13 @@ def describe(
         placed=[
             each["column"] for each in context_facts.get("points") or () if each.get("column")
         ],
-        rows=_public_rows(dataset),
     )
+    rows = _public_rows(dataset)
     lines = [
         replace(
             line,
             current=line.index == current,
+            rows=rows,
             editing=line.editing or line.index in to_mend,
             refused=tuple(
                 error for error in errors if error.field and error.column == line.name
@@ -361,7 +362,7 @@ def _as_typed(
         return {}
     typed = unsaved[line.name]
     shown = line.typed if typed is None else {**typed, "confirmed": False, "whole": True}
-    return {"typed": shown, "kept": line.typed, "meanwhile": True}
+    return {"typed": shown, "stored": line.typed, "meanwhile": True}
 
 
 TABLE_LABELS = {
