@@ -102,7 +102,7 @@ class Known(Listed):
         # version of its library may have another, by which a stored release would not load.
         return self if self.name in SHIPPED else Listed(self.values, spelling=self.spelling)
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         return hashlib.sha256("\n".join(self.values).encode()).hexdigest()
 
