@@ -332,7 +332,7 @@ def report_small(*, runs: int, epsilon: str) -> None:
             real = small_table(rng)
             real.to_csv(path, index=False)
             domain = Domain.from_json(
-                {"attributes": [open_scale(name, real[name]) for name in real]}
+                {"attributes": [open_scale(str(name), real[name]) for name in real]}
             )
             spec = Spec(mechanism="independent", epsilon=Fraction(epsilon), delta=DELTA)
             release = pipeline.synthesize(path, domain=domain, spec=spec)

@@ -232,10 +232,10 @@ def _refined_cuts(
         for (start, end), number in zip(cells, (counts / least).tolist(), strict=True)
     ]
     # With more records than a round has cells, every cell gets its part of them.
-    added, most = sum(parts) - len(parts), max(0, MAX_CELLS - len(parts))
+    added, room = sum(parts) - len(parts), max(0, MAX_CELLS - len(parts))
     if next_share(rounds, most=most) == ZOOM_ROUND_SHARE:
-        most //= ZOOM_CELLS
-    scale = min(1.0, most / added) if added else 1.0
+        room //= ZOOM_CELLS
+    scale = min(1.0, room / added) if added else 1.0
     cuts = set(last.cuts)
     for (start, end), number in zip(cells, parts, strict=True):
         children = 1 + int((number - 1) * scale)
