@@ -16,7 +16,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.domain import Attribute, Domain, ScaleBins
+from synth_engine.domain import Attribute, Domain, NotFound, ScaleBins
 from synth_engine.evaluation import column_shapes
 from synth_engine.evaluation.column_shapes import ColumnShape
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
@@ -99,7 +99,8 @@ def _asks(call: CallDocument, name: str) -> bool:
 def _column(
     attribute: Attribute, model: Model, calls: Sequence[CallDocument]
 ) -> ExpectedColumn:
-    counts = model_counts(model, attribute)
+    # Of a column that was not found there is nothing to be far from.
+    counts = None if isinstance(attribute, NotFound) else model_counts(model, attribute)
     deviation = _deviation(calls, attribute, model.domain)
     rounds = _interval_noise(calls, attribute)
     known = (isinstance(attribute, ScaleBins) and bool(rounds)) or deviation is not None

@@ -53,9 +53,10 @@ def _check_not_found(receipt: Mapping[str, Any]) -> None:
     names = receipt["post_processing"].get("not_found", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         refuse("the columns that were not found are malformed")
-    alone = [call["query"] for call in receipt["calls"] if len(call["query"]["clique"]) == 1]
+    queries = [call["query"] for call in receipt["calls"]]
     for name in names:
-        asked = [query for query in alone if query["clique"] == [name]]
+        # Not every verb has columns.
+        asked = [query for query in queries if query.get("clique") == [name]]
         if not asked:
             refuse("a column that nobody asked about is stated as not found")
         on_lattice = any(query["verb"] == "intervals" for query in asked)

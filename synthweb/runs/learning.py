@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.plans import domain_learning
 from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped
 
@@ -21,11 +22,13 @@ class OpenColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
-    """share: of the budget, None where the method learns in its one and only step; mean, if_declared: expected distance
-    of a column with learning, and with the whole budget for the method."""
+    """share: of the budget, None where the method learns in its one and only step; most: its share for all learning at most,
+    where columns are hard to find; mean, if_declared: expected distance of a column with learning, and with the whole
+    budget for the method."""
 
     columns: tuple[OpenColumn, ...]
     share: float | None
+    most: float
     mean: float
     if_declared: float | None
 
@@ -42,6 +45,7 @@ def cost(error: ErrorForecast) -> Learning | None:
     return Learning(
         columns=columns,
         share=forecast.share,
+        most=float(domain_learning.MAX_LEARNING_SHARE),
         mean=error.mean,
         if_declared=None if forecast.if_declared is None else forecast.if_declared.mean,
     )

@@ -17,6 +17,7 @@ from synth_engine import mechanisms, pipeline, tables, verifier
 from synth_engine.cli import main
 from synth_engine.domain import Domain, NotFound, Scale, ScaleBins
 from synth_engine.errors import DomainError, VerificationError
+from synth_engine.evaluation.expected import expected_columns
 from synth_engine.inference import scale_tree
 from synth_engine.inference.clear_runs import NoisyCells, log_tail
 from synth_engine.inference.scale_tree import CountedCells
@@ -164,6 +165,18 @@ def test_the_state_survives_json_and_is_that_of_its_own_column_alone(of: str) ->
     assert resolved.names == ("sex",)
     with pytest.raises(DomainError):
         domain.resolve({"a": NotFound.of(other)})
+
+
+def test_comparisons_pass_over_a_column_that_was_not_found(tmp_path: Path) -> None:
+    path = table(tmp_path)
+    for columns in ([*OPEN, DECLARED], OPEN):
+        domain = Domain.from_json({"attributes": columns})
+        release = pipeline.synthesize(path, domain=domain, spec=spec("independent"))
+        report = pipeline.report(path, model=release.model, rows=50, seed="seed")
+        assert json.dumps(report)
+        receipt: Any = release.plan.receipt(release.answers)
+        expected = expected_columns(release.model, receipt["calls"])
+        assert all(not one.figures for one in expected if one.name in ("height", "born"))
 
 
 # ---- the rule ----------------------------------------------------------------------------------------------------

@@ -15,7 +15,15 @@ from synth_engine.evaluation.expected import ExpectedColumn
 from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.models.model import Model
 from synth_engine.tables import Drawing
-from synthweb.releases import expected, look, screens, selectors, services
+from synthweb.releases import (
+    expected,
+    learned_domain,
+    look,
+    screens,
+    selectors,
+    services,
+    tables,
+)
 from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges
 from synthweb.runs import services as runs
@@ -381,3 +389,53 @@ def test_a_wide_table_has_its_columns_on_several_pages(
     assert {len(row) for row in rows_of(html_of(first))} == {2}
     assert {len(row) for row in rows_of(html_of(second))} == {1}
     assert "?from=2#rows" in html_of(first)
+
+
+OPEN_TABLE = "region,height,weight\n" + "".join(
+    f"{'north' if place % 2 else 'south'},{160 + place},{60 + place}\n" for place in range(12)
+)
+OPEN_COLUMNS = {
+    "attributes": [
+        {
+            "name": "region",
+            "kind": "categorical",
+            "values": ["north", "south"],
+            "outside": "clamp",
+        },
+        *(
+            {"name": name, "kind": "scale", "of": "integer", "missing": None}
+            for name in ("height", "weight")
+        ),
+    ]
+}
+
+
+def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
+    cast: Cast, browser: Open
+) -> None:
+    """Of twelve records at ε = 0.1 nothing is learned: the bounds of what could be are on no page."""
+    made = scene.released(
+        cast,
+        mechanism="independent",
+        epsilon="0.1",
+        name="Twelve",
+        table=OPEN_TABLE,
+        document=OPEN_COLUMNS,
+    )
+    ranges.compute(code=RangesErrand.objects.get().code)
+    client = browser(cast.steward)
+    for page in ("", "look/", "report.html"):
+        html = html_of(client.get(f"/releases/{made.code}/{page}"))
+        assert "height, weight" in html, page
+        assert "00000000000" not in html, page
+        if page != "report.html":
+            assert 'data-not-found="2"' in html, page
+    rows = rows_of(html_of(client.get(f"/releases/{made.code}/look/")))
+    assert {cell for row in rows for cell in row[1:]} <= set(rows[0][1:])
+    assert learned_domain.not_found(made) == ("height", "weight")
+    assert [each.found for each in learned_domain.learned(made)] == [False, False]
+    assert made.receipt["post_processing"]["not_found"] == ["height", "weight"]
+    (_, height, weight) = tables.data_dictionary(made)
+    assert height["values"] == weight["values"] == "not found"
+    document = Caller(cast.steward, "read").get(f"/releases/{made.code}/").json()
+    assert document["not_found"] == ["height", "weight"]
