@@ -352,16 +352,16 @@ class DraftEditor:
 
     def _typed(self, index: int) -> Column | None:
         """What stands in the editor, with what came with a file and no input shows: public texts that complete others, and sets
-        by which listed values are read."""
+        by which listed values are read. Both belong to the kind with which they came."""
         typed = self.posted.typed(index)
         if typed is None:
             return None
-        stored = self.standing(self.names[index]) or {"fields": {}}
+        stored = self.standing(self.names[index])
+        # No kind is chosen yet where a column is one of categories until somebody says otherwise.
+        texts = stored["fields"] if stored and stored["kind"] in ("", typed["kind"]) else {}
         fields = {key: text for key, text in typed["fields"].items() if key not in NOT_SHOWN}
         further = {
-            key: stored["fields"][key]
-            for key in NOT_SHOWN
-            if key in typed["fields"] and stored["fields"].get(key)
+            key: texts[key] for key in NOT_SHOWN if key in typed["fields"] and texts.get(key)
         }
         return {**typed, "fields": fields | further}
 
