@@ -162,10 +162,10 @@ def _draft_from_codebook(
 
 def _are_persons(name: str, texts: Sequence[str]) -> bool:
     """Whether a column or the texts of its codebook say who somebody is."""
-    found = people.sign(
+    person = people.sign(
         name, pa.array(texts, type=pa.string()), np.ones(len(texts), dtype=np.int64)
     )
-    return found is not None and found.certain
+    return person is not None and person.certain
 
 
 def _within(draft: Mapping[str, Any], code: str) -> bool:
@@ -228,14 +228,14 @@ def _not_of_few(markers: Sequence[str], column: Column) -> list[str]:
     """Markers without words of a few rows, such as a name that slipped into a column of numbers: an empty cell stands for
     them, since what cannot be read counts as missing."""
     times = column.times if column.wide is None else column.wide.odd
-    kept = [
+    frequent = [
         marker
         for marker in markers
         if is_known(marker)
         or any(map(str.isdigit, marker))
         or times[marker] >= value_lists.FEWEST_PERSONS
     ]
-    return kept if len(kept) == len(markers) or "" in kept else ["", *kept]
+    return frequent if len(frequent) == len(markers) or "" in frequent else ["", *frequent]
 
 
 def _with_missing(facts: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
@@ -480,7 +480,7 @@ def _many_texts(wide: Wide, column: DistinctTexts) -> dict[str, Any]:
     """The draft of texts too many to be listed. column: some of them."""
     if wide.different > 0.9 * wide.looked_at or not wide.frequent:
         return dict(_NAMES)
-    return _found(column, f"More than {MAX_DISTINCT_TEXTS:,} different texts.")
+    return _discovered(column, f"More than {MAX_DISTINCT_TEXTS:,} different texts.")
 
 
 def _many_numbers(name: str, wide: Wide) -> dict[str, Any]:
@@ -733,30 +733,30 @@ def _text(column: DistinctTexts) -> dict[str, Any]:
             else _NAMES["why"]
         )
         return {"kind": "identifier", "why": why}
-    said = f"{different:,} different text{'' if different == 1 else 's'}."
+    sentences = f"{different:,} different text{'' if different == 1 else 's'}."
     if pc.all(pc.match_substring_regex(texts, "^[0-9]+$")).as_py():
-        said = f"Codes with leading zeros are texts and no numbers. {said}"
+        sentences = f"Codes with leading zeros are texts and no numbers. {sentences}"
     if (values := column.listed()) is not None:
         other = len(values) < different
-        said += " " + (
+        sentences += " " + (
             "Those that are not listed become other."
             if other
             else "A text that is not listed counts as missing, or as the first if none can be."
         )
-        return {**_listed(values, other=other), "why": f"{said} {_OCCURRING}"}
+        return {**_listed(values, other=other), "why": f"{sentences} {_OCCURRING}"}
     if different > MAX_CATEGORIES:
         frequent = np.sort(counts)[-MAX_CATEGORIES:]
         singles = int((counts == 1).sum())
         if frequent.sum() < 0.5 * rows and singles > 0.5 * different:
-            return _left_out(f"{said} Most of them occur once. {_WORDS}", [MADE_OUT])
-    return _found(column, said)
+            return _left_out(f"{sentences} Most of them occur once. {_WORDS}", [MADE_OUT])
+    return _discovered(column, sentences)
 
 
-def _found(column: DistinctTexts, said: str) -> dict[str, Any]:
+def _discovered(column: DistinctTexts, sentences: str) -> dict[str, Any]:
     """The draft of texts that may not be listed: each release finds the frequent ones, if they are short enough."""
     if value_lists.mostly_found(column.texts, column.counts):
-        return {**FOUND, "why": f"{said} {_FINDING}"}
-    why = f"{said} Most of them are longer than 15 letters, or have signs besides the usual ones, so that no release finds them."
+        return {**FOUND, "why": f"{sentences} {_FINDING}"}
+    why = f"{sentences} Most of them are longer than 15 letters, or have signs besides the usual ones, so that no release finds them."
     return _left_out(why, _made_up(column.texts))
 
 

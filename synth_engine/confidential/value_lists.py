@@ -73,8 +73,12 @@ class PersonCounts:
     def add(self, block: Block) -> None:
         """The next block. The first one decides which columns tell persons apart."""
         if self._people is None:
-            told = [name for name, texts in block.items() if _tells_persons_apart(name, texts)]
-            self._people = {name: {other: {} for other in block} for name in told[:MAX_PEOPLE]}
+            people_columns = [
+                name for name, texts in block.items() if _tells_persons_apart(name, texts)
+            ]
+            self._people = {
+                name: {other: {} for other in block} for name in people_columns[:MAX_PEOPLE]
+            }
             self._filled = dict.fromkeys(self._people, 0)
         if not self._people:
             return
@@ -105,14 +109,14 @@ class PersonCounts:
         """Different persons of each value of a column, twenty standing for any more; nobody of values that were too many to be
         counted. None where no column tells persons apart."""
         # A telephone number that few have given says nothing of the others.
-        told = [
+        filled = [
             held
             for person, held in (self._people or {}).items()
             if self._filled[person] >= _MOSTLY * self._rows
         ]
-        if not told:
+        if not filled:
             return None
-        counts = [held[name] or {} for held in told]
+        counts = [held[name] or {} for held in filled]
         return {text: min(len(each.get(text, ())) for each in counts) for text in counts[0]}
 
 
@@ -121,8 +125,8 @@ def _tells_persons_apart(name: str, texts: pa.Array) -> bool:
     values = counted.field("values")
     known = pc.invert(pc.is_in(values, value_set=pa.array(MARKERS)))
     counts = counted.field("counts").filter(known).to_numpy()
-    found = people.sign(name, values.filter(known), counts)
-    return found is not None and found.counts
+    person = people.sign(name, values.filter(known), counts)
+    return person is not None and person.counts
 
 
 def _encoded(column: pa.Array) -> tuple[list[str], NDArray[np.int64]]:

@@ -45,8 +45,8 @@ def is_found(column: Column) -> bool:
 
 def not_found(texts: Iterable[str]) -> list[str]:
     """Those texts that are not among the short ones, so that no release finds them."""
-    found = from_json(ANY_SHORT_TEXT)
-    return [text for text in texts if text not in found]
+    short_texts = from_json(ANY_SHORT_TEXT)
+    return [text for text in texts if text not in short_texts]
 
 
 def as_found(column: Column) -> Column:

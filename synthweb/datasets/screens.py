@@ -519,7 +519,7 @@ def lists(
         for line in grid.lines(payload=payload, draft=dataset.draft, asking=asking)
         if line.read_list and not line.question
     ]
-    found = grid.count_found(payload, dataset.draft) + len(lines)
+    columns = grid.count_found(payload, dataset.draft) + len(lines)
     return {
         "dataset": dataset,
         "crumbs": crumbs(
@@ -535,7 +535,7 @@ def lists(
             )
             for line in lines
         ],
-        "finding_percent": f"{100 * float(domain_learning.text_share(max(1, found))):.2g}",
+        "finding_percent": f"{100 * float(domain_learning.text_share(max(1, columns))):.2g}",
         "statement": basis.STATEMENT,
         "longest_statement": basis.MAX_STATEMENT_LENGTH,
         "said_before": said_before(dataset),

@@ -87,7 +87,11 @@ def test_the_statements_are_kept_with_the_description_and_with_the_deed(
     }
     assert basis.suggestions_shown
     deeds = AuditEntry.objects.filter(action="columns.confirmed").order_by("sequence")
-    assert [deed.detail["because"] for deed in deeds] == [[LAW], ["The codebook, page 3."]]
+    assert [deed.detail["because"] for deed in deeds] == [
+        [LAW],
+        ["The codebook, page 3."],
+        ["The codebook."],  # of the list that was read, on a page of its own
+    ]
     page = (
         browser(cast.auditor).get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
     )

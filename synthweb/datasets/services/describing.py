@@ -320,7 +320,7 @@ def declare_domain(
             repair="say where such lists are written (`lists_because`), or have each release find the values by the kind weak",
             column=read[0],
         )
-    said = {
+    statements = {
         each.name: lists_because if lists_because and each.name in read else because
         for each in domain.attributes
     }
@@ -330,7 +330,7 @@ def declare_domain(
             dataset=dataset,
             domain=domain,
             statements=basis.statements(
-                {name: drafts.Column(because=text) for name, text in said.items()}
+                {name: drafts.Column(because=text) for name, text in statements.items()}
             ),
             facts=basis.of_attributes(domain.attributes, suggested=suggested),
         )
@@ -343,7 +343,7 @@ def declare_domain(
                     **drafts.column_of(a, place=names.index(a.name)),
                     "confirmed": True,
                     "vouched": True,
-                    **({"because": said[a.name]} if said[a.name] else {}),
+                    **({"because": statements[a.name]} if statements[a.name] else {}),
                 }
             )
             for a in domain.attributes
