@@ -127,6 +127,10 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     assert packed["Content-Encoding"] == "gzip"
     assert 3 * len(packed.content) < len(page.content)
     assert '<div class="red-bar"' in text
+    # The head has the level of the worst tile.
+    levels = ("same", "small", "unseen", "clear", "large", "damaged")
+    [overall] = re.findall(r'data-overall="(\w+)"', text)
+    assert overall == max(re.findall(r'data-level="(\w+)"', text), key=levels.index)
     figures = re.findall(r'data-figure="([\w-]+)"', text)
     # Histograms, last digits, maps of dependence, the map of pairs, means of one number within two categories, scores of larger
     # tables and those of groups of one and of two columns, and the networks of both tables.
