@@ -401,6 +401,11 @@ def test_the_page_lists_what_its_reader_may_continue(cast: Cast, tus: Tus) -> No
     other = User.objects.create(username="other-steward")
     Membership.objects.create(user=other, organisation=cast.organisation, role=Role.STEWARD)
     assert "Unfinished uploads" not in page_of(other)
+    # What came in whole is not listed: the form has it, of its own person alone.
+    tus.append(code, 5_000, TABLE[5_000:])
+    whole = page_of(cast.steward)
+    assert "Unfinished uploads" not in whole and f'value="{code}"' in whole
+    assert code not in page_of(other)
     tus.end(code)
     assert "Unfinished uploads" not in page_of(cast.steward)
 
