@@ -198,10 +198,13 @@ def _draft_column(
         )
     sentinel_texts = draft.pop("sentinels", ())
     missing += [text for text in draft.pop("odd", ()) if text not in missing]
-    missing = _not_of_few(missing, column)
+    frequent = _not_of_few(missing, column)
+    # A word that is no marker would otherwise move to a bound.
+    unread = {"outside": "missing"} if not set(missing) <= set(frequent) else {}
+    missing = frequent
     # A marker that is also a value of the range stays a value.
     own = [marker for marker in missing if not (marker and _within(draft, marker))]
-    draft |= _with_missing(draft, own)
+    draft |= _with_missing(draft, own) | (unread if draft["kind"] == "scale" else {})
     hint: Hint = draft.setdefault("hint", Hint())
     # Whoever takes a sentinel for a value does not take it for a marker as well.
     without = [marker for marker in missing if marker not in sentinel_texts]
@@ -209,7 +212,8 @@ def _draft_column(
         replace(
             choice,
             facts=dict(choice.facts)
-            | _with_missing(choice.facts, without if choice.key == "value" else missing),
+            | _with_missing(choice.facts, without if choice.key == "value" else missing)
+            | (unread if choice.facts["kind"] == "scale" else {}),
         )
         if choice.facts is not None
         else choice
