@@ -59,15 +59,15 @@ FALSE_FIND = 5e-5
 at the first partition, and for the runs of its cells (docs/proofs/intervals.md)."""
 LONGEST_RUN = 8
 """Cells of the longest run that is looked at in the first partition: from x to 256 x."""
-EXTEND_DEVIATIONS, SPIKE_DEVIATIONS = 4.5, 3.0
+EXTEND_DEVIATIONS, SPIKE_DEVIATIONS = 5.0, 3.5
 """Standard deviations by which a run beside what was found exceeds noise: few runs are beside it. Beside a single value it is
-less: a column with many zeros would lose all its other numbers, and a constant one gets false ones near by in a hundredth of
-the releases."""
-END_DEVIATIONS = 2.5
+less: a column with many zeros would lose all its other numbers, and a constant one gets false ones near by in two releases of a
+thousand."""
+END_DEVIATIONS = 3.0
 """The same of the last cell of such a run, by itself."""
 RUN_DEVIATIONS = 3.5
 """The same of a run within what was found, which says more exactly where records lie: a false one does no harm there."""
-TAIL_DEVIATIONS, FAR_TAIL_DEVIATIONS = 1.0, 4.0
+TAIL_DEVIATIONS, FAR_TAIL_DEVIATIONS = 1.0, 4.5
 """The same of the cells next to the last clear one, which are taken for its tail: within the cells of the first partition that
 were found, and beyond them."""
 FIRST_SHARE, ZOOM_ROUND_SHARE, LAST_SHARE = (
