@@ -51,7 +51,7 @@ class _Otherwise(Exception):
 def table_of(query: str) -> Name | None:
     """The table of which the query chooses rows and columns; None for any other query."""
     try:
-        parser = _Parser(list(_tokens(query.strip().removesuffix(";"))))
+        parser = _QueryParser(list(_tokens(query.strip().removesuffix(";"))))
         return parser.selection()
     except _Otherwise:
         return None
@@ -63,15 +63,15 @@ def _tokens(query: str) -> Iterator[tuple[str, str]]:
     if "--" in text or "/*" in text:
         raise _Otherwise
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        token = _TOKEN.match(text, at)
+        if token is None:
             raise _Otherwise
-        kind = str(found.lastgroup)
-        yield kind, found[kind]
-        at = found.end()
+        kind = str(token.lastgroup)
+        yield kind, token[kind]
+        at = token.end()
 
 
-class _Parser:
+class _QueryParser:
     """Reads a list of tokens from left to right. Each method takes what it is named after, or raises _Otherwise."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
@@ -194,9 +194,9 @@ class _Parser:
         self._at += self._is_word(word)
 
     def _sign(self, sign: str) -> bool:
-        found = self._peek() == ("sign", sign)
-        self._at += found
-        return found
+        is_next = self._peek() == ("sign", sign)
+        self._at += is_next
+        return is_next
 
     def _require_sign(self, sign: str) -> None:
         if not self._sign(sign):

@@ -66,7 +66,7 @@ class NoisyCells:
                 first, last = min(first, low), max(last, high)
         return (first, last) if first < last else None
 
-    def beside(
+    def extended(
         self, first: int, last: int, log_chance: float, *, longest: int
     ) -> tuple[int, int]:
         """The same cells with what belongs to them of a clear run that ends right before, and of one that begins right after."""

@@ -143,12 +143,12 @@ def next_share(
     holds so many records that one more round could not split it enough. most: what all rounds may cost together, in terms
     of the column's budget; above 1 for a column that is not found for less."""
     shares = looks(most)
-    found = _settled(rounds, most=most)
-    if found is None:
+    place = _place_of_records(rounds, most=most)
+    if place is None:
         return shares[len(rounds)] if len(rounds) < len(shares) else None
-    spent = sum(shares[: found.looks], Fraction(0))
+    spent = sum(shares[: place.looks], Fraction(0))
     left = min(max(1 - spent, LAST_SHARE), most - spent)
-    for answered in range(found.looks, len(rounds)):
+    for answered in range(place.looks, len(rounds)):
         if not _zooms(rounds[:answered], left=left):
             return None
         left -= ZOOM_ROUND_SHARE
@@ -207,7 +207,7 @@ def next_cuts(
     `first_cuts`. spread: the standard deviation of a count in the next round. most: as in `next_share`."""
     if not rounds:
         return first_cuts(count, zero=zero)
-    if _settled(rounds, most=most) is None:
+    if _place_of_records(rounds, most=most) is None:
         return rounds[0].cuts
     return _refined_cuts(rounds, zero=zero, spread=spread, most=most)
 
@@ -325,16 +325,16 @@ class _Found:
     looks: int
 
 
-def _settled(rounds: Sequence[CountedCells], *, most: Fraction) -> _Found | None:
+def _place_of_records(rounds: Sequence[CountedCells], *, most: Fraction) -> _Found | None:
     """What was found in the first partition when so much was found that it is refined; None as long as it is counted again."""
     number = len(looks(most))
     for answered in range(1, min(len(rounds), number) + 1):
-        found = _look(rounds[:answered], number=number)
-        if found is None:
+        place = _look(rounds[:answered], number=number)
+        if place is None:
             continue
         # Most numbers with many zeros have others, too, so that one value is not enough before the last look.
-        if answered == number or not _is_spike(rounds[0].cuts, found.first, found.last):
-            return found
+        if answered == number or not _is_spike(rounds[0].cuts, place.first, place.last):
+            return place
     return None
 
 
@@ -353,7 +353,7 @@ def _look(rounds: Sequence[CountedCells], *, number: int) -> _Found | None:
 
 def is_found(rounds: Sequence[CountedCells], *, most: Fraction = Fraction(1)) -> bool:
     """Whether the answers of all rounds tell where values lie. most: as in `next_share`."""
-    return _settled(rounds, most=most) is not None
+    return _place_of_records(rounds, most=most) is not None
 
 
 def pieces(
@@ -362,10 +362,10 @@ def pieces(
     """The density that the answers of all rounds tell; None where they do not tell where values lie (`is_found`). Where cells
     of the last round are clear, they are leaves, and there may be one leaf more at either end: for a tail, if its cells hold
     more than noise. Elsewhere in what was found, leaves are cells of the first partition. most: as in `next_share`."""
-    settled = _settled(rounds, most=most)
-    if settled is None:
+    place = _place_of_records(rounds, most=most)
+    if place is None:
         return None
-    within = _within(rounds, settled, number=len(looks(most)))
+    within = _within(rounds, place, number=len(looks(most)))
     cuts, counts = _leaves(rounds, within, zero=zero)
     if counts.sum() <= 0:
         # Beside what is clear lie cells far below zero, which noise alone makes.
@@ -382,11 +382,11 @@ def pieces(
     return Pieces(starts=(*starts, cuts[-1]), weights=tuple(weights), leaf=tuple(leaves))
 
 
-def _within(rounds: Sequence[CountedCells], settled: _Found, *, number: int) -> tuple[int, int]:
+def _within(rounds: Sequence[CountedCells], place: _Found, *, number: int) -> tuple[int, int]:
     """The cells of the first partition that hold records, by the answers of all rounds: those that were found, without those at
     the ends that are not clear by themselves, and with clear runs beside them. number: of looks at most."""
-    again = _look(rounds, number=number) or settled
-    first, last = min(settled.first, again.first), max(settled.last, again.last)
+    again = _look(rounds, number=number) or place
+    first, last = min(place.first, again.first), max(place.last, again.last)
     is_spike = _is_spike(rounds[0].cuts, first, last)
     cells = _first_cells(rounds)
     deviations = cells.values / np.sqrt(np.maximum(cells.variances, MIN_VARIANCE))
@@ -397,7 +397,7 @@ def _within(rounds: Sequence[CountedCells], settled: _Found, *, number: int) -> 
         first += int(np.argmax(deviations[first:last]))
         last = first + 1
     least = SPIKE_DEVIATIONS if is_spike else EXTEND_DEVIATIONS
-    below, above = cells.beside(first, last, log_chance_of(least), longest=LONGEST_RUN)
+    below, above = cells.extended(first, last, log_chance_of(least), longest=LONGEST_RUN)
     # What is found beside may end in a cell that noise alone added to it.
     while not is_spike and below < first and deviations[below] < END_DEVIATIONS:
         below += 1

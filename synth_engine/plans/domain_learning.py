@@ -264,12 +264,12 @@ def resolved_domain(
     is counted all the same, so that a method has records to count. counted: each column that was not found is."""
     declared = any(a.parts for a in domain.attributes if not isinstance(a, Undeclared))
     alone = not declared and not any(a.parts for a in learned.values())
-    kept = {
+    with_a_code = {
         a.name: NotFound.of(a, counted=True)
         for number, a in enumerate(domain.undeclared)
         if isinstance(learned[a.name], NotFound) and (counted or (alone and not number))
     }
-    return domain.resolve({**learned, **kept})
+    return domain.resolve({**learned, **with_a_code})
 
 
 def _resolved(question_: AnyQuestion, answer: AnyAnswer, *, most: int) -> Attribute:

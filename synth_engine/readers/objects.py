@@ -59,15 +59,15 @@ def blocks(
     if wanted is not None and (not dialect.names or (mode == "total" and not dialect.records)):
         _refuse_unnamed()
     if not dialect.names or not dialect.records:
-        found, rare = _form(path, kind=kind, limits=limits, progress=progress)
+        read, rare = _form(path, kind=kind, limits=limits, progress=progress)
         if rare and not dialect.names:
             shape.notes.append(
                 f"{rare:,} keys that too few records have are no columns; name those that are to be"
             )
         dialect = replace(
             dialect,
-            names=dialect.names or found.names,
-            records=dialect.records or found.records,
+            names=dialect.names or read.names,
+            records=dialect.records or read.records,
         )
     names = dialect.names
     shape.columns = formats.checked_names(names, most=limits.columns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -135,12 +134,17 @@ def _is_uuid(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid"
 
 
+def _written_uuid(value: bytes) -> str:
+    digits = value.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
 def _plain(column: pa.Array) -> pa.Array:
     """The column without an extension of its type: an identifier of 16 bytes as text, anything else as it is stored. Texts in a
     dictionary, in which each is looked at once."""
     if _is_uuid(column.type):
         texts = [
-            None if value is None else str(UUID(bytes=value))
+            None if value is None else _written_uuid(value)
             for value in column.storage.to_pylist()
         ]
         return pa.array(texts, type=pa.string()).dictionary_encode()

@@ -16,13 +16,13 @@ SHOWN = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """One column. `more`: how many values are not listed. found: whether any value was."""
+    """One column. `more`: how many values are not listed. is_found: whether any value was."""
 
     name: str
     values: tuple[str, ...]
     more: int
     words: str
-    found: bool = True
+    is_found: bool = True
 
 
 def learned(release: Release) -> list[Learned]:
@@ -34,7 +34,7 @@ def learned(release: Release) -> list[Learned]:
         for attribute in domain.attributes
         if "learned" in attribute.facts.values()
     ]
-    return sorted(columns, key=lambda column: column.found)
+    return sorted(columns, key=lambda column: column.is_found)
 
 
 def not_found(release: Release) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def _summary(attribute: Attribute) -> Learned:
     labels = attribute.value_labels
     if not attribute.is_found:
         return Learned(
-            name=attribute.name, values=(), more=0, words=_("not found"), found=False
+            name=attribute.name, values=(), more=0, words=_("not found"), is_found=False
         )
     if isinstance(attribute, Categorical):
         words = "1 value" if len(labels) == 1 else f"{len(labels)} values"

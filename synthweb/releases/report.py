@@ -308,7 +308,7 @@ def _limits(
             )
         )
     learned = learned_domain.learned(release)
-    if not_found := [each.name for each in learned if not each.found]:
+    if not_found := [each.name for each in learned if not each.is_found]:
         limits.insert(
             0,
             _(
@@ -317,12 +317,12 @@ def _limits(
             )
             % {"names": ", ".join(not_found)},
         )
-    if found := [each.name for each in learned if each.found]:
+    if names := [each.name for each in learned if each.is_found]:
         limits.append(
             _(
                 "Learned from the table within the budget, so rare values may be missing: %(names)s."
             )
-            % {"names": ", ".join(found)}
+            % {"names": ", ".join(names)}
         )
     if without := [each.name for each in columns if each.closeness == "unknown"]:
         limits.append(
