@@ -262,6 +262,8 @@ class SynthesisRun(Leased):
         on_delete=models.PROTECT,
         related_name="runs",
     )
+    # Of a validation: the first tick of its grid, fixed when it was asked for (`validations.Standing`).
+    due_at = models.DateTimeField(null=True, blank=True)
     paid_check = models.OneToOneField(
         PaidCheck, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
     )

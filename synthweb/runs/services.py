@@ -6,6 +6,8 @@ The order of locks is the same everywhere: run, then dataset, then account, then
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from typing import TypeVar
 
@@ -54,6 +56,16 @@ _REQUESTED: dict[str, str] = {
 }
 """What the audit log calls an errand that is asked for."""
 Errand = TypeVar("Errand", bound=ReleaseErrand)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What lets an analyst have a validation: the allowance that pays, and when its answer is shown at the earliest."""
+
+    allowance: ValidationAllowance
+    due_at: datetime
+
+
 AnyProposal = planning.Proposal | DatabaseProposal | SketchProposal
 """What a run may be submitted for."""
 
@@ -101,10 +113,10 @@ def submit_check(
     release: Release,
     request: CheckRequest,
     request_key: str = "",
-    allowance_for: Callable[[Amount], ValidationAllowance] | None = None,
+    admission_for: Callable[[Amount], Admission] | None = None,
 ) -> SynthesisRun:
     """Plan a check of a release, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
-    allowance_for: of an analyst's validation, the allowance that covers a price, locked, or its refusal.
+    admission_for: of an analyst's validation, the allowance that covers a price, locked, or its refusal.
 
     Raises InputError (a figure that cannot be computed), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
@@ -117,8 +129,8 @@ def submit_check(
                 steward=steward,
                 proposal=proposal,
                 # Locked before the account is, and until the run stands.
-                allowance=allowance_for(proposal.price) if allowance_for else None,
-                name=checks.name_of(release, is_validation=allowance_for is not None),
+                admission=admission_for(proposal.price) if admission_for else None,
+                name=checks.name_of(release, is_validation=admission_for is not None),
                 request_key=request_key,
                 # Time is that of reading the table; forecasts are fitted to runs that make releases.
                 expected=None,
@@ -253,7 +265,7 @@ def _submit(
     name: str,
     request_key: str,
     expected: timing.Band | None,
-    allowance: ValidationAllowance | None = None,
+    admission: Admission | None = None,
 ) -> SynthesisRun:
     run = create(
         steward=steward,
@@ -261,7 +273,7 @@ def _submit(
         name=name,
         request_key=request_key,
         expected=expected,
-        allowance=allowance,
+        admission=admission,
     )
     take_tables(run, proposal)
     hold(run, proposal)
@@ -276,7 +288,7 @@ def create(
     name: str,
     request_key: str = "",
     expected: timing.Band | None = None,
-    allowance: ValidationAllowance | None = None,
+    admission: Admission | None = None,
 ) -> SynthesisRun:
     """The row of a run, in the caller's transaction: its first step of four, the others being `take_tables`, `hold` and
     `record_submission`, in the order in which their locks are taken."""
@@ -284,7 +296,8 @@ def create(
     return SynthesisRun.objects.create(
         dataset=proposal.dataset,
         checks=proposal.checks,
-        allowance=allowance,
+        allowance=None if admission is None else admission.allowance,
+        due_at=None if admission is None else admission.due_at,
         link_side=proposal.link_side,
         account=proposal.account,
         domain_version=proposal.version,

@@ -44,7 +44,8 @@ class AllowanceLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationPart:
-    """A validation as people read it. answers: None while there are none, or for who may not read them. void: why they are
+    """A validation as people read it, as far as they may know how it went. next_at: the next tick of its analyst, empty for who oversees
+    it. answers: None while none are shown, or for who may not read them. void: why they are
     not to be used, for everybody who sees that it was made."""
 
     code: str
@@ -53,7 +54,8 @@ class ValidationPart:
     price: str
     state: str
     is_open: bool
-    failed: bool
+    no_answer: bool
+    next_at: str
     asked: tuple[str, ...]
     answers: PaidCheckPart | None
     void: CheckVoid | None
@@ -113,16 +115,25 @@ def _part(user: User, release: Release, run: SynthesisRun) -> ValidationPart:
     domain = model_of(release.code).domain
     asked = release_check.figures_of(Spec.from_json(run.spec))
     price = Amount(epsilon=run.epsilon, delta=run.delta, rho=run.rho)
+    seen = validations.standing(user, release, run)
     return ValidationPart(
         code=run.code,
         by=run.created_by.username,
-        at=f"{run.created_at:%Y-%m-%d %H:%M}",
+        at=f"{seen.asked_at:%Y-%m-%d %H:%M}",
         price=written_number(price.text(run.account.rule)),
-        state=str(run.get_state_display()),
-        is_open=run.is_open,
-        # Why it failed is for stewards, on the page of the run.
-        failed=run.state in (State.FAILED, State.CANCELLED),
+        state=_state_in_words(seen.state),
+        is_open=seen.waits,
+        no_answer=seen.state == validations.NO_ANSWER,
+        next_at=f"{seen.next_at:%H:%M:%S}" if seen.next_at else "",
         asked=tuple(paid.asked_in_words(figure, domain) for figure in asked),
-        answers=paid.part_of(run.paid_check) if run.paid_check and readable else None,
-        void=paid.void_of(run.paid_check) if run.paid_check else None,
+        answers=paid.part_of(seen.check) if seen.check and readable else None,
+        void=paid.void_of(seen.check) if seen.check else None,
     )
+
+
+def _state_in_words(state: str) -> str:
+    if state == validations.WAITING:
+        return _("Waiting")
+    if state == validations.NO_ANSWER:
+        return _("No answer")
+    return str(State(state).label)

@@ -2,7 +2,8 @@
 
 A validation is a check of the release (`checks`) that is held, charged and answered like any other, from the budget of the dataset.
 What differs is who asks and who learns of it: an analyst sees their own allowances, what these have left by their own use, and
-their own answers. Stewards, custodians and auditors see all of them.
+their own answers, on the ticks of a grid (`ticks`), so that neither the time of a run nor its failure is shown to them. Stewards,
+custodians and auditors see all of them, and how each run went.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Max, Q, QuerySet, Sum
 from django.http import Http404
 from django.utils import timezone
 
@@ -30,9 +31,10 @@ from synthweb.lib import codes, names
 from synthweb.lib.errors import Refused
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import PaidCheck, Release
-from synthweb.runs import checks, errors, planning, services
+from synthweb.runs import checks, errors, planning, services, ticks
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import SynthesisRun, ValidationAllowance
+from synthweb.runs.services import Admission
 
 LONGEST = timedelta(days=366)
 
@@ -57,6 +59,27 @@ class AllowanceUse:
     def counted(self) -> tuple[str, ...]:
         """The currencies that add up."""
         return ledger.counted(self.rule)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a validation is, as somebody may know it. state: of the run, for who oversees it; for its analyst WAITING, FINISHED or
+    NO_ANSWER, whatever the cause. asked_at, finished_at: exact for who oversees it; for its analyst the minute, and the tick at which
+    the answer was shown. next_at: the next tick, while there may be an answer. check: what was measured, once it may be read."""
+
+    state: str
+    asked_at: datetime
+    finished_at: datetime | None
+    next_at: datetime | None
+    check: PaidCheck | None
+
+    @property
+    def waits(self) -> bool:
+        return self.state == WAITING or self.state in SynthesisRun.OPEN
+
+
+WAITING, NO_ANSWER = "waiting", "no-answer"
+FINISHED: str = SynthesisRun.State.FINISHED
 
 
 # --- who sees what ----------------------------------------------------------------------------------------------
@@ -113,9 +136,48 @@ def answered_for(user: User, release: Release, code: str) -> PaidCheck:
     run = validation_for(user, release, code)
     if not may_read_answers(user, release, run):
         raise PermissionDenied("The answers of a validation are for its analyst and stewards.")
-    if run.paid_check is None:
+    check = standing(user, release, run).check
+    if check is None:
         raise Http404("nothing is measured yet")
-    return run.paid_check
+    return check
+
+
+def standing(user: User, release: Release, run: SynthesisRun) -> Standing:
+    """How far a validation is, as `user` may know it. The caller authorised."""
+    if oversees(user):
+        return Standing(
+            state=run.state,
+            asked_at=run.created_at,
+            finished_at=run.finished_at,
+            next_at=None,
+            check=run.paid_check,
+        )
+    now, length, due = timezone.now(), ticks.length(release.sample_rows), _due_of(run)
+    # Only of an answer: when a run ended without one is nobody's but the steward's to know.
+    done = run.finished_at if run.paid_check is not None else None
+    shown = None if done is None else ticks.shown_at(done, due=due, length=length)
+    asked = run.created_at.replace(second=0, microsecond=0)
+    if shown is not None and shown <= now:
+        return Standing(
+            state=FINISHED,
+            asked_at=asked,
+            finished_at=shown,
+            next_at=None,
+            check=run.paid_check,
+        )
+    next_at = ticks.next_after(now, due=due, length=length)
+    return Standing(
+        state=NO_ANSWER if next_at is None else WAITING,
+        asked_at=asked,
+        finished_at=None,
+        next_at=next_at,
+        check=None,
+    )
+
+
+def _due_of(run: SynthesisRun) -> datetime:
+    """Its first tick; when it was asked for, of one that was asked for before there were ticks."""
+    return run.due_at or run.created_at
 
 
 def allowance_of(release: Release, code: str) -> ValidationAllowance:
@@ -135,10 +197,9 @@ def amount_of(row: ValidationAllowance) -> Amount:
 
 
 def used(allowance: ValidationAllowance, analyst: User | None = None) -> Amount:
-    """What validations have spent of it or hold: those of one analyst, or all. A hold that was released is not counted."""
-    runs = SynthesisRun.objects.filter(allowance=allowance).filter(
-        Q(charged_at__isnull=False) | Q(state__in=SynthesisRun.OPEN)
-    )
+    """What the validations of one analyst, or all, have taken from it. Each counts, however it ended: what came back would tell its
+    analyst that it failed, and when."""
+    runs = SynthesisRun.objects.filter(allowance=allowance)
     if analyst is not None:
         runs = runs.filter(created_by=analyst)
     sums: Mapping[str, int | None] = runs.aggregate(
@@ -307,7 +368,7 @@ def submit(
             release=release,
             request=request,
             request_key=request_key,
-            allowance_for=partial(_locked, analyst, release),
+            admission_for=partial(_admitted, analyst, release),
         )
     except LedgerConflict:
         # Its words may have the balance of the account, which others spend from, too.
@@ -317,15 +378,29 @@ def submit(
         ) from None
 
 
-def _locked(analyst: User, release: Release, price: Amount) -> ValidationAllowance:
+def _admitted(analyst: User, release: Release, price: Amount) -> Admission:
     """The allowance that pays, locked: of two requests at once the second one sees what the first one holds."""
     list(
-        ValidationAllowance.objects.select_for_update()
-        .filter(_covers(analyst), release=release)
+        ValidationAllowance.objects.select_for_update(of=("self",))
+        .filter(_covers(analyst), release__dataset=release.dataset_id)
         .order_by("pk")
         .values_list("pk", flat=True)
     )
-    return require_covering(analyst, release, price).allowance
+    return Admission(
+        allowance=require_covering(analyst, release, price).allowance,
+        due_at=_due(analyst, release),
+    )
+
+
+def _due(analyst: User, release: Release) -> datetime:
+    """The first tick of a validation that is asked for now: a tick after the first one of the validation before it. One answer a tick is
+    shown to an analyst, so that the number of those that are there does not tell how fast the table is read."""
+    now = timezone.now()
+    earlier = SynthesisRun.objects.filter(
+        created_by=analyst, dataset=release.dataset_id, due_at__gt=now
+    )
+    latest: datetime | None = earlier.aggregate(latest=Max("due_at"))["latest"]
+    return (latest or now) + ticks.length(release.sample_rows)
 
 
 def _none_left() -> errors.BeyondAllowance:

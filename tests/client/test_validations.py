@@ -15,9 +15,10 @@ from synthweb.accounts import services
 from synthweb.accounts.models import User
 from synthweb.ledger.amounts import Amount
 from synthweb.runs import services as runs
-from synthweb.runs import validations, worker
+from synthweb.runs import ticks, validations, worker
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
+from tests.web import scene as scenes
 from tests.web.scene import Scene
 
 ASKED = [figures.count("region=north"), figures.marginal("works"), figures.ks("age")]
@@ -33,8 +34,9 @@ def waiting() -> SynthesisRun:
 
 
 def measure(_seconds: float) -> None:
-    """What a worker does while the client waits."""
+    """What a worker does while the client waits, until the answer is shown."""
     worker.synthesize(code=waiting().code)
+    scenes.let_ticks_pass()
 
 
 def test_a_validation_from_the_allowance_to_the_receipt(server: str, scene: Scene) -> None:
@@ -73,7 +75,9 @@ def test_a_validation_that_ends_without_an_answer_is_said(
     )
 
     def cancel(_seconds: float) -> None:
-        runs.cancel(actor=cast.steward, run=waiting())
+        if waiting().is_open:
+            runs.cancel(actor=cast.steward, run=waiting())
+        scenes.let_ticks_pass(ticks.MOST // 4)
 
     with client_of(server, scene.reader, wait=cancel) as client:
         validation = client.release(scene.release.code).validate(ASKED, epsilon="0.1")

@@ -266,7 +266,9 @@ def _validation(scene: Scene) -> str:
         figures=[],
         epsilon=1,
     )
-    run.save(update_fields=["paid_check"])
+    # Its answer is shown since an hour.
+    run.due_at = run.finished_at = timezone.now() - timedelta(hours=1)
+    run.save(update_fields=["paid_check", "due_at", "finished_at"])
     return run.code
 
 

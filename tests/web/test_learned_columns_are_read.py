@@ -102,5 +102,6 @@ def test_an_analysts_validation_is_true_of_the_table(
     asked = {"figures": FIGURES, "epsilon": "20"}
     started = analyst.post(base, asked, content_type="application/json")
     worker.synthesize(code=started.json()["code"])
+    scene.let_ticks_pass()
     (validation,) = analyst.get(base).json()
     assert_true(validation["figures"])

@@ -67,6 +67,7 @@ def validation(cast: Cast, release: Release) -> SynthesisRun:
     asked = CheckRequest(figures=FIGURES, epsilon=Fraction(1, 5))
     run = validations.submit(analyst=cast.analyst, release=release, request=asked)
     worker.synthesize(code=run.code)
+    scene.let_ticks_pass()
     run.refresh_from_db()
     assert run.paid_check is not None
     return run

@@ -7,11 +7,12 @@ from synthweb_client.errors import NotMeasured, NotReady
 from synthweb_client.receipts import Claim, Receipt
 from synthweb_client.transport import Transport
 
-PAUSE = 2.0
+PAUSE = 5.0
 """Seconds between two looks at a validation."""
 PATIENCE = 600.0
 """Seconds that a worker is waited for."""
-GAVE_UP = ("failed", "cancelled")
+GAVE_UP = ("no-answer", "failed", "cancelled")
+"""The last two: for stewards, and of servers before answers were shown on ticks."""
 
 
 class Validation:
@@ -34,7 +35,7 @@ class Validation:
         while self.facts.state != "finished":
             if self.facts.state in GAVE_UP:
                 raise NotMeasured(
-                    f"the validation {self.facts.code} was not measured: ask the data steward why"
+                    f"the validation {self.facts.code} has no answer: ask the data steward why"
                 )
             if waited + PAUSE > PATIENCE:
                 raise NotReady(f"the validation {self.facts.code} is not measured yet")

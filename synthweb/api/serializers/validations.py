@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -19,7 +20,7 @@ from synthweb.api.serializers.paid import (
 from synthweb.api.serializers.strict import StrictSerializer, Text
 from synthweb.runs import validations
 from synthweb.runs.models import SynthesisRun
-from synthweb.runs.validations import AllowanceUse
+from synthweb.runs.validations import AllowanceUse, Standing
 
 
 class SpenderSerializer(serializers.Serializer[Any]):
@@ -78,11 +79,14 @@ class NewAllowanceSerializer(StrictSerializer):
 
 
 class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
-    """Figures that an analyst asked for within an allowance: price, state, and the noisy answers once they are measured."""
+    """Figures that an analyst asked for within an allowance: price, state, and the noisy answers once they are shown."""
 
     release = serializers.CharField(source="checks.code")
     allowance = serializers.CharField(source="allowance.code")
     analyst = serializers.CharField(source="created_by.username")
+    state = serializers.SerializerMethodField(
+        help_text="For its analyst `waiting`, `finished` or `no-answer`, as of the last tick; for stewards, custodians and auditors the state of the run."
+    )
     epsilon = AmountField(currency="epsilon")
     delta = AmountField(currency="delta")
     rho = AmountField(currency="rho")
@@ -94,7 +98,14 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
         help_text="Why the figures are not to be used; null while they are."
     )
     figures = serializers.SerializerMethodField(
-        help_text="Empty until they are measured, and for custodians and auditors."
+        help_text="Empty until they are shown, and for custodians and auditors."
+    )
+    created_at = serializers.SerializerMethodField(help_text="For its analyst the minute.")
+    finished_at = serializers.SerializerMethodField(
+        help_text="For its analyst the tick at which the figures were shown."
+    )
+    next_at = serializers.SerializerMethodField(
+        help_text="For its analyst: the next tick, at which the figures may be shown; else null."
     )
 
     class Meta:
@@ -114,8 +125,27 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
             "figures",
             "created_at",
             "finished_at",
+            "next_at",
         ]
         read_only_fields = fields
+
+    def _standing(self, run: SynthesisRun) -> Standing:
+        release = run.checks
+        if release is None:
+            raise TypeError("a validation without a release")
+        return validations.standing(self.context["request"].user, release, run)
+
+    def get_state(self, run: SynthesisRun) -> str:
+        return self._standing(run).state
+
+    def get_created_at(self, run: SynthesisRun) -> datetime:
+        return self._standing(run).asked_at
+
+    def get_finished_at(self, run: SynthesisRun) -> datetime | None:
+        return self._standing(run).finished_at
+
+    def get_next_at(self, run: SynthesisRun) -> datetime | None:
+        return self._standing(run).next_at
 
     def get_target_epsilon(self, run: SynthesisRun) -> str:
         return plain(Spec.from_json(run.spec).epsilon)
@@ -125,11 +155,11 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
 
     @extend_schema_field(VoidSerializer(allow_null=True))
     def get_void(self, run: SynthesisRun) -> dict[str, Any] | None:
-        return void_as_json(run.paid_check)
+        return void_as_json(self._standing(run).check)
 
     @extend_schema_field(PaidFigureSerializer(many=True))
     def get_figures(self, run: SynthesisRun) -> list[dict[str, Any]]:
-        check, release = run.paid_check, run.checks
+        check, release = self._standing(run).check, run.checks
         if check is None or release is None:
             return []
         user = self.context["request"].user
