@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
+from django.utils import timezone
 
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import User
@@ -75,7 +76,8 @@ def webhook_of(user: User, code: str) -> Webhook:
 
 def notifications_of(user: User) -> QuerySet[Notification]:
     """What somebody was notified of, the newest first, with its deliveries."""
-    return Notification.objects.filter(user=user).prefetch_related("deliveries__webhook")
+    known = Notification.objects.filter(user=user, at__lte=timezone.now())
+    return known.prefetch_related("deliveries__webhook")
 
 
 def has_access(user: User) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
@@ -46,9 +47,15 @@ class NotificationSubject:
 
 
 def notify(
-    *, event: Event, people: Iterable[User], subject: NotificationSubject, key: str
+    *,
+    event: Event,
+    people: Iterable[User],
+    subject: NotificationSubject,
+    key: str,
+    at: datetime | None = None,
 ) -> list[Notification]:
-    """Have `people` notified of an event, in the caller's transaction. The same `key` again notifies nobody again.
+    """Have `people` notified of an event, in the caller's transaction. The same `key` again notifies nobody again. at: when they may know of it;
+    None for now.
 
     Call it before an entry of the audit log is written, because behind that all writers wait."""
     written = []
@@ -64,6 +71,9 @@ def notify(
             },
         )
         if created:
+            if at is not None:
+                notification.at = at
+                notification.save(update_fields=["at"])
             _enqueue(notification)
             written.append(notification)
     return written
@@ -71,20 +81,23 @@ def notify(
 
 def _enqueue(notification: Notification) -> None:
     """A delivery for each channel that the person chose for the event."""
-    now = timezone.now()
     user, event = notification.user, Event(notification.event)
     deliveries = [
         Delivery(
             notification=notification,
             channel=Delivery.Channel.WEBHOOK,
             webhook=webhook,
-            due_at=now,
+            due_at=notification.at,
         )
         for webhook in selectors.webhooks_for(user, event)
     ]
     if selectors.gets_mail(user, event):
         deliveries.append(
-            Delivery(notification=notification, channel=Delivery.Channel.EMAIL, due_at=now)
+            Delivery(
+                notification=notification,
+                channel=Delivery.Channel.EMAIL,
+                due_at=notification.at,
+            )
         )
     Delivery.objects.bulk_create(deliveries)
 

@@ -11,8 +11,10 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404
 from django.utils import timezone
 
@@ -207,7 +209,7 @@ def end_unspent(link: Link) -> None:
     link.state, link.finished_at = State.FAILED, timezone.now()
     link.save(update_fields=["state", "finished_at"])
     _stop(link, text="A side of the link could not be read. Nothing was spent on either side.")
-    _notify_other(link, None)
+    _notify_both(link)
 
 
 def _stop(link: Link, *, text: str) -> None:
@@ -236,21 +238,29 @@ def keep_sketch(link: Link, side: LinkSide, sketch: Sketch, receipt: Receipt) ->
         link.estimate = estimates.estimate(*sketches).to_json()
         link.state, link.finished_at = State.FINISHED, timezone.now()
         link.save(update_fields=["estimate", "state", "finished_at"])
-        _notify_other(link, None)
+        _notify_both(link)
     _record("worker", "link.sketched", link, side, {"receipt": receipt["digest"]})
 
 
-def _notify_other(link: Link, own: LinkSide | None) -> None:
-    """Notify the steward of the other side, or of both if nobody acted, of the state that the link is in now. The message names the link
-    alone, which both sides see."""
-    others = LinkSide.objects.filter(link=link).select_related("steward")
-    if own is not None:
-        others = others.exclude(pk=own.pk)
+def _notify_other(link: Link, own: LinkSide) -> None:
+    """Notify the steward of the other side of what somebody did."""
+    _notify(link, LinkSide.objects.filter(link=link).exclude(pk=own.pk))
+
+
+def _notify_both(link: Link) -> None:
+    """Notify both stewards, at the tick at which they see it, that workers have ended a link."""
+    at = None if link.finished_at is None else linking.shown_at(link, link.finished_at)
+    _notify(link, LinkSide.objects.filter(link=link), at=at)
+
+
+def _notify(link: Link, sides: QuerySet[LinkSide], *, at: datetime | None = None) -> None:
+    """The message names the link alone, which both sides see, and is about the state that it is in now."""
     notifications.notify(
         event=Event.LINK_CHANGED,
-        people=[side.steward for side in others.order_by("pk")],
+        people=[side.steward for side in sides.select_related("steward").order_by("pk")],
         subject=notifications.NotificationSubject(kind="link", code=link.code, name=link.name),
         key=f"{link.code} {link.state}",
+        at=at,
     )
 
 

@@ -32,6 +32,7 @@ from synthweb.runs.link_forms import ChosenDatasetForm, InvitationForm, ProposeF
 from synthweb.runs.link_page import AgreementFacts, EstimatePage, LinkPrice, columns_of
 from synthweb.runs.linking import SeenLink
 from synthweb.runs.models import Link, LinkSide
+from synthweb.runs.validation_page import state_in_words
 
 Refusal = (InputError, PrivacyError, Refused)
 State = Link.State
@@ -197,7 +198,7 @@ def _link_page(request: SignedInRequest, seen: SeenLink, *, token: str = "") -> 
         if link.agreement is None
         else AgreementFacts.of(linking.agreement_of(link)),
         "estimate": EstimatePage.of(link),
-        "runs": list(linking.runs_of(link)),
+        "runs": [(run, state_in_words(run.state)) for run in linking.runs_seen(seen)],
         "paid_from": linking.paid_from(seen.own),
         "givable": list(joined_tables.givable(seen)) if may_act else [],
         "missing_sides": joined_tables.missing_sides(seen),
@@ -256,7 +257,7 @@ def withdraw(request: SignedInRequest, code: str) -> HttpResponse:
 def file(request: SignedInRequest, code: str, name: str) -> HttpResponse:
     """The agreement, the estimate, or what left the room of a side, as a file of the engine."""
     seen = linking.link_for(request.user, code)
-    document = linking.file_of(seen.link, name)
+    document = linking.file_of(seen, name)
     if document is None:
         raise Http404("no such file of this link")
     response = JsonResponse(document, json_dumps_params={"indent": 1})

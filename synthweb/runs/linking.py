@@ -5,7 +5,9 @@ Public facts only, as in `planning`: confirmed descriptions, accounts and names 
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from itertools import chain
 from typing import cast
@@ -13,6 +15,7 @@ from typing import cast
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils import timezone
 
 from synth_engine.domain import Attribute
 from synth_engine.errors import DomainError
@@ -32,7 +35,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Earmark, PublicationPlan
-from synthweb.runs import errors, planning
+from synthweb.runs import errors, planning, ticks
 from synthweb.runs.models import Link, LinkSide, SynthesisRun
 from synthweb.runs.planning import NO_FACTS, PublicFacts
 
@@ -268,7 +271,8 @@ def _side(side: LinkSide) -> Side:
 @dataclass(frozen=True, kw_only=True)
 class SeenLink:
     """A link as somebody of one organisation sees it. own: the side of that organisation; other: the organisation of the other
-    side, None before it accepted. Of the other side nothing else is shown than the agreement, its receipt and the estimate."""
+    side, None before it accepted. Of the other side nothing else is shown than the agreement, its receipt and the estimate; and of what workers
+    do, that it is done, at a tick (`ticks`): how long it took depends on its table. link: as it was at the last tick, not to be written."""
 
     link: Link
     own: LinkSide
@@ -312,7 +316,83 @@ def seen_by(link: Link, organisation: Organisation) -> SeenLink:
     own = next(side for side in both if side.dataset.organisation_id == organisation.pk)
     other = next((side for side in both if side.pk != own.pk), None)
     return SeenLink(
-        link=link, own=own, other=None if other is None else other.dataset.organisation
+        link=_at_last_tick(link),
+        own=own,
+        other=None if other is None else other.dataset.organisation,
+    )
+
+
+def shown_at(link: Link, done: datetime) -> datetime:
+    """The tick at which the other side may know of something that a worker did. Ticks are counted from the start of a link, and as long as
+    for the number of records that both agreed on."""
+    length = ticks.length(link.rows)
+    return ticks.shown_at(done, due=(link.started_at or done) + length, length=length)
+
+
+def _at_last_tick(link: Link) -> Link:
+    """What both sides may know of a link."""
+    seen, now = copy.copy(link), timezone.now()
+    if link.charged_at is not None:
+        tick = shown_at(link, link.charged_at)
+        seen.charged_at = tick if tick <= now else None
+    # Who withdraws a link does so in front of both.
+    if link.state in (State.FINISHED, State.FAILED) and link.finished_at is not None:
+        tick = shown_at(link, link.finished_at)
+        seen.finished_at = tick if tick <= now else None
+    if link.state != State.WITHDRAWN and link.finished_at is not None and not seen.finished_at:
+        seen.state, seen.estimate = State.CHARGED, None
+    if seen.state == State.CHARGED and seen.charged_at is None:
+        seen.state = State.STARTED
+    return seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenRun:
+    """The run of one side. own: whether it is of one's own side; else its state is WAITING, FINISHED or NO_ANSWER as of the last tick, or
+    CANCELLED with its link."""
+
+    side: Side
+    own: bool
+    code: str
+    state: str
+
+
+def runs_seen(seen: SeenLink) -> list[SeenRun]:
+    """The runs of both sides, the left one first, as one side may know them; none before the link is started."""
+    return [
+        SeenRun(
+            side=_side(run.link_side),
+            own=run.link_side_id == seen.own.pk,
+            code=run.code,
+            state=run.state if run.link_side_id == seen.own.pk else _state_seen(seen, run),
+        )
+        for run in runs_of(seen.link)
+        if run.link_side is not None
+    ]
+
+
+def _state_seen(seen: SeenLink, run: SynthesisRun) -> str:
+    """Of the other side's run."""
+    link, now = seen.link, timezone.now()
+    if link.state == State.WITHDRAWN:
+        return SynthesisRun.State.CANCELLED
+    if _is_sketch_shown(link, run):
+        return SynthesisRun.State.FINISHED
+    length = ticks.length(link.rows)
+    first = (link.started_at or now) + length
+    return (
+        ticks.NO_ANSWER
+        if ticks.next_after(now, due=first, length=length) is None
+        else ticks.WAITING
+    )
+
+
+def _is_sketch_shown(link: Link, run: SynthesisRun) -> bool:
+    """Whether the other side may know that a sketch is there."""
+    return (
+        run.state == SynthesisRun.State.FINISHED
+        and run.finished_at is not None
+        and shown_at(link, run.finished_at) <= timezone.now()
     )
 
 
@@ -324,8 +404,9 @@ FILES = (
 """What both sides may download of a link, as it comes to be there."""
 
 
-def file_of(link: Link, name: str) -> JsonObject | None:
-    """One of its documents; None where there is none yet."""
+def file_of(seen: SeenLink, name: str) -> JsonObject | None:
+    """One of its documents; None where there is none to be seen yet."""
+    link = seen.link
     match name:
         case "agreement":
             return cast("JsonObject | None", link.agreement)
@@ -333,6 +414,10 @@ def file_of(link: Link, name: str) -> JsonObject | None:
             return cast("JsonObject | None", link.estimate)
     side, _dash, what = name.partition("-")
     if name not in FILES:
+        return None
+    if side != seen.side and not any(
+        run.state == SynthesisRun.State.FINISHED for run in runs_seen(seen) if not run.own
+    ):
         return None
     row = LinkSide.objects.filter(link=link, side=side).values_list(what, flat=True).first()
     return cast("JsonObject | None", row)

@@ -16,6 +16,8 @@ MOST = 60
 """Ticks after which what is not there counts as without an answer."""
 LAG = 6
 """The last part of so many of a tick is too late for it: a row can be read a moment after the time that it names."""
+WAITING, NO_ANSWER = "waiting", "no-answer"
+"""Two states of what is not shown: before the last tick, and after it."""
 
 
 def length(records: int) -> timedelta:

@@ -16,7 +16,7 @@ from synthweb.releases import paid
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.releases.paid import CheckVoid, PaidCheckPart
-from synthweb.runs import validations
+from synthweb.runs import ticks, validations
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.validations import AllowanceUse
 
@@ -121,9 +121,9 @@ def _part(user: User, release: Release, run: SynthesisRun) -> ValidationPart:
         by=run.created_by.username,
         at=f"{seen.asked_at:%Y-%m-%d %H:%M}",
         price=written_number(price.text(run.account.rule)),
-        state=_state_in_words(seen.state),
+        state=state_in_words(seen.state),
         is_open=seen.waits,
-        no_answer=seen.state == validations.NO_ANSWER,
+        no_answer=seen.state == ticks.NO_ANSWER,
         next_at=f"{seen.next_at:%H:%M:%S}" if seen.next_at else "",
         asked=tuple(paid.asked_in_words(figure, domain) for figure in asked),
         answers=paid.part_of(seen.check) if seen.check and readable else None,
@@ -131,9 +131,10 @@ def _part(user: User, release: Release, run: SynthesisRun) -> ValidationPart:
     )
 
 
-def _state_in_words(state: str) -> str:
-    if state == validations.WAITING:
+def state_in_words(state: str) -> str:
+    """A state of a run, or what is shown of one on ticks."""
+    if state == ticks.WAITING:
         return _("Waiting")
-    if state == validations.NO_ANSWER:
+    if state == ticks.NO_ANSWER:
         return _("No answer")
     return str(State(state).label)

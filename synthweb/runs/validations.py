@@ -35,6 +35,7 @@ from synthweb.runs import checks, errors, planning, services, ticks
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import SynthesisRun, ValidationAllowance
 from synthweb.runs.services import Admission
+from synthweb.runs.ticks import NO_ANSWER, WAITING
 
 LONGEST = timedelta(days=366)
 
@@ -78,7 +79,6 @@ class Standing:
         return self.state == WAITING or self.state in SynthesisRun.OPEN
 
 
-WAITING, NO_ANSWER = "waiting", "no-answer"
 FINISHED: str = SynthesisRun.State.FINISHED
 
 

@@ -27,7 +27,7 @@ from synthweb.releases.models import PaidCheck, Release, Sample
 from synthweb.runs import ranges, released_counts, ticks, worker
 from synthweb.runs import services as runs
 from synthweb.runs.checks import CheckRequest
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import Link, SynthesisRun
 
 if TYPE_CHECKING:
     from tests.cast import Cast
@@ -264,5 +264,13 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
 def let_ticks_pass(number: int = ticks.MOST // 2) -> None:
     """Everything that is shown on a grid of time was asked for, and was done, so many ticks earlier."""
     earlier = number * ticks.TICK
+    started = Link.objects.filter(started_at__isnull=False)
+    started.update(
+        started_at=F("started_at") - earlier,
+        charged_at=F("charged_at") - earlier,
+        finished_at=F("finished_at") - earlier,
+    )
+    sketches = SynthesisRun.objects.filter(link_side__isnull=False)
+    sketches.update(finished_at=F("finished_at") - earlier)
     timed = SynthesisRun.objects.filter(due_at__isnull=False)
     timed.update(due_at=F("due_at") - earlier, finished_at=F("finished_at") - earlier)

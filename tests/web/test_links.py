@@ -10,6 +10,7 @@ import json
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from django.http import Http404
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from synth_engine import verifier
 from synth_engine.errors import DomainError, SpecError
@@ -32,8 +34,9 @@ from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.errors import Earmarked, Overspend
 from synthweb.ledger.models import BudgetAccount, Earmark, EarmarkUse, LedgerEntry
+from synthweb.notifications import selectors as notifications
 from synthweb.notifications.models import Notification
-from synthweb.runs import failpoints, link_services, linking, reconcile, worker
+from synthweb.runs import failpoints, link_services, linking, reconcile, ticks, worker
 from synthweb.runs import services as runs
 from synthweb.runs.errors import NotOpen, NotReady
 from synthweb.runs.linking import LinkTerms, SeenLink, SideOffer
@@ -202,6 +205,7 @@ def finished(sides: Sides) -> Link:
     link = started(sides)
     for run in linking.runs_of(link):
         worker.synthesize(code=run.code)
+    scene.let_ticks_pass()
     link.refresh_from_db()
     return link
 
@@ -299,6 +303,7 @@ def test_two_stewards_link_their_tables_by_the_pages(
     assert spent(sides.left) == spent(sides.right) == (NANO, 0)
     for run in linking.runs_of(link):
         worker.synthesize(code=run.code)
+    scene.let_ticks_pass()
     assert spent(sides.left) == spent(sides.right) == (0, NANO)
     for client, own in ((here, "left"), (there, "right")):
         shown = client.get(page)
@@ -657,6 +662,7 @@ def test_a_program_links_two_tables_by_rest(cast: Cast) -> None:
     assert [run["code"] is None for run in begun.json()["runs"]] == [False, True]
     for run in SynthesisRun.objects.all():
         worker.synthesize(code=run.code)
+    scene.let_ticks_pass()
     assert post(here, f"{code}/withdraw/", {}).status_code == 409
     link = there.get(f"/api/v1/links/{code}/").json()
     both = link["estimate"]["both"]
@@ -767,3 +773,76 @@ def test_no_notice_and_no_kept_answer_of_a_link_holds_a_row(cast: Cast) -> None:
     )
     for canary in (LEFT_CANARY, RIGHT_CANARY):
         assert canary not in stored and canary.split()[0] not in stored
+
+
+# --- what one side learns of the other one's work -------------------------------------------------------------------
+def test_the_other_side_sees_on_ticks_that_something_is_done(
+    cast: Cast, browser: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No tick is reached while a test runs, however slow the machine is.
+    monkeypatch.setattr(ticks, "TICK", timedelta(hours=1))
+    sides = sides_of(cast)
+    link = started(sides)
+    here, there = browser(sides.steward), browser(sides.other)
+    left, right = linking.runs_of(link)
+
+    def told(client: Client) -> tuple[object, ...]:
+        rest = client.get(f"/api/v1/links/{link.code}/").json()
+        page = client.get(reverse("runs:link", args=[link.code]))
+        files = tuple(
+            name
+            for name in linking.FILES
+            if client.get(f"/api/v1/links/{link.code}/files/{name}/").status_code == 200
+        )
+        kept = ("state", "charged_at", "finished_at", "estimate")
+        states = tuple(run["state"] for run in rest["runs"])
+        return (*(rest[name] for name in kept), states, files, page.context["estimate"])
+
+    before = told(there)
+    assert before == ("started", None, None, None, ("waiting", "held"), ("agreement",), None)
+    worker.synthesize(code=left.code)
+    assert told(there) == before
+    assert told(here)[4:6] == (
+        ("finished", "waiting"),
+        ("agreement", "left-receipt", "left-sketch"),
+    )
+    worker.synthesize(code=right.code)
+    link.refresh_from_db()
+    assert link.state == "finished"
+    for client in (here, there):
+        assert told(client)[:4] == before[:4]
+    waiting = notifications.notifications_of(sides.other).count()
+    scene.let_ticks_pass(1)
+    for client in (here, there):
+        state, charged, ended, estimate, states, files, _shown = told(client)
+        assert (state, states, files) == ("finished", ("finished",) * 2, linking.FILES)
+        assert estimate is not None
+        assert charged == ended is not None
+    Notification.objects.update(at=timezone.now())
+    assert notifications.notifications_of(sides.other).count() == waiting + 1
+
+
+def test_why_the_other_sides_run_gives_nothing_is_not_told(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ticks, "TICK", timedelta(hours=1))
+    sides = sides_of(cast)
+    link = started(sides)
+    first, _second = linking.runs_of(link)
+
+    def reach(place: str) -> None:
+        if place == failpoints.AFTER_CHARGE:
+            raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reach", reach)
+        worker.synthesize(code=first.code)
+    first.refresh_from_db()
+    assert first.state == "failed"
+
+    def states(user: User) -> list[str]:
+        return [run.state for run in linking.runs_seen(sides.seen(user, link))]
+
+    assert (states(sides.steward)[0], states(sides.other)[0]) == ("failed", "waiting")
+    scene.let_ticks_pass(ticks.MOST + 1)
+    assert (states(sides.steward)[0], states(sides.other)[0]) == ("failed", "no-answer")

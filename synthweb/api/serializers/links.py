@@ -22,7 +22,9 @@ class LinkRunSerializer(serializers.Serializer[Any]):
     """The run of one side."""
 
     side = serializers.ChoiceField(choices=("left", "right"))
-    state = serializers.CharField()
+    state = serializers.CharField(
+        help_text="Of the other side `waiting`, `finished`, `no-answer` or `cancelled`, as of the last tick."
+    )
     code = serializers.CharField(
         allow_null=True, help_text="Of the run of your side; null for that of the other one."
     )
@@ -71,9 +73,15 @@ class LinkSerializer(serializers.Serializer[Any]):
     runs = serializers.SerializerMethodField(help_text="None before the link is started.")
     created_at = serializers.DateTimeField(source="link.created_at")
     charged_at = serializers.DateTimeField(
-        source="link.charged_at", allow_null=True, help_text="When both ledgers were charged."
+        source="link.charged_at",
+        allow_null=True,
+        help_text="The tick after both ledgers were charged.",
     )
-    finished_at = serializers.DateTimeField(source="link.finished_at", allow_null=True)
+    finished_at = serializers.DateTimeField(
+        source="link.finished_at",
+        allow_null=True,
+        help_text="The tick at which its end is shown; when it was withdrawn.",
+    )
 
     def get_agreement_sha256(self, seen: SeenLink) -> str | None:
         document = seen.link.agreement
@@ -83,11 +91,11 @@ class LinkSerializer(serializers.Serializer[Any]):
     def get_runs(self, seen: SeenLink) -> list[dict[str, Any]]:
         return [
             {
-                "side": run.link_side.side if run.link_side else "",
+                "side": run.side,
                 "state": run.state,
-                "code": run.code if run.link_side_id == seen.own.pk else None,
+                "code": run.code if run.own else None,
             }
-            for run in linking.runs_of(seen.link)
+            for run in linking.runs_seen(seen)
         ]
 
 

@@ -264,7 +264,7 @@ class LinkFileView(APIView):
     def get(self, request: Request, code: str, name: str) -> Response:
         """`agreement`, `estimate`, or `left-` or `right-` with `receipt` or `sketch`, as the command line writes and reads them; 404
         before it is there."""
-        document = linking.file_of(linking.link_for(caller(request), code).link, name)
+        document = linking.file_of(linking.link_for(caller(request), code), name)
         if document is None:
             raise Http404("no such file of this link")
         return Response(document)
