@@ -18,14 +18,22 @@ from synth_engine.verifier.bounds import epsilon_bound
 from synth_engine.verifier.calls import SHA256, amount, refuse
 from synth_engine.verifier.gaussian import epsilon_of_mu
 from synth_engine.verifier.limits import MAX_AMOUNT, MAX_NAME_LENGTH, check_limits
+from synth_engine.verifier.marks import MarksReport, check_marks_and_seal
 from synth_engine.verifier.receipt import Verified, verify
-from synth_engine.verifier.statement import OUTSIDE_CAVEAT, amounts_sentence
+from synth_engine.verifier.statement import (
+    LOOKED_CAVEAT,
+    OUTSIDE_CAVEAT,
+    SUGGESTIONS_SENTENCE,
+    amounts_sentence,
+)
 
 DATABASE_SCHEMA = "synthweb/database-receipt/1"
 _DATABASE_FIELDS = {
     "schema": str, "tables": list, "relation": str, "target": dict, "cap": dict, "guarantee": dict, "views": list,
     "post_processing": dict, "sample": (dict, type(None)), "digest": str,
 }  # fmt: skip
+# What an installation adds; a receipt of the command line has neither.
+_OUTSIDE_CORE = {"marks": list, "seal": (dict, type(None))}
 _ROOT_FIELDS = {"name", "key", "domain_sha256"}
 _CHILD_FIELDS = _ROOT_FIELDS | {"parent", "reference", "most", "order", "siblings"}
 _SIBLINGS = ("none", "consecutive", "first")
@@ -52,17 +60,20 @@ def verify_any(
     """Verify a receipt of one table or of a database, whichever it says that it is. Errors: VerificationError."""
     if not is_database(receipt):
         return verify(receipt, head=head, key=key, core=core)
-    if head is not None or key is not None:
-        refuse("receipts of databases have no marks and no signature yet")
-    return verify_database(receipt, core=core)
+    return verify_database(receipt, head=head, key=key, core=core)
 
 
 def verify_database(
-    receipt: Mapping[str, Any], *, tables: str | None = None, core: str | None = None
+    receipt: Mapping[str, Any],
+    *,
+    tables: str | None = None,
+    head: Mapping[str, object] | None = None,
+    key: bytes | None = None,
+    core: str | None = None,
 ) -> Verified:
     """Recompute the guarantee of a release of several tables, and refuse it unless it is proved.
 
-    tables: the SHA-256 of the tables that the receipt has to be of, None for any. core: the digest that a citation names.
+    tables: the SHA-256 of the tables that the receipt has to be of, None for any. head, key, core: as of `verify`.
     Errors: VerificationError with the first reason found.
     """
     if not is_database(receipt):
@@ -71,6 +82,7 @@ def verify_database(
         )
     check_limits(receipt)
     _check_database_shape(receipt)
+    marks = _check_marks(receipt, head=head, key=key)
     if core is not None and core != receipt["digest"]:
         refuse("the core of the receipt is not the one of the digest that was given")
     digest = _database_digest(receipt["tables"])
@@ -94,7 +106,11 @@ def verify_database(
     if claim["sentence"] != sentence:
         refuse("the sentence says something else than the numbers")
     calls = sum(len(view["calls"]) for view in receipt["views"])
-    caveats = [OUTSIDE_CAVEAT] if "outside_guarantee" in receipt["post_processing"] else []
+    stated = receipt["post_processing"]
+    caveats = [OUTSIDE_CAVEAT] if marks.outside or "outside_guarantee" in stated else []
+    if marks.looked or "chosen_after_looking" in stated:
+        caveats.append(LOOKED_CAVEAT)
+    suggested = [SUGGESTIONS_SENTENCE] if "suggestions_shown" in stated else []
     return Verified(
         epsilon=Fraction(math.ceil(epsilon * _EPSILON_GRID), _EPSILON_GRID),
         delta=amount(claim, "delta"),
@@ -107,11 +123,25 @@ def verify_database(
             "Each view has a receipt of its own, and their caps add up under the cap of the database.",
             "Rows that refer to no row of their parent belong to no unit and are left out; keys are presupposed to be unique.",
             verified[0].sentences[4],
+            *suggested,
             *caveats,
+            *marks.sentences,
         ],
         caveats=caveats,
+        signed_by=marks.signed_by,
         core=receipt["digest"],
     )
+
+
+def _check_marks(
+    receipt: Mapping[str, Any], *, head: Mapping[str, object] | None, key: bytes | None
+) -> MarksReport:
+    """The findings about the chain of marks and the signature, which stand beside the core as they do at a receipt of one table."""
+    if "marks" in receipt:
+        return check_marks_and_seal(receipt, head=head, key=key)
+    if head is not None or key is not None:
+        refuse("this receipt of a database has no marks and no signature")
+    return MarksReport()
 
 
 def _has_view_of_units(receipt: Mapping[str, Any]) -> bool:
@@ -140,12 +170,14 @@ def _plan_digest(receipt: Mapping[str, Any]) -> str:
 
 
 def _check_database_shape(receipt: Mapping[str, Any]) -> None:
-    if set(receipt) != set(_DATABASE_FIELDS):
+    fields = _DATABASE_FIELDS | (_OUTSIDE_CORE if "marks" in receipt else {})
+    if set(receipt) != set(fields):
         refuse("the receipt has missing or unknown fields")
-    for name, kind in _DATABASE_FIELDS.items():
+    for name, kind in fields.items():
         if not isinstance(receipt[name], kind):  # type: ignore[arg-type]
             refuse(f"the field {name} is of the wrong type")
-    rest = {name: value for name, value in receipt.items() if name != "digest"}
+    beside = {"digest", *_OUTSIDE_CORE}
+    rest = {name: value for name, value in receipt.items() if name not in beside}
     if _database_digest(rest) != receipt["digest"]:
         refuse("the digest does not match the receipt")
     if receipt["relation"] != "add-remove":

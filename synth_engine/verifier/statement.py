@@ -242,10 +242,7 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
     if "source" in receipt:
         lines.append(_sentence_of_source(receipt["source"]))
     if receipt.get("suggestions_shown"):
-        lines.append(
-            "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "
-            "rests on the word of the person who confirmed it."
-        )
+        lines.append(SUGGESTIONS_SENTENCE)
     if receipt["invariants"]:
         lines.append("The number of rows is public and exact.")
     for name in (name for name in receipt["invariants"] if name != "rows"):
@@ -255,6 +252,13 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
     return lines
 
 
+SUGGESTIONS_SENTENCE = (
+    "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "
+    "rests on the word of the person who confirmed it."
+)
+LOOKED_CAVEAT = (
+    "A choice was made after a look at real data; that look is not covered by the guarantee."
+)
 OUTSIDE_CAVEAT = (
     "Exact counts of the same table were published outside the guarantee, filled to a policy. This receipt proves what its calls cost; "
     "together with those counts NO differential privacy holds for the records of the table."
@@ -267,9 +271,7 @@ def caveats_of(receipt: Mapping[str, Any], *, looked: bool, outside: bool = Fals
     caveats = [OUTSIDE_CAVEAT] if outside or receipt.get("outside_guarantee") else []
     sample = receipt["sample"] or {}
     if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):
-        caveats.append(
-            "A choice was made after a look at real data; that look is not covered by the guarantee."
-        )
+        caveats.append(LOOKED_CAVEAT)
     if receipt["post_processing"].get(_EDITED) is not None or sample.get(_EDITED) is not None:
         caveats.append(
             "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "

@@ -85,9 +85,22 @@ def amount_of(
 
 
 def outside_of(account: BudgetAccount) -> QuerySet[LedgerEntry]:
-    """The entries of exact counts of the same people, published outside the guarantee, the oldest first."""
-    entries = LedgerEntry.objects.filter(account=account, kind=LedgerEntry.Kind.OUTSIDE)
-    return entries.order_by("sequence")
+    """The entries of exact counts of the same people, published outside the guarantee, the oldest first: of this account, and of accounts that
+    pay for the very same content."""
+    entries = LedgerEntry.objects.filter(
+        account__organisation=account.organisation_id, kind=LedgerEntry.Kind.OUTSIDE
+    )
+    own = [
+        entry.pk
+        for entry in entries
+        if entry.account_id == account.pk or account in _twins_of(entry)
+    ]
+    return entries.filter(pk__in=own).order_by("pk")
+
+
+def _twins_of(entry: LedgerEntry) -> list[BudgetAccount]:
+    dataset = Dataset.objects.filter(code=entry.dataset_code).first()
+    return [] if dataset is None else accounts_with_same_content(dataset)
 
 
 def account_of(dataset: Dataset) -> BudgetAccount | None:
@@ -130,6 +143,11 @@ def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
         organisation=dataset.organisation_id,
     )
     return list(covering.exclude(coverages__dataset=dataset).distinct().order_by("pk"))
+
+
+def accounts_of_same_people(dataset: Dataset, account: BudgetAccount) -> list[BudgetAccount]:
+    """The account of a dataset, and the others that pay for the very same content."""
+    return [account, *accounts_with_same_content(dataset)]
 
 
 def counts_other_records(account: BudgetAccount, dataset: Dataset) -> bool:

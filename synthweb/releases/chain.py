@@ -7,6 +7,7 @@ has the latest mark.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -14,8 +15,7 @@ from django.utils import timezone
 
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.signing import SignedDocument
-from synth_engine.relational.plan import MECHANISM
-from synthweb.lib import signatures
+from synthweb.lib import hashing, signatures
 from synthweb.releases import receipt_facts
 from synthweb.releases.models import CheckMark, PaidCheck, Release, ReleaseMark, Sample
 
@@ -38,6 +38,20 @@ def marks_of_check(check: PaidCheck) -> list[receipts.Mark]:
     )
 
 
+def next_mark(
+    receipt: receipts.Receipt, before: Sequence[receipts.Mark], *, kind: str, text: str
+) -> receipts.Mark:
+    """The mark that continues a chain beside a receipt, signed; whoever stores it has locked what the receipt is of."""
+    return receipts.mark(
+        receipt,
+        after=before[-1] if before else None,
+        kind=kind,
+        at=hashing.instant(timezone.now()),
+        text=text,
+        sign=signer(),
+    )
+
+
 def signer() -> receipts.Sign | None:
     """What signs with the key of the installation; None in a process without it."""
     try:
@@ -48,10 +62,7 @@ def signer() -> receipts.Sign | None:
 
 
 def receipt_of(release: Release) -> receipts.Receipt:
-    """The receipt of a release, with its marks, signed; that of a database as it was published, because it has neither yet."""
-    if release.mechanism == MECHANISM:
-        published: receipts.Receipt = release.receipt
-        return published
+    """The receipt of a release, of one table or of a database, with its marks, signed."""
     return signed(receipts.with_marks(release.receipt, marks_of(release)))
 
 

@@ -37,7 +37,7 @@ from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
 from synthweb.ledger import selectors as budget
-from synthweb.releases import services
+from synthweb.releases import chain, services
 from synthweb.releases.models import Release
 from synthweb.releases.services import Origin
 
@@ -179,7 +179,10 @@ def note_download(*, user: User, release: Release, units: int, form: str) -> Non
 def verify(release: Release) -> Verified:
     """Recompute the guarantee from the calls about all views; the receipt has to be of the tables of the model.
     Errors: VerificationError."""
-    return verifier.verify_database(release.receipt, tables=database_of(release).digest)
+    receipt = chain.receipt_of(release)
+    return verifier.verify_database(
+        receipt, tables=database_of(release).digest, head=chain.head_of(release)
+    )
 
 
 def plan_digest(receipt: Mapping[str, Any]) -> str:

@@ -231,6 +231,7 @@ class CheckMark(AppendOnly):
 
     class Kind(models.TextChoices):
         VOID = "void", _("The figures are void")
+        OUTSIDE = "outside-the-guarantee", _("Exact counts were published")
 
     paid_check = models.ForeignKey(PaidCheck, on_delete=models.PROTECT, related_name="marks")
     sequence = models.PositiveIntegerField()

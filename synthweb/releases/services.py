@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -20,7 +20,6 @@ from synth_engine.models import description
 from synth_engine.plans.release_check import CheckPlan
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
-from synth_engine.relational.plan import MECHANISM as DATABASE
 from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
@@ -29,7 +28,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.services import terms
 from synthweb.ledger import selectors as budget
 from synthweb.ledger.models import BudgetAccount
-from synthweb.lib import hashing, names
+from synthweb.lib import names
 from synthweb.lib.errors import Conflict, Refused
 from synthweb.notifications import services as notifications
 from synthweb.notifications.models import Event
@@ -172,33 +171,45 @@ def void_check(*, actor: User, check: PaidCheck, reason: str) -> CheckMark:
     )
     if CheckMark.objects.filter(paid_check=check, kind=CheckMark.Kind.VOID).exists():
         raise Conflict("These figures are void already", repair="read the reason beside them")
-    before = chain.marks_of_check(check)
-    document = receipts.mark(
-        check.receipt,
-        after=before[-1] if before else None,
-        kind=str(CheckMark.Kind.VOID),
-        at=hashing.instant(timezone.now()),
+    return _mark_check(
+        check,
+        kind=CheckMark.Kind.VOID,
         text=f"The figures of this check are void: {reason}",
-        sign=chain.signer(),
+        reason=reason,
+        actor=actor,
+    )
+
+
+def _mark_check(
+    check: PaidCheck,
+    *,
+    kind: CheckMark.Kind,
+    text: str,
+    reason: str = "",
+    actor: User | None = None,
+) -> CheckMark:
+    """Add a mark to the chain of a check, which the caller has locked. reason, actor: of what somebody stated."""
+    document = chain.next_mark(
+        check.receipt, chain.marks_of_check(check), kind=str(kind), text=text
     )
     mark = CheckMark.objects.create(
         paid_check=check,
         sequence=document["sequence"],
-        kind=CheckMark.Kind.VOID,
+        kind=kind,
         reason=reason,
         created_by=actor,
         hash=document["hash"],
         document=document,
     )
     audit.record(
-        actor=actor,
-        action="check.voided",
+        actor="system" if actor is None else actor,
+        action="check.voided" if kind == CheckMark.Kind.VOID else "check.marked",
         target=("release", check.release.code),
         organisation=check.release.dataset.organisation,
         detail={
             "check": check.code,
             "run": check.run_code,
-            "reason": reason,
+            **({"reason": reason} if reason else {"kind": str(kind), "number": mark.sequence}),
             "mark": mark.hash,
             "receipt": check.receipt["digest"],
         },
@@ -317,17 +328,23 @@ def mark_if_looked(release: Release) -> None:
         )
 
 
-def mark_outside(account: BudgetAccount) -> None:
-    """Mark every release of the same people: exact counts are about to be taken, in the caller's transaction. Releases of databases, which
-    have no marks, say so from their next one on."""
-    released = Release.objects.filter(account=account).exclude(mechanism=DATABASE)
+OUTSIDE_TEXT = "Exact counts of the same table, filled to a policy, were published outside the guarantee after this {what} was made."
+"""What a mark says; what: release, check or sketch."""
+
+
+def mark_outside(accounts: Collection[BudgetAccount]) -> None:
+    """Mark every release, of tables and of databases, and every check and validation of the same people, whose budget is in these
+    accounts: exact counts are about to be taken, in the caller's transaction."""
+    released = Release.objects.filter(account__in=accounts)
     rows = released.select_for_update(of=("self",)).select_related("dataset__organisation")
     for release in rows.order_by("pk"):
-        _mark(
-            release,
-            kind=ReleaseMark.Kind.OUTSIDE,
-            text="Exact counts of the same table, filled to a policy, were published outside the guarantee after this release was made.",
-        )
+        _mark(release, kind=ReleaseMark.Kind.OUTSIDE, text=OUTSIDE_TEXT.format(what="release"))
+    measured = PaidCheck.objects.filter(release__account__in=accounts)
+    checks = measured.select_for_update(of=("self",)).select_related(
+        "release__dataset__organisation"
+    )
+    for check in checks.order_by("pk"):
+        _mark_check(check, kind=CheckMark.Kind.OUTSIDE, text=OUTSIDE_TEXT.format(what="check"))
 
 
 @transaction.atomic
@@ -368,14 +385,8 @@ def hand_over(*, grant: ReleaseGrant, analyst: User, actor: User | str) -> None:
 def _mark(release: Release, *, kind: ReleaseMark.Kind, text: str) -> ReleaseMark:
     """Add a mark to the chain of a release, which the caller has locked. Its hash goes to the audit log, so that a chain that
     was cut off differs from the log, whose heads are signed and kept elsewhere."""
-    before = chain.marks_of(release)
-    document = receipts.mark(
-        release.receipt,
-        after=before[-1] if before else None,
-        kind=str(kind),
-        at=hashing.instant(timezone.now()),
-        text=text,
-        sign=chain.signer(),
+    document = chain.next_mark(
+        release.receipt, chain.marks_of(release), kind=str(kind), text=text
     )
     mark = ReleaseMark.objects.create(
         release=release,

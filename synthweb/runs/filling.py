@@ -84,7 +84,7 @@ def propose(request: FillRequest) -> FillProposal:
 
 def require_alone(dataset: Dataset, account: BudgetAccount) -> None:
     """Two tables of exact counts of the same people can be subtracted, whatever their groups are. Errors: NotReady naming the other one."""
-    accounts = [account, *ledger.accounts_with_same_content(dataset)]
+    accounts = ledger.accounts_of_same_people(dataset, account)
     other = FilledCounts.objects.filter(account__in=accounts, state__in=FilledCounts.LIVING)
     earlier = other.order_by("pk").first()
     if earlier is not None:

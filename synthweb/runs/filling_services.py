@@ -15,13 +15,14 @@ from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role, User
 from synthweb.audit import services as audit
 from synthweb.datasets import services as datasets
+from synthweb.ledger import selectors as ledgers
 from synthweb.ledger import services as ledger
 from synthweb.ledger.errors import NotCustodian, OwnRequest
 from synthweb.lib import names
 from synthweb.notifications import services as notifications
 from synthweb.notifications.models import Event
 from synthweb.releases import services as releases
-from synthweb.runs import errors, filling, planning, queue, stages
+from synthweb.runs import errors, filling, link_services, planning, queue, stages
 from synthweb.runs.filling import FillRequest
 from synthweb.runs.models import FilledCounts
 
@@ -147,7 +148,9 @@ def record_outside(counts: FilledCounts) -> None:
         reason=f"{counts.name}: {counts.purpose}",
         evidence=counts.approval,
     )
-    releases.mark_outside(counts.account)
+    accounts = ledgers.accounts_of_same_people(counts.dataset, counts.account)
+    releases.mark_outside(accounts)
+    link_services.mark_outside(accounts)
     _record("worker", "counts.opened", counts, {"plan": counts.plan_digest})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,13 +28,16 @@ from synthweb.accounts import selectors as people
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.ledger import services as ledger
+from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import names
 from synthweb.lib.errors import Refused
 from synthweb.notifications import services as notifications
 from synthweb.notifications.models import Event
+from synthweb.releases import chain
+from synthweb.releases import services as releases
 from synthweb.runs import errors, linking, services
 from synthweb.runs.linking import LinkTerms, SeenLink, SideOffer
-from synthweb.runs.models import Link, LinkSide, SynthesisRun
+from synthweb.runs.models import Link, LinkSide, LinkSideMark, SynthesisRun
 
 State = Link.State
 
@@ -240,6 +243,32 @@ def keep_sketch(link: Link, side: LinkSide, sketch: Sketch, receipt: Receipt) ->
         link.save(update_fields=["estimate", "state", "finished_at"])
         _notify_both(link)
     _record("worker", "link.sketched", link, side, {"receipt": receipt["digest"]})
+
+
+def mark_outside(accounts: Collection[BudgetAccount]) -> None:
+    """Mark the receipts of sketches of the same people: exact counts are about to be taken, in the caller's transaction. The other side sees
+    that too."""
+    rows = LinkSide.objects.filter(account__in=accounts, receipt__isnull=False)
+    sides = rows.select_for_update(of=("self",)).select_related("link", "dataset__organisation")
+    for side in sides.defer("sketch").order_by("pk"):
+        if side.receipt is None:
+            continue
+        document = chain.next_mark(
+            side.receipt,
+            linking.marks_of(side),
+            kind=LinkSideMark.Kind.OUTSIDE,
+            text=releases.OUTSIDE_TEXT.format(what="sketch"),
+        )
+        mark = LinkSideMark.objects.create(
+            link_side=side,
+            sequence=document["sequence"],
+            kind=LinkSideMark.Kind.OUTSIDE,
+            hash=document["hash"],
+            document=document,
+        )
+        _record(
+            "system", "link.marked", side.link, side, {"kind": mark.kind, "mark": mark.hash}
+        )
 
 
 def _notify_other(link: Link, own: LinkSide) -> None:

@@ -6,10 +6,10 @@ Public facts only, as in `planning`: confirmed descriptions, accounts and names 
 from __future__ import annotations
 
 import copy
+import itertools
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from itertools import chain
 from typing import cast
 
 from django.core.exceptions import PermissionDenied
@@ -23,6 +23,7 @@ from synth_engine.linking import agreement as agreements
 from synth_engine.linking import sketch as sketches
 from synth_engine.linking.agreement import SIDES, Agreement, Offer, Side
 from synth_engine.linking.sketch import SketchPlan
+from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import parse_decimal
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
@@ -35,8 +36,9 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Earmark, PublicationPlan
+from synthweb.releases import chain
 from synthweb.runs import errors, planning, ticks
-from synthweb.runs.models import Link, LinkSide, SynthesisRun
+from synthweb.runs.models import Link, LinkSide, LinkSideMark, SynthesisRun
 from synthweb.runs.planning import NO_FACTS, PublicFacts
 
 MECHANISM = sketches.MECHANISM
@@ -238,7 +240,9 @@ def paid_from(side: LinkSide) -> str:
     purposes = Earmark.objects.filter(account=side.account_id, code=side.earmark)
     plans = PublicationPlan.objects.filter(account=side.account_id, code=side.earmark)
     return next(
-        chain(purposes.values_list("purpose", flat=True), plans.values_list("name", flat=True)),
+        itertools.chain(
+            purposes.values_list("purpose", flat=True), plans.values_list("name", flat=True)
+        ),
         "",
     )
 
@@ -404,6 +408,20 @@ FILES = (
 """What both sides may download of a link, as it comes to be there."""
 
 
+def marks_of(side: LinkSide) -> list[receipts.Mark]:
+    """The marks of the receipt of a side, the oldest first."""
+    marks = LinkSideMark.objects.filter(link_side=side).order_by("sequence")
+    return list(marks.values_list("document", flat=True))
+
+
+def receipt_of(side: LinkSide) -> JsonObject | None:
+    """The receipt of a sketch, with its marks, signed; None before there is one."""
+    if side.receipt is None:
+        return None
+    document = receipts.with_marks(cast("receipts.Receipt", side.receipt), marks_of(side))
+    return cast(JsonObject, chain.signed(document))
+
+
 def file_of(seen: SeenLink, name: str) -> JsonObject | None:
     """One of its documents; None where there is none to be seen yet."""
     link = seen.link
@@ -419,5 +437,11 @@ def file_of(seen: SeenLink, name: str) -> JsonObject | None:
         run.state == SynthesisRun.State.FINISHED for run in runs_seen(seen) if not run.own
     ):
         return None
-    row = LinkSide.objects.filter(link=link, side=side).values_list(what, flat=True).first()
-    return cast("JsonObject | None", row)
+    row = LinkSide.objects.filter(link=link, side=side).first()
+    if row is None or row.receipt is None:
+        return None
+    receipt = receipt_of(row)
+    if what == "receipt" or row.sketch is None:
+        return receipt
+    # A sketch has its receipt with it.
+    return cast(JsonObject, row.sketch) | {"receipt": receipt}

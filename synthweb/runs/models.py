@@ -16,6 +16,7 @@ from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
+from synthweb.lib.append_only import AppendOnly
 from synthweb.releases.models import PaidCheck, Release
 
 
@@ -189,6 +190,30 @@ class LinkSide(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_side_display()} side of {self.link}"
+
+
+class LinkSideMark(AppendOnly):
+    """What became known of a sketch after it left its room, as a link of a chain that starts from the digest of its receipt."""
+
+    class Kind(models.TextChoices):
+        OUTSIDE = "outside-the-guarantee", _("Exact counts were published")
+
+    link_side = models.ForeignKey(LinkSide, on_delete=models.PROTECT, related_name="marks")
+    sequence = models.PositiveIntegerField()
+    kind = models.CharField(max_length=32, choices=Kind)
+    # As of a mark of a release.
+    hash = models.CharField(max_length=64, unique=True)
+    document = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["link_side", "sequence"], name="link_side_mark_sequence"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.link_side}, mark {self.sequence}"
 
 
 class SynthesisRun(Leased):

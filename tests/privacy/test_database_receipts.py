@@ -6,20 +6,23 @@ import copy
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth_engine import pipeline, verifier
 from synth_engine.errors import VerificationError
 from synth_engine.privacy import receipt as receipts
+from synth_engine.privacy import signing
 from synth_engine.privacy.loss import ratio
+from synth_engine.privacy.signing import SignedDocument
 from synth_engine.relational import plan as plans
 from synth_engine.relational import receipt as database_receipts
-from synth_engine.verifier import standalone
+from synth_engine.verifier import standalone, statement
 from tests import databases
 
 Document = dict[str, Any]
@@ -211,3 +214,61 @@ def test_exact_counts_that_were_published_are_a_caveat(receipt: Document) -> Non
     (caveat,) = verifier.verify_database(said).caveats
     assert "NO differential privacy holds" in caveat
     assert caveat in verifier.report(verifier.verify_database(said))
+
+
+def test_looks_and_suggestions_are_said_as_of_one_table(receipt: Document) -> None:
+    """With the words of a receipt of one table, whose verifier has them in one place."""
+    said = sealed(
+        receipt
+        | {"post_processing": {"chosen_after_looking": "true", "suggestions_shown": "true"}}
+    )
+    verified = verifier.verify_database(said)
+    assert verified.caveats == [statement.LOOKED_CAVEAT]
+    assert {statement.LOOKED_CAVEAT, statement.SUGGESTIONS_SENTENCE} <= set(verified.sentences)
+    assert not verifier.verify_database(receipt).caveats
+
+
+@pytest.mark.parametrize(
+    ("kind", "caveat"),
+    [
+        (receipts.OUTSIDE, statement.OUTSIDE_CAVEAT),
+        (receipts.LOOKED, statement.LOOKED_CAVEAT),
+        (receipts.DESCRIBED, None),
+    ],
+)
+def test_marks_and_signature_are_read_by_both_verifiers(
+    receipt: Document, tmp_path: Path, kind: str, caveat: str | None
+) -> None:
+    raw = bytes(range(32))
+    private = Ed25519PrivateKey.from_private_bytes(raw)
+    public = private.public_key().public_bytes_raw()
+
+    def sign(content: Mapping[str, object], schema: str) -> SignedDocument:
+        return signing.sign(content, schema=schema, key=private)
+
+    published: Any = receipt
+    mark = receipts.mark(
+        published, after=None, kind=kind, at="2030-01-01T00:00:00Z", text="So it is.", sign=sign
+    )
+    marked: Any = receipts.signed(receipts.with_marks(published, [mark]), sign)
+    head = sign(receipts.ends(marked) | {"at": "2030-01-02T00:00:00Z"}, receipts.HEAD)
+    verified = verifier.verify_any(marked, head=head, key=public, core=receipt["digest"])
+    assert verified.caveats == ([] if caveat is None else [caveat])
+    assert any(sentence.startswith("Mark 1, ") for sentence in verified.sentences)
+    assert verified.signed_by and verified.core == receipt["digest"]
+    program, path = tmp_path / "verify.py", tmp_path / "receipt.json"
+    program.write_text(standalone.text())
+    path.write_text(json.dumps(marked))
+    ran = subprocess.run([sys.executable, program, path], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert (caveat is None) or caveat in ran.stdout
+    for broken in (
+        marked | {"marks": []},
+        marked | {"marks": [mark | {"kind": "other"}]},
+        {name: value for name, value in marked.items() if name != "seal"},
+        {name: value for name, value in marked.items() if name != "marks"},
+    ):
+        with pytest.raises(VerificationError):
+            verifier.verify_any(broken)
+    with pytest.raises(VerificationError):
+        verifier.verify_any(receipt, key=public)

@@ -26,6 +26,7 @@ from synthweb.ledger.models import (
 from synthweb.lib import append_only
 from synthweb.lib.errors import AppendOnlyViolation
 from synthweb.releases.models import CheckMark, PaidCheck, Release, ReleaseMark
+from synthweb.runs.models import Link, LinkSide, LinkSideMark
 from tests.flush import take_triggers_down
 from tests.web.ledger_setup import dataset, granted, people
 
@@ -46,6 +47,7 @@ TABLES = [
     PublicationPlan,
     ReleaseMark,
     CheckMark,
+    LinkSideMark,
 ]
 
 
@@ -98,6 +100,19 @@ def written(db):
     )
     CheckMark.objects.create(
         paid_check=check, sequence=1, kind=CheckMark.Kind.VOID, hash="0" * 64, document={}
+    )
+    link = Link.objects.create(name="Link", invitation="0" * 64, rows=1)
+    side = LinkSide.objects.create(
+        link=link,
+        side="left",
+        dataset=version.dataset,
+        domain_version=version,
+        account=account,
+        steward=who.steward,
+        epsilon="1",
+    )
+    LinkSideMark.objects.create(
+        link_side=side, sequence=1, kind=LinkSideMark.Kind.OUTSIDE, hash="0" * 64, document={}
     )
     assert all(model.objects.exists() for model in TABLES)
 
