@@ -81,7 +81,7 @@ class CheckVoid:
 @dataclass(frozen=True, kw_only=True)
 class PaidCheckPart:
     """One check on the page. charts: its pictures. is_proved: whether the verifier accepts its receipt. void: why its figures
-    are not to be used; None while they are."""
+    are not to be used; None while they are. outside: whether exact counts of the same table were published."""
 
     code: str
     by: str
@@ -91,6 +91,7 @@ class PaidCheckPart:
     charts: tuple[IntervalChart, ...]
     is_proved: bool
     after_looking: bool
+    outside: bool
     void: CheckVoid | None
 
 
@@ -166,6 +167,9 @@ def part_of(check: PaidCheck) -> PaidCheckPart:
         charts=charts_of(check),
         is_proved=is_proved(check.receipt),
         after_looking=bool(check.receipt["chosen_after_looking"]),
+        outside=receipts.is_outside(
+            receipts.with_marks(check.receipt, [mark.document for mark in check.marks.all()])
+        ),
         void=void_of(check),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import models
+from django.test import Client
 
 from synth_engine import verifier
 from synth_engine.privacy.receipt import OUTSIDE
@@ -27,6 +29,7 @@ from synthweb.runs.models import CityBuild, Link, LinkSide
 from tests.cast import Cast
 from tests.privacy import test_database_receipts
 from tests.web import scene
+from tests.web.html import html_of
 from tests.web.test_filled_counts import published
 from tests.web.test_validations import NEXT_WEEK, request
 
@@ -118,7 +121,7 @@ def database_of(release: Release, folder: Path) -> Release:
 
 
 def test_published_counts_are_marked_beside_every_receipt_of_the_same_people(
-    cast: Cast, tmp_path: Path
+    cast: Cast, tmp_path: Path, browser: Callable[..., Client]
 ) -> None:
     dataset = scene.funded(cast)
     twin = twin_of(cast)
@@ -143,12 +146,17 @@ def test_published_counts_are_marked_beside_every_receipt_of_the_same_people(
         receipt = handed_out(row)
         assert receipt["marks"] == [] and receipt["seal"] is not None, row
         assert OUTSIDE_CAVEAT not in verifier.verify_any(receipt).caveats, row
+        assert not (isinstance(row, PaidCheck) and paid.part_of(row).outside)
     published(cast, dataset)
     for row in rows:
         before, receipt = row.receipt, handed_out(row)
         assert [mark["kind"] for mark in receipt["marks"]] == [OUTSIDE], row
         assert receipt["digest"] == before["digest"], row
         assert OUTSIDE_CAVEAT in verifier.verify_any(receipt).caveats, row
+    analyst, steward = browser(cast.analyst), browser(cast.steward)
+    scene.let_ticks_pass()
+    for client, page in ((analyst, "validation"), (steward, "paid"), (analyst, "paid")):
+        assert "data-outside" in html_of(client.get(f"/releases/{release.code}/{page}/"))
     # What comes later says it in its core, under the other account too.
     assert ledger_selectors.outside_of(of_twin.account).count() == 1
     later = released(cast, twin, epsilon="0.5")
