@@ -176,8 +176,8 @@ def _check_database_shape(receipt: Mapping[str, Any]) -> None:
     for name, kind in fields.items():
         if not isinstance(receipt[name], kind):  # type: ignore[arg-type]
             refuse(f"the field {name} is of the wrong type")
-    beside = {"digest", *_OUTSIDE_CORE}
-    rest = {name: value for name, value in receipt.items() if name not in beside}
+    outside_core = {"digest", *_OUTSIDE_CORE}
+    rest = {name: value for name, value in receipt.items() if name not in outside_core}
     if _database_digest(rest) != receipt["digest"]:
         refuse("the digest does not match the receipt")
     if receipt["relation"] != "add-remove":

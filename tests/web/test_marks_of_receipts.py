@@ -157,6 +157,10 @@ def test_published_counts_are_marked_beside_every_receipt_of_the_same_people(
     scene.let_ticks_pass()
     for client, page in ((analyst, "validation"), (steward, "paid"), (analyst, "paid")):
         assert "data-outside" in html_of(client.get(f"/releases/{release.code}/{page}/"))
+    # The start and the end together would tell how long the table was read.
+    for client, tells in ((analyst, False), (steward, True)):
+        (counts,) = client.get("/api/v1/filled-counts/").json()
+        assert (counts["outside_at"] is not None) is tells
     # What comes later says it in its core, under the other account too.
     assert ledger_selectors.outside_of(of_twin.account).count() == 1
     later = released(cast, twin, epsilon="0.5")

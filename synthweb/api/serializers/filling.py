@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -37,8 +38,8 @@ class FilledCountsSerializer(serializers.Serializer[Any]):
         help_text="The count of each group once they are published: exact where a group meets the policy by itself.",
     )
     created_at = serializers.DateTimeField()
-    outside_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the ledger's entry OUTSIDE was written."
+    outside_at = serializers.SerializerMethodField(
+        help_text="When the ledger's entry OUTSIDE was written, before the table was read; null for analysts, who do not see how long that took."
     )
     finished_at = serializers.DateTimeField(allow_null=True)
 
@@ -53,6 +54,9 @@ class FilledCountsSerializer(serializers.Serializer[Any]):
 
     def get_decision_reason(self, counts: FilledCounts) -> str | None:
         return counts.decision_reason if self._sees() else None
+
+    def get_outside_at(self, counts: FilledCounts) -> datetime | None:
+        return counts.outside_at if self._sees() else None
 
     def _sees(self) -> bool:
         return bool(self.context.get("sees_dataset"))
