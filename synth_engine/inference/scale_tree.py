@@ -430,8 +430,8 @@ def _leaves(
     cuts = rounds[-1].cuts
     # A tail may lie in the cell beside what was found, too.
     counts = leaf_counts(rounds, within=(max(within[0] - 1, 0), within[1] + 1))
-    found = cuts.index(extent[0]), cuts.index(extent[-1])
-    clear = _clear_ends(rounds, *found)
+    ends = cuts.index(extent[0]), cuts.index(extent[-1])
+    clear = _clear_ends(rounds, *ends)
     if clear is None:
         return extent, _sums(cuts, counts, extent)
     first, last = clear
@@ -443,11 +443,11 @@ def _leaves(
     spread = math.sqrt(rounds[-1].variance)
     below = [cut for cut in extent if cut <= low]
     if len(below) < 2:
-        tail = _tail(counts[:first][::-1], first - nearest, first - found[0], spread=spread)
+        tail = _tail(counts[:first][::-1], first - nearest, first - ends[0], spread=spread)
         below = [cuts[first - tail]]
     above = [cut for cut in extent if cut >= high]
     if len(above) < 2:
-        tail = _tail(counts[last:], farthest - last, found[1] - last, spread=spread)
+        tail = _tail(counts[last:], farthest - last, ends[1] - last, spread=spread)
         above = [cuts[last + tail]]
     leaves = tuple(sorted({*below, *cuts[first : last + 1], *above}))
     return leaves, _sums(cuts, counts, leaves)
@@ -460,15 +460,15 @@ def _sums(cuts: Cuts, counts: Floats, leaves: Cuts) -> Floats:
     return sums
 
 
-def _tail(counts: Floats, reach: int, found: int, *, spread: float) -> int:
+def _tail(counts: Floats, reach: int, inside: int, *, spread: float) -> int:
     """Cells of a tail. A tail that is not clearly larger than the noise of its cells is taken for noise.
 
-    counts: of cells, from the nearest one on. reach: how many cells a tail has at most. found: how many of them lie within
+    counts: of cells, from the nearest one on. reach: how many cells a tail has at most. inside: how many of them lie within
     what was found. spread: the standard deviation of a count."""
     reach = max(reach, 0)
-    beyond, held = float(counts[found:reach].sum()), float(counts[:reach].sum())
-    if reach > found and beyond <= FAR_TAIL_DEVIATIONS * spread * math.sqrt(reach - found):
-        reach = max(found, 0)
+    beyond, held = float(counts[inside:reach].sum()), float(counts[:reach].sum())
+    if reach > inside and beyond <= FAR_TAIL_DEVIATIONS * spread * math.sqrt(reach - inside):
+        reach = max(inside, 0)
         held = float(counts[:reach].sum())
     return reach if held > TAIL_DEVIATIONS * spread * math.sqrt(reach) else 0
 
