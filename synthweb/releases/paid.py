@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -71,11 +70,11 @@ class PaidLine:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckVoid:
-    """That the figures of a check are not to be used, and why."""
+    """That the figures of a check are not to be used, and why. at: when it was said, in UTC, as ISO 8601."""
 
     reason: str
     by: str
-    at: datetime
+    at: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +133,7 @@ def void_of(check: PaidCheck) -> CheckVoid | None:
     for mark in check.marks.all():
         if mark.kind == CheckMark.Kind.VOID:
             by = "" if mark.created_by is None else mark.created_by.username
-            return CheckVoid(reason=mark.reason, by=by, at=mark.created_at)
+            return CheckVoid(reason=mark.reason, by=by, at=mark.created_at.isoformat())
     return None
 
 
