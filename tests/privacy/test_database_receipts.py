@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth_engine import pipeline, verifier
-from synth_engine.errors import VerificationError
+from synth_engine.errors import BudgetExceeded, VerificationError
+from synth_engine.measurement import Noise
+from synth_engine.measurement.session import Session
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import signing
 from synth_engine.privacy.loss import ratio
@@ -46,6 +49,26 @@ def bound_of_trips(document: Document) -> int:
         if view["mechanism"]["parameters"]["view"] == "trips"
     ]
     return int(bound)
+
+
+class Greedy(plans.ViewPlan):
+    """The plan of a view that asks for a number of records at four fifths of what the whole database may cost."""
+
+    def ask(self, session: Session) -> None:
+        session.measure((), noise=Noise(law="discrete-laplace", scale=Fraction(5, 4)))
+
+
+def test_a_view_that_asks_for_more_than_its_part_is_refused_although_the_database_has_it(
+    tmp_path: Path,
+) -> None:
+    """The room of each view has the cap of that view: what the others leave unspent is not for this one."""
+    databases.write(tmp_path, databases.random_rows(homes=5))
+    plan = plans.plan(databases.described(), epsilon=Fraction(1), delta=Fraction(0))
+    assert plan.units is not None
+    view, own = plan.units
+    greedy = Greedy(**{field.name: getattr(own, field.name) for field in fields(own)})
+    with pytest.raises(BudgetExceeded):
+        pipeline.measure_database(tmp_path, plan=replace(plan, units=(view, greedy)))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synth_engine import verifier
+from synth_engine import pipeline, verifier
 from synth_engine.confidential import linking as room
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
@@ -233,6 +233,19 @@ def test_both_verifiers_accept_the_receipt_and_name_the_link_and_both_losses(
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert caveat in run.stdout
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_a_run_under_either_relation_makes_the_planned_call_and_proves_its_loss(
+    relation: Relation, tmp_path: Path
+) -> None:
+    """The whole run: the room answers no call of another price than the planned one."""
+    plan = sketches.plan(links.link(epsilon="0.7", relation=relation), "left")
+    table = links.write(tmp_path / "left.csv", [*links.TEXTS, "tenant"], PEOPLE)
+    made = pipeline.sketch(table, plan=plan)
+    found = verifier.verify(made.receipt)
+    assert made.receipt["relation"] == relation
+    assert 0.99 * EPSILON < found.epsilon <= EPSILON
 
 
 def forged(receipt: receipts.Receipt, **parameters: object) -> receipts.Receipt:

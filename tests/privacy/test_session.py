@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -21,7 +22,7 @@ from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, Unsup
 from synth_engine.measurement import AnsweredCall, Call, Candidate, Counts, NoCallLog, Noise
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Approximate, Loss, Pure, ZeroConcentrated
-from synth_engine.privacy.unit import Relation
+from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.values import Listed
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
@@ -288,6 +289,33 @@ def distances_before_and_after_learning() -> tuple[int, int]:
     reference.shape = (2, 2)
     (after,) = session.score([candidate], noise=LAPLACE).values.tolist()
     return before, after
+
+
+PLAIN = Integer(name="plain", low=0, high=3, width=1)
+COARSE = Integer(name="plain", low=0, high=3, width=2)
+PARTLY_OPEN = Domain(attributes=(PLAIN, RANGE))
+NOT_ITS_OWN = [
+    pytest.param(replace(PARTLY_OPEN, attributes=(COARSE, RANGE)), id="another-column"),
+    pytest.param(replace(PARTLY_OPEN, attributes=(RANGE, PLAIN)), id="another-order"),
+    pytest.param(replace(PARTLY_OPEN, relation=Relation.REPLACE_ONE), id="another-relation"),
+    pytest.param(replace(PARTLY_OPEN, unit=PrivacyUnit(max_records=2)), id="another-unit"),
+]
+
+
+@pytest.mark.parametrize("other", NOT_ITS_OWN)
+def test_nothing_but_what_was_open_changes_when_something_was_learned(other: Domain) -> None:
+    """Resolving costs nothing, so it may change neither how other columns are counted nor whom noise protects."""
+    learned = {"number": RANGE.cut([0, 2, 4])}
+    session = open_session(
+        exact.rows_of(((0, 0), (3, 1)), PARTLY_OPEN),
+        domain=PARTLY_OPEN,
+        cap=Pure(epsilon=Fraction(9)),
+    )
+    with pytest.raises(PrivacyError, match="more than what was open"):
+        session.resolve(other.resolve(learned))
+    assert session.domain == PARTLY_OPEN
+    session.resolve(PARTLY_OPEN.resolve(learned))
+    assert session.domain == PARTLY_OPEN.resolve(learned)
 
 
 def test_distances_are_counted_again_after_something_was_learned() -> None:

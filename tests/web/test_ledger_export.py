@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
@@ -162,6 +163,16 @@ def dearer(document: dict[str, Any]) -> None:
     rehash(document)
 
 
+def held_again(number: int) -> Callable[[dict[str, Any]], None]:
+    """The hold of this entry a second time, after its run was charged or released."""
+
+    def change(document: dict[str, Any]) -> None:
+        document["entries"].append(copy.deepcopy(document["entries"][number - 1]))
+        rehash(document)
+
+    return change
+
+
 def of_another_unit(document: dict[str, Any]) -> None:
     document["account"]["max_records"] = 2
 
@@ -172,6 +183,8 @@ def of_another_unit(document: dict[str, Any]) -> None:
         (without(5), "some were cut off"),
         (cheaper, "entry 3: run abcd234567 does not hold that amount"),
         (dearer, "entry 2: more is held and charged than was granted"),
+        (held_again(2), "entry 6: run abcd234567 holds a second time"),
+        (held_again(4), "entry 6: run efgh234567 holds a second time"),
         (of_another_unit, "not that of the account's identity"),
         (lambda document: document["entries"].reverse(), "out of order"),
     ],

@@ -14,13 +14,14 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine import verifier
+from synth_engine.spec import Spec
 from synthweb.datasets import preview_store
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.ledger.models import LedgerEntry
 from synthweb.releases import chain, services, tables
 from synthweb.releases.models import Release
+from synthweb.runs import artefacts, worker
 from synthweb.runs import services as runs
-from synthweb.runs import worker
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.desk import SUGGESTIONS, Desk, ready
@@ -193,3 +194,35 @@ def test_a_wrong_unit_is_refused_by_rest_with_rule_and_repair_and_no_budget_touc
     assert error["repair"]
     assert not LedgerEntry.objects.exists()
     assert not DomainVersion.objects.exists()
+
+
+ROWS_OF_ONE = 40
+
+
+def kept_of_one_person(dataset: Dataset, cast: Cast) -> list[int]:
+    """How many of the rows of one person each value has, by a run whose noise is next to nothing."""
+    spec = Spec.from_json({"mechanism": "independent", "epsilon": "1000", "delta": "0"})
+    run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="Once more")
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert run.release is not None, run.failure
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    (measured,) = [each for each in answers.measurements if each.clique == ("x",)]
+    counts: list[int] = measured.values.tolist()
+    return counts
+
+
+def test_each_run_keeps_other_rows_of_a_person(cast: Cast) -> None:
+    """A run that goes on keeps the same rows, another run others: each has a secret of its own. One in 10^11 times
+    two runs keep the same ones."""
+    document = {
+        "unit": {"max_records": ROWS_OF_ONE // 2, "column": "who"},
+        "attributes": [
+            {"name": "x", "kind": "integer", "low": 0, "high": ROWS_OF_ONE - 1, "width": 1}
+        ],
+    }
+    table = "who,x\n" + "".join(f"ann,{number}\n" for number in range(ROWS_OF_ONE))
+    dataset = scene.funded(cast, table=table, document=document, epsilon=3_000)
+    first, second = (kept_of_one_person(dataset, cast) for _ in range(2))
+    assert sum(first) == sum(second) == ROWS_OF_ONE // 2
+    assert first != second
