@@ -385,6 +385,29 @@ def test_a_rho_that_is_no_probability_is_refused(rho: float) -> None:
         thresholds.threshold(10, rho=rho, scale=Fraction(1))
 
 
+@pytest.mark.parametrize("size", [1_000, 10**6, 10**12])
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(10)])
+def test_the_least_threshold_is_where_forty_values_are_expected_by_chance(
+    size: int, scale: Fraction
+) -> None:
+    """It bounds how many values that nobody has are published, and what the draw of their number takes."""
+    expected = {
+        threshold: size * exact_passing(threshold, scale=scale) for threshold in range(1, 400)
+    }
+    for threshold, number in expected.items():
+        if number <= 39.99:
+            discovery.require(size=size, threshold=threshold, scale=scale)
+        elif number >= 40.01:
+            with pytest.raises(PrivacyError):
+                discovery.require(size=size, threshold=threshold, scale=scale)
+
+
+def exact_passing(threshold: int, *, scale: Fraction) -> float:
+    """P(noise >= threshold), by the sum of its law."""
+    ratio = mpmath.exp(-1 / mpmath.mpf(float(scale)))
+    return float((1 - ratio) / (1 + ratio) * ratio**threshold / (1 - ratio))
+
+
 def test_a_threshold_that_lets_noise_through_is_refused() -> None:
     with pytest.raises(PrivacyError):
         discovery.discover_values(

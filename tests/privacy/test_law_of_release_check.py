@@ -35,8 +35,7 @@ FIGURES = (
     CheckedFigure(kind="distance", columns=("a", "b")),
     CheckedFigure(kind="counts", columns=("b",), least=1, within=Fraction(1, 10)),
 )
-
-
+TWO_DISTANCES = (*FIGURES, CheckedFigure(kind="distance", columns=("a",)))
 GROUPS = (CheckedFigure(kind="worst-groups", columns=("a", "b"), size=1, tables=1),)
 CLASSIFIER = (
     CheckedFigure(kind="auc", columns=("a", "b"), codes=((1,),)),
@@ -131,17 +130,19 @@ def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), leak=True)) == float("inf")
 
 
+@pytest.mark.parametrize("figures", [FIGURES, TWO_DISTANCES], ids=len)
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
 def test_receipts_of_real_runs_are_accepted_and_refused_for_a_smaller_loss(
-    delta: Fraction,
+    delta: Fraction, figures: tuple[CheckedFigure, ...]
 ) -> None:
+    """Of two distances as well: one record moves both."""
     domain = domain_of(2, 2)
-    plan = plan_of(domain, delta=delta)
+    plan = plan_of(domain, delta=delta, figures=figures)
     rows = exact.rows_of(((0, 1), (1, 1)), domain)
     answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
     proved = verifier.verify(plan.receipt(answers))
     assert Fraction(99, 100) * EPSILON <= proved.epsilon <= EPSILON
-    smaller = plan_of(domain, epsilon=EPSILON / 2, delta=delta)
+    smaller = plan_of(domain, epsilon=EPSILON / 2, delta=delta, figures=figures)
     with pytest.raises(VerificationError):
         verifier.verify(smaller.receipt(answers))
 
