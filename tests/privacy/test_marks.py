@@ -165,6 +165,16 @@ def test_a_mark_with_a_digest_that_fits_again_has_no_signature_that_fits() -> No
         verifier.verify(document)
 
 
+def test_a_mark_that_was_rewritten_with_its_digest_does_not_fit_the_next_one() -> None:
+    """Where marks have no signature, the chain alone shows it."""
+    document = marked(honest(), 2, key=None)
+    verifier.verify(document)
+    first, _ = document["marks"]
+    document["marks"][0] = rehashed(first | {"text": "Nothing of importance."})
+    with pytest.raises(VerificationError, match="mark 2 does not continue"):
+        verifier.verify(document)
+
+
 def doctored(document: Document) -> dict[str, Document]:
     """What can be taken out of the core of an adaptive run, with every digest renewed by the forger."""
     without_call = copy.deepcopy(document)

@@ -363,6 +363,17 @@ def test_a_tampered_adaptive_receipt_is_refused(path: str, value: object, reason
         verifier.verify(resealed(changed(adaptive(), path, value)))
 
 
+def test_a_pure_cap_below_what_its_calls_cost_is_refused() -> None:
+    domain = domain_of(2, 3)
+    plan = mechanisms.plan(domain, Spec(mechanism="mst", epsilon=Fraction(1)))
+    room = open_session(exact.rows_of(TABLE, domain), domain=domain, cap=plan.loss)
+    document = json.loads(json.dumps(plan.receipt(plan.run(room))))
+    verifier.verify(document)
+    assert set(document["plan"]["cap"]) == {"epsilon"}
+    with pytest.raises(VerificationError, match="pass the cap"):
+        verifier.verify(resealed(changed(document, "plan.cap", {"epsilon": "1/1000"})))
+
+
 def test_a_call_left_out_is_refused() -> None:
     with pytest.raises(VerificationError, match="claimed rho"):
         verifier.verify(resealed(changed(honest(), "calls.1", DROP)))
