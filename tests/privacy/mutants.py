@@ -752,9 +752,7 @@ MUTANTS = (
         "synthweb/ledger/protection.py",
         "            relation=domain.relation, unit=domain.unit, invariants=tuple(domain.invariants)\n",
         "            relation=domain.relation, unit=domain.unit\n",
-        (
-            "web/test_one_record_per_account.py::test_a_run_about_other_neighbours_is_refused_by_the_account",
-        ),
+        ("web/test_one_record_per_account.py::test_a_plan_protects_whom_its_description_says",),
     ),
     Mutant(
         "what was charged is given back",

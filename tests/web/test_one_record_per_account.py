@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from synth_engine.codec import units
+from synth_engine.domain import Domain
 from synth_engine.domain.database import Database
 from synth_engine.errors import DomainError
 from synth_engine.formats import Dialect
@@ -99,6 +100,21 @@ def test_a_run_about_other_neighbours_is_refused_by_the_account(cast: Cast, name
         hold(account, "another", protection=other)
     assert LedgerEntry.objects.count() == before
     assert other.sentence() != own.sentence()
+
+
+@pytest.mark.parametrize("invariants", [(), ("rows",)])
+def test_a_plan_protects_whom_its_description_says(invariants: tuple[str, ...]) -> None:
+    """What a run holds for is read off the description of its plan: none of its facts is left out."""
+    unit = PrivacyUnit(max_records=2, column="pid", spelling=Spelling.INTEGER)
+    domain = dataclasses.replace(
+        Domain.from_json(about()),
+        unit=unit,
+        relation=Relation.REPLACE_ONE,
+        invariants=invariants,
+        rows=40 if invariants else None,
+    )
+    stated = Protection(relation=Relation.REPLACE_ONE, unit=unit, invariants=invariants)
+    assert Protection.of_domain(domain) == stated
 
 
 @pytest.mark.parametrize("spelling", ["casefold", "integer"])
