@@ -779,13 +779,11 @@ MUTANTS = (
         (BOOKS + "test_a_hold_is_refused_when_only_delta_is_short",),
     ),
     Mutant(
-        "what validations hold is free in the allowance",
+        "a validation that failed is free in the allowance",
         "synthweb/runs/validations.py",
-        " | Q(state__in=SynthesisRun.OPEN)",
-        "",
-        (
-            "web/test_validations.py::test_what_goes_beyond_an_allowance_is_refused_before_anything_is_held",
-        ),
+        "    runs = SynthesisRun.objects.filter(allowance=allowance)\n    if analyst",
+        "    runs = SynthesisRun.objects.filter(allowance=allowance, state=SynthesisRun.State.FINISHED)\n    if analyst",
+        ("web/test_validations.py::test_what_is_asked_stays_spent_in_the_allowance",),
     ),
     Mutant(
         "a run that was charged holds again",
