@@ -733,7 +733,7 @@ KINDS = {
     "PATCH api/v1/uploads/<slug:code>/": "application/offset+octet-stream",
 }
 QUERIES = {
-    "PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook.",
+    "PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook.&lists_because=The+codebook.",
     "PUT api/v1/datasets/<slug:code>/tables/document/": "?because=The+codebook.",
 }
 UNWATCHED = {
