@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Any
+from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
+from django.http import QueryDict
+from django.test import Client
+from django.urls import reverse
 
 from synth_engine.codec import units
 from synth_engine.domain import Domain
@@ -16,6 +20,7 @@ from synth_engine.formats import Dialect
 from synth_engine.privacy.unit import IDENTIFIER_RULES, PrivacyUnit, Relation, Spelling
 from synthweb.datasets import selectors
 from synthweb.datasets import services as datasets
+from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import records
 from synthweb.ledger import services as ledger
@@ -128,8 +133,17 @@ def test_identifiers_are_read_as_in_the_runs_that_were_paid(cast: Cast, spelling
     assert made.domain_versions.count() == 1
 
 
-def test_a_spelling_stays_when_the_description_is_confirmed_in_the_browser(cast: Cast) -> None:
+def test_a_spelling_stays_when_the_description_is_saved_in_the_browser(
+    cast: Cast, client: Client
+) -> None:
     made = paid(cast, document=about(spelling="integer"))
+    client.force_login(cast.steward)
+    page = client.get(reverse("datasets:describe", args=[made.code])).text
+    assert '<input type="hidden" name="unit_spelling" value="integer">' in page
+    posted = {"relation": "add-remove", "max_records": "1", "unit_column": "pid"}
+    for sent, kept in (("integer", "integer"), ("", "exact")):
+        form = Posted(QueryDict(urlencode({**posted, "unit_spelling": sent})))
+        assert form.table is not None and form.table["unit_spelling"] == kept
     account = ledger.selectors.account_of(made)
     assert account is not None and account.unit_spelling == "integer"
     fixed = selectors.fixed_terms(made)

@@ -71,10 +71,8 @@ def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> TableTerms
         "unit": PrivacyUnit(
             max_records=_count(table.get("max_records") or "1", "records per person"),
             column=column,
-            # No form asks for it: it comes with a description that was brought, and stays.
-            spelling=Spelling(table.get("unit_spelling") or Spelling.EXACT)
-            if column
-            else Spelling.EXACT,
+            # No form asks for it: it comes with a description that was brought, and stays. What is none is refused by the unit.
+            spelling=(column and table.get("unit_spelling")) or Spelling.EXACT,  # type: ignore[arg-type]
         ),
         "relation": Relation(relation),
         "rows": _count(table["rows"], "public number of rows") if table.get("rows") else None,
