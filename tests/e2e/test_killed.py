@@ -109,7 +109,9 @@ def test_a_pool_child_whose_worker_was_killed_finishes_and_ends(plant: Plant) ->
     worker, child = at(plant, "stage-measure", lambda: codes.append(plant.ask("submit")))
     worker.kill_parent()
     assert readable(plant) == []
-    os.kill(child, signal.SIGCONT)
+    # The kernel hangs up a stopped process whose group has lost its last parent: it may be gone already.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGCONT)
     plant.wait_for(lambda: worker.processes() == [])
     assert readable(plant) == []
     plant.worker()
