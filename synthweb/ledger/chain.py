@@ -31,9 +31,14 @@ def identity(account: BudgetAccount) -> dict[str, object]:
         "relation": account.relation,
         "max_records": account.max_records,
         "unit_column": account.unit_column,
-        "unit_spelling": account.unit_spelling,
-        "identifier_rules": account.identifier_rules,
         "invariants": account.invariants,
+        # Only where they are not the first ones, because the hashes of earlier accounts cover none.
+        **({} if account.unit_spelling == "exact" else {"unit_spelling": account.unit_spelling}),
+        **(
+            {}
+            if account.identifier_rules == 1
+            else {"identifier_rules": account.identifier_rules}
+        ),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import models
+from django.db import models, transaction
 from django.test import Client
 
 from synth_engine import verifier
@@ -173,7 +173,8 @@ def test_a_mark_of_a_sketch_is_on_its_file_too(cast: Cast) -> None:
     side = sketch_of(release)
     side.sketch = {"receipt": release.receipt, "counts": []}
     side.save(update_fields=["sketch"])
-    link_services.mark_outside([release.account])
+    with transaction.atomic():
+        link_services.mark_outside([release.account])
     seen = linking.seen_by(side.link, cast.organisation)
     for name in ("left-receipt", "left-sketch"):
         document: Any = linking.file_of(seen, name)

@@ -433,7 +433,7 @@ def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
     rows = rows_of(html_of(client.get(f"/releases/{made.code}/look/")))
     assert {cell for row in rows for cell in row[1:]} <= set(rows[0][1:])
     assert learned_domain.not_found(made) == ("height", "weight")
-    assert [each.found for each in learned_domain.learned(made)] == [False, False]
+    assert [each.is_found for each in learned_domain.learned(made)] == [False, False]
     assert made.receipt["post_processing"]["not_found"] == ["height", "weight"]
     (_, height, weight) = tables.data_dictionary(made)
     assert height["values"] == weight["values"] == "not found"

@@ -125,4 +125,6 @@ def test_the_fields_of_a_method_just_chosen_come_with_their_defaults(
     )
     schema = mechanisms.REGISTRY["bayesian-network"].parameters["properties"]
     for name, rule in schema.items():
+        if name == RECORDS:
+            continue  # asked once, for the table
         assert re.search(rf'name="param-{name}"[^>]*value="{rule["default"]}"', page), name

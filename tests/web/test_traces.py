@@ -95,7 +95,13 @@ def released(cast: Cast, worker: Worker) -> str:
     Caller(cast.custodian, "read", "grant").send(
         f"/budget-requests/{asked.json()['code']}/grant/", {"reason": WORD}
     )
-    run = {"dataset": dataset, "mechanism": "independent", "epsilon": 1, "delta": "1e-9"}
+    run = {
+        "dataset": dataset,
+        "mechanism": "independent",
+        "epsilon": 1,
+        "delta": "1e-9",
+        "records": 1_000,
+    }
     made = steward.send("/runs/", {**run, "name": WORD})
     assert made.status_code == 202, made.content
     worker.work(queue.SYNTHESIZE)
