@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine import mechanisms
+from synth_engine.plans.parameters import RECORDS
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.runs.models import OutboxMessage, SynthesisRun
