@@ -61,7 +61,8 @@ def test_the_stewards_notebook_goes_from_a_file_to_a_receipt(tmp_path: Path) -> 
     assert "records, a noisy number" in shown
     assert re.search(r"^epsilon = 0\.99999\d+, delta = 1e-09$", shown, re.MULTILINE)
     assert len(pd.read_csv(tmp_path / "adult-synthetic.csv")) == 5_000
-    assert re.search(r"^age +0\.\d{4}$", shown, re.MULTILINE)
+    # The columns that are farthest off: which ones is a matter of noise.
+    assert re.search(r"^[a-z-]+ +0\.\d{4}$", shown, re.MULTILINE)
 
 
 def test_the_analysts_notebook_goes_from_a_release_to_an_estimate_with_its_interval(
