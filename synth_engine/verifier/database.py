@@ -33,7 +33,7 @@ _DATABASE_FIELDS = {
     "post_processing": dict, "sample": (dict, type(None)), "digest": str,
 }  # fmt: skip
 # What an installation adds; a receipt of the command line has neither.
-_OUTSIDE_CORE = {"marks": list, "seal": (dict, type(None))}
+_OUTSIDE_DATABASE_CORE = {"marks": list, "seal": (dict, type(None))}
 _ROOT_FIELDS = {"name", "key", "domain_sha256"}
 _CHILD_FIELDS = _ROOT_FIELDS | {"parent", "reference", "most", "order", "siblings"}
 _SIBLINGS = ("none", "consecutive", "first")
@@ -170,13 +170,13 @@ def _plan_digest(receipt: Mapping[str, Any]) -> str:
 
 
 def _check_database_shape(receipt: Mapping[str, Any]) -> None:
-    fields = _DATABASE_FIELDS | (_OUTSIDE_CORE if "marks" in receipt else {})
+    fields = _DATABASE_FIELDS | (_OUTSIDE_DATABASE_CORE if "marks" in receipt else {})
     if set(receipt) != set(fields):
         refuse("the receipt has missing or unknown fields")
     for name, kind in fields.items():
         if not isinstance(receipt[name], kind):  # type: ignore[arg-type]
             refuse(f"the field {name} is of the wrong type")
-    outside_core = {"digest", *_OUTSIDE_CORE}
+    outside_core = {"digest", *_OUTSIDE_DATABASE_CORE}
     rest = {name: value for name, value in receipt.items() if name not in outside_core}
     if _database_digest(rest) != receipt["digest"]:
         refuse("the digest does not match the receipt")

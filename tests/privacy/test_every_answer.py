@@ -26,6 +26,7 @@ from synth_engine.domain import (
     Domain,
     Identifier,
     Integer,
+    NotFound,
     PointSet,
     Range,
     Scale,
@@ -315,6 +316,4 @@ def test_what_a_column_may_become_is_sound_whatever_is_found() -> None:
     )
     with pytest.raises(DomainError, match="not known"):
         Domain(attributes=(Weak(name="job", values=from_json(DECIMALS)),), shorthand=True)
-    settled = column.from_ranks([])
-    assert settled.values == ("(((missing)))",)
-    assert column.admits(settled)
+    assert column.from_ranks([]) == NotFound.of(column)
