@@ -25,6 +25,7 @@ from synth_engine.domain import (
     Date,
     Domain,
     Integer,
+    NotFound,
     Number,
     Text,
     Undeclared,
@@ -155,6 +156,11 @@ def test_found_values_are_read_as_in_the_run(name: str, reading: dict[str, objec
     asked = [rank for rank in weak.ranks(cells) if rank < values.size]
     for found in (asked, asked[::2], asked[:1], []):
         resolved = weak.from_ranks(sorted(set(found)))
+        if isinstance(resolved, NotFound):
+            # Nothing is read of it, by the run and by everybody after it.
+            assert not found and resolved == NotFound.of(weak)
+            assert stored(resolved) == resolved
+            continue
         assert weak.admits(resolved)
         assert codec.encode_column(stored(resolved), cells).tolist() == read_in_the_run(
             weak, resolved, cells
