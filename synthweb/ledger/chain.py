@@ -33,7 +33,9 @@ def identity(account: BudgetAccount) -> dict[str, object]:
         "unit_column": account.unit_column,
         "invariants": account.invariants,
         # Only where they are not the first ones, because the hashes of earlier accounts cover none.
-        **({} if account.unit_spelling == "exact" else {"unit_spelling": account.unit_spelling}),
+        **(
+            {} if account.unit_spelling == "exact" else {"unit_spelling": account.unit_spelling}
+        ),
         **(
             {}
             if account.identifier_rules == 1
