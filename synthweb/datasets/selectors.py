@@ -268,7 +268,8 @@ def draft_points(dataset: Dataset) -> frozenset[str]:
 
 def holding(content_keys: Iterable[str], *, organisation_id: int) -> QuerySet[Dataset]:
     """Datasets of an organisation that have, or once had, one of these tables inside; deleted ones too."""
-    keys = set(content_keys)
+    # An empty key means that the content is not known, not that it is the same.
+    keys = set(content_keys) - {""}
     datasets = Dataset.objects.filter(Q(content_key__in=keys) | Q(tables__content_key__in=keys))
     # The join has a row for each version, and a dataset may hold the same content twice.
     return datasets.filter(organisation_id=organisation_id).distinct()

@@ -134,10 +134,10 @@ def public_records(dataset: Dataset) -> int | None:
 
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
     """Other accounts of the organisation that pay for the very same content, the oldest first: they cover another dataset with it,
-    or the root of a database that has it, or once had it, as a table."""
-    # An empty key means that the content is not known, not that it is the same.
-    twins = datasets.same_content(dataset) if dataset.content_key else Dataset.objects.none()
-    roots = datasets.roots_that_had([dataset, *twins])
+    or the root of a database that has it, or once had it, as a table. Of the root of a database the content is that of all its tables."""
+    own = {dataset, *(row.dataset for row in datasets.database_tables(dataset))}
+    twins = {twin for table in own for twin in datasets.same_content(table)} - own
+    roots = datasets.roots_that_had(own | twins)
     covering = BudgetAccount.objects.filter(
         Q(coverages__dataset__in=twins) | Q(coverages__dataset__in=roots),
         organisation=dataset.organisation_id,

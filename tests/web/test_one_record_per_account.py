@@ -35,7 +35,16 @@ from tests import databases
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.ledger_setup import hold
-from tests.web.test_databases import DELTA, ONE, checked, csv_of, described, funded
+from tests.web.test_databases import (
+    DELTA,
+    ONE,
+    checked,
+    csv_of,
+    described,
+    funded,
+    uploaded,
+)
+from tests.web.test_datasets_lifecycle import replaced
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -409,3 +418,62 @@ def test_a_table_that_has_a_budget_elsewhere_is_no_table_of_a_database(cast: Cas
     funded(cast, alone)
     with pytest.raises(Conflict, match="a privacy budget of its own"):
         described(cast)
+
+
+def rooms(cast: Cast, *, homes: int) -> Dataset:
+    """A root with other homes than the databases above have, and no table below it yet."""
+    return uploaded(cast, "homes", databases.random_rows(homes=homes))
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_table_of_a_paid_database_is_no_table_of_another(cast: Cast, removed: bool) -> None:
+    """Nor is the very same file, uploaded again; nor what was taken out after the budget was given."""
+    first = described(cast)
+    funded(cast, first)
+    table = selectors.database_tables(first)[-1].dataset
+    if removed:
+        datasets.databases.remove_table(actor=cast.steward, root=first, dataset=table)
+    second = rooms(cast, homes=7)
+    for candidate in (uploaded(cast, "trips"), *([table] if removed else [])):
+        with pytest.raises(Conflict, match="paid for in another database"):
+            datasets.databases.add_table(actor=cast.steward, root=second, dataset=candidate)
+    # Of its own database it may be a table again.
+    if removed:
+        datasets.databases.add_table(actor=cast.steward, root=first, dataset=table)
+
+
+def test_a_second_root_over_the_same_table_gets_a_budget_only_for_a_reason(cast: Cast) -> None:
+    """Neither had a budget when the table came below both."""
+    first = described(cast)
+    second = rooms(cast, homes=7)
+    datasets.databases.add_table(
+        actor=cast.steward, root=second, dataset=uploaded(cast, "trips")
+    )
+    version = first.domain_versions.first()
+    assert version is not None
+    datasets.declare_domain(
+        actor=cast.steward, dataset=second, document=version.document, because="The codebook."
+    )
+    funded(cast, first)
+    assert ledger.selectors.accounts_with_same_content(second) == [
+        ledger.selectors.account_of(first)
+    ]
+    with pytest.raises(ledger.SameContent):
+        funded(cast, second)
+
+
+def test_a_paid_table_does_not_come_below_another_root_by_a_replaced_file(cast: Cast) -> None:
+    first = described(cast)
+    funded(cast, first)
+    second = rooms(cast, homes=7)
+    other = uploaded(cast, "trips", databases.random_rows(homes=9))
+    datasets.databases.add_table(actor=cast.steward, root=second, dataset=other)
+    version = first.domain_versions.first()
+    assert version is not None
+    datasets.declare_domain(
+        actor=cast.steward, dataset=second, document=version.document, because="The codebook."
+    )
+    funded(cast, second)
+    for dataset, name in ((other, "trips"), (second, "people")):
+        with pytest.raises(Conflict, match="spends from another budget already"):
+            replaced(cast, dataset, csv_of(name))

@@ -43,17 +43,20 @@ def add_table(*, actor: User, root: Dataset, dataset: Dataset) -> DatabaseTable:
         raise Conflict("there is no such table", repair="choose one of your organisation")
     if dataset == root or DatabaseTable.objects.filter(dataset=dataset).exists():
         raise Conflict(
-            "this dataset is in a database already", repair="upload its table once more"
+            "this dataset is in a database already",
+            repair="take it out of that one first, or choose another table",
         )
     if hasattr(dataset, "coverage"):
         raise Conflict(
             "this dataset has a privacy budget of its own",
             repair="release it by itself, from that budget",
         )
-    if any(hasattr(twin, "coverage") for twin in selectors.same_content(dataset)):
+    twins = list(selectors.same_content(dataset))
+    others = [one for one in selectors.roots_that_had([dataset, *twins]) if one != root]
+    if any(hasattr(one, "coverage") for one in (*twins, *others)):
         raise Conflict(
-            "the same table, uploaded before, has a privacy budget of its own",
-            repair="release that one by itself, from its budget",
+            "the same table has a privacy budget of its own, or is paid for in another database",
+            repair="release it from the budget that it has",
         )
     if DatabaseTable.objects.filter(root=root).count() >= MAX_TABLES:
         raise Conflict(f"a database has at most {MAX_TABLES} tables", repair="leave some out")
@@ -163,7 +166,7 @@ def confirm(*, actor: User, root: Dataset) -> DatabaseVersion:
     if database.root.name != selectors.database_tables(root)[0].facts["name"]:
         raise DomainError(
             f"the root is table {database.root.name!r} by its keys, and the budget is that of another one",
-            repair="upload the tables again, first the one whose rows are to be protected",
+            repair="connect the tables so that no table is above the one whose budget pays",
         )
     database.require_confirmed()
     codes = {row.facts["name"]: row.dataset.code for row in selectors.database_tables(root)}

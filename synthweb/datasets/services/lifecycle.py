@@ -285,16 +285,18 @@ def _refuse_open_runs(dataset: Dataset) -> None:
 def _refuse_paid_elsewhere(dataset: Dataset, content_key: str) -> None:
     """Two budgets on the same rows add up for the people in them. A custodian decides about that when a dataset asks
     for budget; a dataset that has one asks nobody any more."""
-    own = getattr(dataset, "coverage", None)
-    same = selectors.holding({content_key}, organisation_id=dataset.organisation_id).exclude(
-        pk=dataset.pk
-    )
-    if (
-        own
-        and same.filter(coverage__isnull=False)
-        .exclude(coverage__account=own.account_id)
-        .exists()
-    ):
+    # The root's budget pays for a table below it.
+    own = getattr(selectors.root_above(dataset) or dataset, "coverage", None)
+    if own is None:
+        return
+    holding = selectors.holding({content_key}, organisation_id=dataset.organisation_id)
+    same = list(holding.exclude(pk=dataset.pk))
+    paid = [
+        one.coverage
+        for one in (*same, *selectors.roots_that_had(same))
+        if hasattr(one, "coverage")
+    ]
+    if any(coverage.account_id != own.account_id for coverage in paid):
         raise Conflict(
             "this very table spends from another budget already",
             repair="make releases of the dataset that has it, from its budget",
