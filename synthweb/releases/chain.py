@@ -15,27 +15,19 @@ from django.utils import timezone
 
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.signing import SignedDocument
-from synthweb.lib import hashing, signatures
+from synthweb.lib import hashing, marks, signatures
 from synthweb.releases import receipt_facts
 from synthweb.releases.models import CheckMark, PaidCheck, Release, ReleaseMark, Sample
 
 
 def marks_of(release: Release) -> list[receipts.Mark]:
     """The marks of a release, the oldest first."""
-    return list(
-        ReleaseMark.objects.filter(release=release)
-        .order_by("sequence")
-        .values_list("document", flat=True)
-    )
+    return marks.documents(ReleaseMark.objects.filter(release=release))
 
 
 def marks_of_check(check: PaidCheck) -> list[receipts.Mark]:
     """The marks of a check, the oldest first."""
-    return list(
-        CheckMark.objects.filter(paid_check=check)
-        .order_by("sequence")
-        .values_list("document", flat=True)
-    )
+    return marks.documents(CheckMark.objects.filter(paid_check=check))
 
 
 def next_mark(

@@ -14,7 +14,7 @@ from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
-from synthweb.lib.append_only import AppendOnly
+from synthweb.lib.marks import Mark
 
 
 def new_secret() -> str:
@@ -69,9 +69,8 @@ class Release(models.Model):
         return self.name
 
 
-class ReleaseMark(AppendOnly):
-    """What became known of a release after it was published, as a link of a chain that starts from the digest of its receipt.
-    The receipt itself never changes."""
+class ReleaseMark(Mark):
+    """What became known of a release after it was published."""
 
     class Kind(models.TextChoices):
         LOOKED = "chosen-after-looking", _("Chosen after looking at real data")
@@ -79,11 +78,7 @@ class ReleaseMark(AppendOnly):
         OUTSIDE = "outside-the-guarantee", _("Exact counts were published")
 
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="marks")
-    sequence = models.PositiveIntegerField()
     kind = models.CharField(max_length=32, choices=Kind)
-    # Of the whole mark and of the hash before it.
-    hash = models.CharField(max_length=64, unique=True)
-    document = models.JSONField()  # the mark as receipts show it, with its signature
 
     class Meta:
         constraints = [
@@ -226,15 +221,14 @@ MAX_REASON = 500
 """Characters of a reason."""
 
 
-class CheckMark(AppendOnly):
-    """What became known of a check after it was published, as a link of a chain that starts from the digest of its receipt."""
+class CheckMark(Mark):
+    """What became known of a check after it was published."""
 
     class Kind(models.TextChoices):
         VOID = "void", _("The figures are void")
         OUTSIDE = "outside-the-guarantee", _("Exact counts were published")
 
     paid_check = models.ForeignKey(PaidCheck, on_delete=models.PROTECT, related_name="marks")
-    sequence = models.PositiveIntegerField()
     kind = models.CharField(max_length=32, choices=Kind)
     # In the words of whoever made the mark.
     reason = models.CharField(max_length=MAX_REASON, blank=True)
@@ -247,9 +241,6 @@ class CheckMark(AppendOnly):
         related_name="check_marks",
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    # As of `ReleaseMark`.
-    hash = models.CharField(max_length=64, unique=True)
-    document = models.JSONField()
 
     class Meta:
         constraints = [

@@ -36,6 +36,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Earmark, PublicationPlan
+from synthweb.lib import marks
 from synthweb.releases import chain
 from synthweb.runs import errors, planning, ticks
 from synthweb.runs.models import Link, LinkSide, LinkSideMark, SynthesisRun
@@ -410,8 +411,7 @@ FILES = (
 
 def marks_of(side: LinkSide) -> list[receipts.Mark]:
     """The marks of the receipt of a side, the oldest first."""
-    marks = LinkSideMark.objects.filter(link_side=side).order_by("sequence")
-    return list(marks.values_list("document", flat=True))
+    return marks.documents(LinkSideMark.objects.filter(link_side=side))
 
 
 def receipt_of(side: LinkSide) -> JsonObject | None:

@@ -16,7 +16,7 @@ from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
-from synthweb.lib.append_only import AppendOnly
+from synthweb.lib.marks import Mark
 from synthweb.releases.models import PaidCheck, Release
 
 
@@ -192,18 +192,14 @@ class LinkSide(models.Model):
         return f"{self.get_side_display()} side of {self.link}"
 
 
-class LinkSideMark(AppendOnly):
-    """What became known of a sketch after it left its room, as a link of a chain that starts from the digest of its receipt."""
+class LinkSideMark(Mark):
+    """What became known of a sketch after it left its room."""
 
     class Kind(models.TextChoices):
         OUTSIDE = "outside-the-guarantee", _("Exact counts were published")
 
     link_side = models.ForeignKey(LinkSide, on_delete=models.PROTECT, related_name="marks")
-    sequence = models.PositiveIntegerField()
     kind = models.CharField(max_length=32, choices=Kind)
-    # As of a mark of a release.
-    hash = models.CharField(max_length=64, unique=True)
-    document = models.JSONField()
 
     class Meta:
         constraints = [
