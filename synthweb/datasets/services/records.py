@@ -78,9 +78,13 @@ def _paid(dataset: Dataset) -> QuerySet[RunTable]:
         tables |= Q(
             table__dataset__coverage__account=account, table__content_key=dataset.content_key
         )
-    runs = dataset.runs.model
-    spent = runs.objects.filter(Q(charged_at__isnull=False) | Q(state__in=runs.OPEN))
+    spent = _spending(dataset.runs.model.objects.all())
     return RunTable.objects.filter(tables, run_code__in=spent.values("code"))
+
+
+def _spending(of: QuerySet[Any]) -> QuerySet[Any]:
+    """Those of some runs that spent, or may yet spend."""
+    return of.filter(Q(charged_at__isnull=False) | Q(state__in=of.model.OPEN))
 
 
 def _spelled(value: object) -> str:
@@ -105,8 +109,7 @@ def require_same_units(root: Dataset, database: Database, datasets: Mapping[str,
 
 
 def _paid_versions(root: Dataset) -> list[DatabaseVersion]:
-    spent = root.runs.filter(Q(charged_at__isnull=False) | Q(state__in=root.runs.model.OPEN))
-    numbers = spent.values_list("spec__parameters__version", flat=True)
+    numbers = _spending(root.runs.all()).values_list("spec__parameters__version", flat=True)
     return list(DatabaseVersion.objects.filter(root=root, number__in={n for n in numbers if n}))
 
 
