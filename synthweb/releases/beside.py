@@ -18,6 +18,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext_noop as _
 
 from synth_engine import mechanisms
 from synth_engine.evaluation import expected as ranges
@@ -41,6 +42,8 @@ LETTERS = "ABCD"
 CHOICES = 100
 """Releases that a list offers, the newest first."""
 COLUMNS_A_PAGE = 50
+WAITING = _("not computed yet")
+"""What stands in the cells of a release of which a worker has yet to prepare the first look."""
 MOST_POINTS = 50
 WIDTH, HEIGHT = 560, 220
 MOST_PAIRS = 10
@@ -80,10 +83,11 @@ class SideCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SideRow:
-    """A column in every release: None where a release does not have it. differs: the releases describe it differently."""
+    """A column in every release: None where a release does not have it, WAITING where that is not known yet. differs: the
+    releases describe it differently."""
 
     name: str
-    cells: tuple[SideCell | None, ...]
+    cells: tuple[SideCell | str | None, ...]
     differs: bool
 
 
@@ -174,9 +178,7 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
     releases = [allowed_by_code[code] for code in asked if code in allowed_by_code][:MOST]
     chosen = tuple(each.code for each in releases)
     looks = [look.look_of(each) for each in releases]
-    # A release of which a worker has yet to prepare the first look has empty cells.
-    rows = _rows([() if shown is None else shown.columns for shown in looks])
-    waits = [shown is None for shown in looks]
+    rows = _rows([None if shown is None else shown.columns for shown in looks])
     expectations = _expected_of(releases)
     sides = tuple(
         _side(
@@ -193,13 +195,7 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
         sides=sides,
         page=Paginator(rows, COLUMNS_A_PAGE).get_page(query.get("page")) if rows else None,
         differing=tuple(row.name for row in rows if row.differs),
-        partial=tuple(
-            row.name
-            for row in rows
-            if any(
-                cell is None and not wait for cell, wait in zip(row.cells, waits, strict=True)
-            )
-        ),
+        partial=tuple(row.name for row in rows if None in row.cells),
         chart=_chart(allowed, sides),
         maps=_maps([look.pairs_of(each) for each in releases]),
         unknown=tuple(code for code in asked if code not in allowed_by_code),
@@ -246,21 +242,28 @@ def _query(chosen: Iterable[str]) -> str:
     return query.urlencode()
 
 
-def _rows(sides: Sequence[Sequence[LookColumn]]) -> list[SideRow]:
-    """Every column of any side, in the order of the first side that has it."""
-    by_name = [{column.name: column for column in columns} for columns in sides]
-    names = dict.fromkeys(column.name for columns in sides for column in columns)
-    return [_row(name, [columns.get(name) for columns in by_name]) for name in names]
+def _rows(sides: Sequence[Sequence[LookColumn] | None]) -> list[SideRow]:
+    """Every column of any side, in the order of the first side that has it. sides: None where a worker has yet to prepare the
+    first look."""
+    by_name = [
+        None if columns is None else {column.name: column for column in columns}
+        for columns in sides
+    ]
+    names = dict.fromkeys(name for columns in by_name for name in columns or ())
+    return [
+        _row(name, [WAITING if columns is None else columns.get(name) for columns in by_name])
+        for name in names
+    ]
 
 
-def _row(name: str, columns: Sequence[LookColumn | None]) -> SideRow:
-    present = [column for column in columns if column is not None]
+def _row(name: str, columns: Sequence[LookColumn | str | None]) -> SideRow:
+    present = [column for column in columns if not isinstance(column, str | None)]
     facts = {(column.kind, column.values, column.unit, column.missing) for column in present}
     order = _order_of_values(present)
     return SideRow(
         name=name,
         cells=tuple(
-            None if column is None else _cell(letter, column, order)
+            column if isinstance(column, str | None) else _cell(letter, column, order)
             for letter, column in zip(LETTERS, columns, strict=False)
         ),
         differs=len(facts) > 1,

@@ -84,6 +84,10 @@ def test_a_release_whose_first_look_is_not_prepared_has_empty_cells(
     query = {"release": [pair[0].code, pair[1].code]}
     shown = html_of(browser(cast.steward).get(ADDRESS, query))
     assert f"/releases/{pair[1].code}/look/" in shown
+    # What is not known yet is not said to be absent.
+    assert "not in this release" not in shown
+    cells = re.findall(r"<td>(.*?)</td>", shown.split('id="columns-title"')[1], re.DOTALL)
+    assert sum("not computed yet" in cell for cell in cells) == 3
 
 
 def test_a_grant_counts_as_long_as_its_holder_is_an_analyst(
