@@ -74,6 +74,8 @@ class Case:
         options = {"epsilon": "1", "delta": "1e-9", **given}
         made = [f"--{name}={value}" for name, value in options.items() if name != "param"]
         made += [f"--param={one}" for one in options.get("param", ())]  # type: ignore[attr-defined]
+        if mechanisms.takes_records(mechanism):  # otherwise a note says what is assumed
+            made.append("--param=records=40")
         places = [
             "--domain",
             "domain.json",

@@ -112,9 +112,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def recipe(target: str, folder: Path) -> list[str]:
     """The command that `make TARGET` starts once its environment is there."""
     made = ["make", "-n", "-o", "setup", "-o", "setup-tests", target, "DATA=shared"]
+    # A make of its own, and no part of the one that runs the tests: that would print the folder, too.
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
         [*made, f"ARGS={ARGUMENTS.get(target, '')}"],
         cwd=folder,
+        env=outside,
         capture_output=True,
         text=True,
         check=True,

@@ -125,7 +125,8 @@ def test_figures_of_a_release_take_the_columns_that_were_counted(
 def test_a_tiny_budget_leaves_few_cells_and_a_table(path: Path) -> None:
     spec = replace(SPEC, epsilon=Fraction(1, 1_000))
     release = pipeline.synthesize(path, domain=DOMAIN, spec=spec)
-    assert release.model.places[0].size <= 4
+    # Each further split needs noise that 1 of 100 cells has: nine of them come about less than once in 10⁹ runs.
+    assert release.model.places[0].size <= 25
     assert len(mechanisms.draw_table(release.model, 100, "s")) == 100
 
 

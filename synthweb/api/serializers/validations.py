@@ -81,6 +81,8 @@ class NewAllowanceSerializer(StrictSerializer):
 class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
     """Figures that an analyst asked for within an allowance: price, state, and the noisy answers once they are shown."""
 
+    _standing: Standing
+
     release = serializers.CharField(source="checks.code")
     allowance = serializers.CharField(source="allowance.code")
     analyst = serializers.CharField(source="created_by.username")
@@ -129,23 +131,25 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
         ]
         read_only_fields = fields
 
-    def _standing(self, run: SynthesisRun) -> Standing:
-        release = run.checks
-        if release is None:
+    def to_representation(self, instance: SynthesisRun) -> dict[str, Any]:
+        if instance.checks is None:
             raise TypeError("a validation without a release")
-        return validations.standing(self.context["request"].user, release, run)
+        # Once for all fields: a tick between two of them would show an answer of a run that waits.
+        user = self.context["request"].user
+        self._standing = validations.standing(user, instance.checks, instance)
+        return super().to_representation(instance)
 
-    def get_state(self, run: SynthesisRun) -> str:
-        return self._standing(run).state
+    def get_state(self, _run: SynthesisRun) -> str:
+        return self._standing.state
 
-    def get_created_at(self, run: SynthesisRun) -> datetime:
-        return self._standing(run).asked_at
+    def get_created_at(self, _run: SynthesisRun) -> datetime:
+        return self._standing.asked_at
 
-    def get_finished_at(self, run: SynthesisRun) -> datetime | None:
-        return self._standing(run).finished_at
+    def get_finished_at(self, _run: SynthesisRun) -> datetime | None:
+        return self._standing.finished_at
 
-    def get_next_at(self, run: SynthesisRun) -> datetime | None:
-        return self._standing(run).next_at
+    def get_next_at(self, _run: SynthesisRun) -> datetime | None:
+        return self._standing.next_at
 
     def get_target_epsilon(self, run: SynthesisRun) -> str:
         return plain(Spec.from_json(run.spec).epsilon)
@@ -154,12 +158,12 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
         return plain(Spec.from_json(run.spec).delta)
 
     @extend_schema_field(VoidSerializer(allow_null=True))
-    def get_void(self, run: SynthesisRun) -> dict[str, Any] | None:
-        return void_as_json(self._standing(run).check)
+    def get_void(self, _run: SynthesisRun) -> dict[str, Any] | None:
+        return void_as_json(self._standing.check)
 
     @extend_schema_field(PaidFigureSerializer(many=True))
     def get_figures(self, run: SynthesisRun) -> list[dict[str, Any]]:
-        check, release = self._standing(run).check, run.checks
+        check, release = self._standing.check, run.checks
         if check is None or release is None:
             return []
         user = self.context["request"].user
