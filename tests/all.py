@@ -89,6 +89,8 @@ def _pytest(arguments: list[str], *, database: str) -> int:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")
     }
+    # Tests start hundreds of processes, and each would compile the source of every module again.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     # Tests share the processors already: threads of linear algebra would only wait for each other.
     environment.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = [*PYTEST, "--durations", "12", *arguments]
