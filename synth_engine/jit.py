@@ -8,22 +8,17 @@ from disk, so that no run waits for a compiler. The compiler itself (`machine_co
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import threading
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from types import ModuleType
+from typing import Any, TypeVar, cast, overload
 
 from synth_engine import watching
 
-if TYPE_CHECKING:
-    from numba.core.dispatcher import Dispatcher
-
 Function = TypeVar("Function", bound=Callable[..., object])
-Types = tuple[Any, ...]
-"""The types of a function's arguments, as numba names them."""
 
 RECORD = "compiled_types.json"
 _REGISTRY: dict[str, Compiled] = {}
@@ -34,25 +29,43 @@ _MAKING = threading.RLock()
 class Compiled:
     """A function whose machine code is made, or loaded from disk, when it is first called."""
 
+    __qualname__: str
+
     def __init__(self, function: Callable[..., object], *, nogil: bool) -> None:
         functools.update_wrapper(self, function)
         self._function, self._nogil = function, nogil
-        self._code: Dispatcher | None = None
+        self._code: Any = None
 
-    def __call__(self, *arguments: Any) -> Any:
-        return (self._code or self.machine_code)(*arguments)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return (self._code or self.machine_code)(*arguments, **named)
 
     @property
-    def machine_code(self) -> Dispatcher:
+    def machine_code(self) -> Any:
         """What numba calls a dispatcher: the function for each list of types that it was called with."""
-        from synth_engine import machine_code  # loads a compiler
-
         with _MAKING:
-            self._code = self._code or machine_code.made(self._function, nogil=self._nogil)
+            self._code = self._code or _compiler().made(
+                self._function, nogil=self._nogil, others=self._others()
+            )
             return self._code
+
+    def _others(self) -> dict[str, Any]:
+        """Those of other modules that it can call, by the names that they have in its own."""
+        return {
+            name: value.machine_code
+            for name, value in self._function.__globals__.items()
+            if isinstance(value, Compiled) and value.__module__ != self.__module__
+        }
 
     def __reduce__(self) -> str:
         return self.__qualname__  # found by name in its module, as other functions are
+
+
+@functools.cache
+def _compiler() -> ModuleType:
+    from synth_engine import machine_code  # slow to import
+
+    machine_code.know(Compiled)
+    return machine_code
 
 
 @overload
@@ -82,34 +95,26 @@ def warm_up(stored: Path | None = None) -> None:
     need not be able to write; it is loaded as it is, so that nobody but its owner may write it. Code of another processor or of another
     version is compiled anew. Each function is a step of what `watching` reports. Raises what numba raises on a machine on which a
     function does not compile."""
-    from synth_engine import machine_code  # loads a compiler
-
+    compiler = _compiler()
     if stored is not None:
-        machine_code.restore(stored)
+        compiler.restore(stored)
     for name, lists in watching.each(list(recorded().items())):
-        function = named(name).machine_code
+        function = compiler.named(name).machine_code
         for listed in lists:
             if listed not in function.overloads:
                 function.compile(listed)
 
 
-def functions() -> dict[str, Dispatcher]:
-    """The compiled functions of all modules that were imported, by module and name."""
+def functions() -> dict[str, Any]:
+    """The machine code of the compiled functions of all modules that were imported, by module and name."""
     return {name: function.machine_code for name, function in _REGISTRY.items()}
 
 
-def recorded() -> dict[str, list[Types]]:
-    """The types for which each function is called, as they are recorded."""
-    from synth_engine.machine_code import from_json
-
+def recorded() -> dict[str, list[tuple[Any, ...]]]:
+    """The types of arguments, as numba names them, for which each function is called, as they are recorded."""
+    from_json = _compiler().from_json
     text = resources.files("synth_engine").joinpath(RECORD).read_text(encoding="utf-8")
     return {
         name: [tuple(from_json(each) for each in listed) for listed in lists]
         for name, lists in json.loads(text).items()
     }
-
-
-def named(name: str) -> Any:
-    """What a module has under a name: "module.name"."""
-    module, _, own = name.rpartition(".")
-    return getattr(importlib.import_module(module), own)

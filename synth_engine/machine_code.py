@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 from numba.extending import typeof_impl
 
-from synth_engine.jit import Compiled, Types, named
 from synth_engine.strict_json import JsonValue
+
+Types = tuple[Any, ...]
+"""The types of a function's arguments, as numba names them."""
 
 # Its stubs do not know all that numba's types have.
 _Array: Any = types.Array
@@ -24,8 +27,11 @@ _NamedTuple: Any = types.BaseNamedTuple
 _CONFIG: Any = numba.config
 
 
-def made(function: Callable[..., object], *, nogil: bool) -> Dispatcher:
-    """What compiles the function for the types that it is called with, and calls it."""
+def made(
+    function: Callable[..., object], *, nogil: bool, others: Mapping[str, Dispatcher]
+) -> Dispatcher:
+    """What compiles the function for the types that it is called with, and calls it. others: functions of other modules that it
+    may call."""
     try:
         machine_code = numba.njit(cache=True, nogil=nogil)(function)
     except (
@@ -33,17 +39,27 @@ def made(function: Callable[..., object], *, nogil: bool) -> Dispatcher:
     ):  # neither beside the source nor in the user's own folder: compiled anew in each process
         machine_code = numba.njit(nogil=nogil)(function)
     else:
-        _name_what_it_depends_on(machine_code, function)
+        _name_what_it_depends_on(machine_code, function, others)
     return machine_code
 
 
-@typeof_impl.register(Compiled)
-def _typeof(function: Compiled, context: Any) -> Any:
-    """A compiled function calls another one by its machine code."""
-    return typeof_impl(function.machine_code, context)
+def know(kind: type) -> None:
+    """Let compiled functions call objects of this class by their `machine_code`."""
+
+    @typeof_impl.register(kind)
+    def typeof(function: Any, context: Any) -> Any:
+        return typeof_impl(function.machine_code, context)
 
 
-def _name_what_it_depends_on(machine_code: Any, function: Any) -> None:
+def named(name: str) -> Any:
+    """What a module has under a name: "module.name"."""
+    module, _, own = name.rpartition(".")
+    return getattr(importlib.import_module(module), own)
+
+
+def _name_what_it_depends_on(
+    machine_code: Any, function: Any, others: Mapping[str, Any]
+) -> None:
     """Let code on disk be loaded only if nothing has changed of which the function is made.
 
     numba compares the source file of the function alone, and only after it has read which types its code is for. But
@@ -53,15 +69,10 @@ def _name_what_it_depends_on(machine_code: Any, function: Any) -> None:
     names = sorted(function.__globals__.items())
     parts = [str(_file_of(machine_code)._source_stamp)]
     parts += [f"{name} {value!r}" for name, value in names if isinstance(value, int | float)]
-    others = [
-        (name, value.machine_code)
-        for name, value in names
-        if isinstance(value, Compiled) and value.__module__ != function.__module__
-    ]
     # Functions of the same module have the same source file, and may be defined later.
     parts += [
         f"{name} {_file_of(value)._version}"
-        for name, value in others
+        for name, value in sorted(others.items())
         if _file_of(value) is not None
     ]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()

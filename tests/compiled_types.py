@@ -152,7 +152,7 @@ def draw_large_target(folder: Path) -> None:
     )
 
 
-def called() -> dict[str, set[jit.Types]]:
+def called() -> dict[str, set[machine_code.Types]]:
     """For which types each function was compiled or loaded in this process."""
     return {name: set(function.overloads) for name, function in jit.functions().items()}
 
