@@ -2,39 +2,70 @@
 
 A function is compiled for the types of its arguments. Those for which the methods call it are recorded in
 `compiled_types.json`, by `python -m tests.compiled_types`; `warm_up` compiles each function for each of them, or loads it
-from disk, so that no run waits for a compiler.
+from disk, so that no run waits for a compiler. The compiler itself (`machine_code`) is loaded by the first call.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
+import functools
 import json
-import shutil
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
-import numba
-import numpy as np
-from numba import types
-from numba.core.dispatcher import Dispatcher
-
 from synth_engine import watching
-from synth_engine.strict_json import JsonValue
 
 Function = TypeVar("Function", bound=Callable[..., object])
-Types = tuple[Any, ...]
-"""The types of a function's arguments, as numba names them."""
 
 RECORD = "compiled_types.json"
-# Its stubs do not know all that numba's types have.
-_Array: Any = types.Array
-_Tuple: Any = types.BaseTuple
-_NamedTuple: Any = types.BaseNamedTuple
-_CONFIG: Any = numba.config
-_REGISTRY: dict[str, Any] = {}
+_REGISTRY: dict[str, Compiled] = {}
+# What makes one function's code asks for that of others.
+_MAKING = threading.RLock()
+
+
+class Compiled:
+    """A function whose machine code is made, or loaded from disk, when it is first called."""
+
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., object], *, nogil: bool) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._nogil = function, nogil
+        self._code: Any = None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return (self._code or self.machine_code)(*arguments, **named)
+
+    @property
+    def machine_code(self) -> Any:
+        """What numba calls a dispatcher: the function for each list of types that it was called with."""
+        with _MAKING:
+            self._code = self._code or _compiler().made(
+                self._function, nogil=self._nogil, others=self._others()
+            )
+            return self._code
+
+    def _others(self) -> dict[str, Any]:
+        """Those of other modules that it can call, by the names that they have in its own."""
+        return {
+            name: value.machine_code
+            for name, value in self._function.__globals__.items()
+            if isinstance(value, Compiled) and value.__module__ != self.__module__
+        }
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # found by name in its module, as other functions are
+
+
+@functools.cache
+def _compiler() -> ModuleType:
+    from synth_engine import machine_code  # slow to import
+
+    machine_code.know(Compiled)
+    return machine_code
 
 
 @overload
@@ -53,43 +84,9 @@ def compiled(function: Function | None = None, *, nogil: bool = False) -> Any:
 
 
 def _compiled(function: Function, *, nogil: bool) -> Function:
-    try:
-        machine_code = numba.njit(cache=True, nogil=nogil)(function)
-    except (
-        RuntimeError
-    ):  # neither beside the source nor in the user's own folder: compiled anew in each process
-        machine_code = numba.njit(nogil=nogil)(function)
-    else:
-        _name_what_it_depends_on(machine_code, function)
-    _REGISTRY[f"{function.__module__}.{function.__qualname__}"] = machine_code
-    return cast(Function, machine_code)
-
-
-def _name_what_it_depends_on(machine_code: Any, function: Any) -> None:
-    """Let code on disk be loaded only if nothing has changed of which the function is made.
-
-    numba compares the source file of the function alone, and only after it has read which types its code is for. But
-    functions and constants of other modules are compiled into it, and classes of an earlier version may be gone. It does
-    compare its own version first, so what a function depends on becomes a part of that.
-    """
-    names = sorted(function.__globals__.items())
-    parts = [str(_file_of(machine_code)._source_stamp)]
-    parts += [f"{name} {value!r}" for name, value in names if isinstance(value, int | float)]
-    # Functions of the same module have the same source file, and may be defined later.
-    parts += [
-        f"{name} {_file_of(value)._version}"
-        for name, value in names
-        if isinstance(value, Dispatcher)
-        and value.py_func.__module__ != function.__module__
-        and _file_of(value) is not None
-    ]
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    _file_of(machine_code)._version = f"{numba.__version__} {digest}"
-
-
-def _file_of(machine_code: Any) -> Any:
-    """Where numba keeps the list of a function's code on disk; None where it keeps none."""
-    return getattr(machine_code._cache, "_cache_file", None)
+    made = Compiled(function, nogil=nogil)
+    _REGISTRY[f"{made.__module__}.{made.__qualname__}"] = made
+    return cast(Function, made)
 
 
 def warm_up(stored: Path | None = None) -> None:
@@ -98,73 +95,26 @@ def warm_up(stored: Path | None = None) -> None:
     need not be able to write; it is loaded as it is, so that nobody but its owner may write it. Code of another processor or of another
     version is compiled anew. Each function is a step of what `watching` reports. Raises what numba raises on a machine on which a
     function does not compile."""
-    if stored is not None and (place := _CONFIG.CACHE_DIR):
-        _restore(stored, Path(place))
+    compiler = _compiler()
+    if stored is not None:
+        compiler.restore(stored)
     for name, lists in watching.each(list(recorded().items())):
-        function = _function(name)
+        function = compiler.named(name).machine_code
         for listed in lists:
             if listed not in function.overloads:
                 function.compile(listed)
 
 
-def _restore(stored: Path, place: Path) -> None:
-    """Copy compiled code to where it can be added to: numba uses no folder that it cannot write."""
-    # An index comes after the code that it lists, which another process may look for meanwhile.
-    for path in sorted(stored.rglob("*.nb[ci]"), key=lambda each: (each.suffix, each)):
-        target = place / path.relative_to(stored)
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+def functions() -> dict[str, Any]:
+    """The machine code of the compiled functions of all modules that were imported, by module and name."""
+    return {name: function.machine_code for name, function in _REGISTRY.items()}
 
 
-def functions() -> dict[str, Dispatcher]:
-    """The compiled functions of all modules that were imported, by module and name."""
-    return dict(_REGISTRY)
-
-
-def recorded() -> dict[str, list[Types]]:
-    """The types for which each function is called, as they are recorded."""
+def recorded() -> dict[str, list[tuple[Any, ...]]]:
+    """The types of arguments, as numba names them, for which each function is called, as they are recorded."""
+    from_json = _compiler().from_json
     text = resources.files("synth_engine").joinpath(RECORD).read_text(encoding="utf-8")
     return {
         name: [tuple(from_json(each) for each in listed) for listed in lists]
         for name, lists in json.loads(text).items()
     }
-
-
-def to_json(listed: Types) -> list[JsonValue]:
-    """One list of types as it is recorded. Raises TypeError for a type that the record cannot say."""
-    return [_to_json(each) for each in listed]
-
-
-def _function(name: str) -> Any:
-    module, _, own = name.rpartition(".")
-    return getattr(importlib.import_module(module), own)
-
-
-def _to_json(given: Any) -> JsonValue:
-    if isinstance(given, _Array):
-        words = [str(given.dtype), str(given.ndim), given.layout]
-        return " ".join(words if given.mutable else [*words, "readonly"])
-    if isinstance(given, _NamedTuple):
-        own = given.instance_class
-        return {"class": f"{own.__module__}.{own.__qualname__}", "of": to_json(given.types)}
-    if isinstance(given, _Tuple):
-        return {"of": to_json(given.types)}
-    if isinstance(given, types.NoneType | types.Number | types.Boolean):
-        return str(given)
-    raise TypeError(f"the record of compiled functions has no word for {given}")
-
-
-def from_json(word: Any) -> Any:
-    if word == str(types.none):
-        return types.none
-    if isinstance(word, str):
-        name, *form = word.split()
-        scalar = numba.from_dtype(np.dtype(name))
-        if not form:
-            return scalar
-        return _Array(scalar, int(form[0]), form[1], readonly="readonly" in form)
-    members: Iterable[Any] = [from_json(each) for each in word["of"]]
-    if "class" in word:
-        return _Tuple.from_types(members, _function(word["class"]))
-    return _Tuple.from_types(members)

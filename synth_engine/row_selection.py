@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import special
 
 from synth_engine import codec, mechanisms
 from synth_engine.domain import Attribute, Categorical, Domain, Identifier
@@ -183,6 +182,8 @@ def most_draws(rows: int) -> int:
 def require(model: Model, selection: RowSelection, *, rows: int) -> None:
     """Refuse what the model has no such columns or values for, and what it has too few records of: some rows are drawn to see.
     Errors: InputError, which names the column."""
+    from scipy.special import gammaincinv  # slow to import
+
     if model.groups is not None:
         raise SpecError(
             "people with several records are generated together, so that single rows cannot be chosen",
@@ -209,7 +210,7 @@ def require(model: Model, selection: RowSelection, *, rows: int) -> None:
         chance = most_draws(rows) / looked_at
         count, records = int(counts[place]), model.rows / looked_at
         # With fewer records than this, so many are seen with probability RISK (Garwood's interval).
-        most = int(float(special.gammaincinv(count, RISK)) * chance) if count else 0
+        most = int(float(gammaincinv(count, RISK)) * chance) if count else 0
         if quota > most:
             raise _too_few(matching.about(place), most=most, count=count, records=records)
 

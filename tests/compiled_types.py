@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synth_engine import jit, mechanisms, pipeline, tables
+from synth_engine import jit, machine_code, mechanisms, pipeline, tables
 from synth_engine.domain import Categorical, Domain
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model, Table, whole_weights
@@ -152,7 +152,7 @@ def draw_large_target(folder: Path) -> None:
     )
 
 
-def called() -> dict[str, set[jit.Types]]:
+def called() -> dict[str, set[machine_code.Types]]:
     """For which types each function was compiled or loaded in this process."""
     return {name: set(function.overloads) for name, function in jit.functions().items()}
 
@@ -179,7 +179,7 @@ def unrecorded() -> list[str]:
     """What this process called for types that are not recorded."""
     recorded = jit.recorded()
     return [
-        f"{name}{jit.to_json(each)}"
+        f"{name}{machine_code.to_json(each)}"
         for name, lists in called().items()
         for each in lists.difference(recorded.get(name, ()))
     ]
@@ -191,7 +191,7 @@ def record() -> None:
     for name, earlier in jit.recorded().items():
         lists.setdefault(name, set()).update(earlier)
     document = {
-        name: sorted((jit.to_json(each) for each in lists[name]), key=json.dumps)
+        name: sorted((machine_code.to_json(each) for each in lists[name]), key=json.dumps)
         for name in sorted(lists)
         if lists[name]
     }

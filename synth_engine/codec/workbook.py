@@ -6,11 +6,11 @@ never a formula, whatever it begins with. The same table gives the same bytes.
 
 from __future__ import annotations
 
+import html
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from typing import IO
-from xml.sax.saxutils import escape
 
 import numpy as np
 import pandas as pd
@@ -184,5 +184,7 @@ def _text(text: str) -> str:
             repair="ask for CSV or Parquet",
         )
     style = f' s="{_TEXT}"' if text.startswith(_FORMULA) else ""
-    content = escape(_ESCAPED.sub(lambda sign: f"_x{ord(sign[0]):04X}_", text))
+    content = html.escape(
+        _ESCAPED.sub(lambda sign: f"_x{ord(sign[0]):04X}_", text), quote=False
+    )
     return f'<c t="inlineStr"{style}><is><t xml:space="preserve">{content}</t></is></c>'

@@ -12,13 +12,16 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
-import opendp.prelude as dp
+
+# Not opendp.prelude, which loads scikit-learn and all of scipy's statistics.
+from opendp import domains, measurements, measures, metrics
+from opendp.mod import enable_features
 
 from synth_engine.confidential.noise import MAX_COUNT
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Counts
 
-dp.enable_features("contrib")
+enable_features("contrib")
 
 SelectionLaw = Literal["permute-and-flip", "gumbel"]
 
@@ -53,10 +56,9 @@ def _exact_float(scale: Fraction) -> float:
 
 @functools.lru_cache(maxsize=64)
 def _measurement(law: SelectionLaw, scale: float) -> Callable[[list[int]], Any]:
-    measure = (
-        dp.max_divergence() if law == "permute-and-flip" else dp.zero_concentrated_divergence()
-    )
+    pure = law == "permute-and-flip"
+    measure = measures.max_divergence() if pure else measures.zero_concentrated_divergence()
     # Scores are whole numbers, so that their sensitivity is exact: differences of floats are
     # rounded.
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
-    return space >> dp.m.then_noisy_max(measure, scale=scale)  # type: ignore[no-any-return]
+    vectors = domains.vector_domain(domains.atom_domain(T="i64"))
+    return measurements.make_noisy_max(vectors, metrics.linf_distance(T="i64"), measure, scale)

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -107,8 +106,7 @@ def log_tail(values: Floats, variances: Floats, *, largest: Floats, laplace: boo
     values, variances: of sums of independent noise. largest: the largest variance of one part of each."""
     deviations = np.maximum(values, 0.0) / np.sqrt(variances)
     if not laplace:
-        normal: Floats = special.log_ndtr(-deviations)
-        return normal
+        return _log_normal_tail(deviations)
     parts = variances / largest
     reach = np.maximum(values, 1e-9) / np.sqrt(largest / 2)
     tilt = (np.sqrt(parts**2 + reach**2) - parts) / reach
@@ -118,7 +116,14 @@ def log_tail(values: Floats, variances: Floats, *, largest: Floats, laplace: boo
 
 def log_chance_of(deviations: float) -> float:
     """The logarithm of the chance that normal noise exceeds so many standard deviations."""
-    return float(special.log_ndtr(-deviations))
+    return float(_log_normal_tail(np.asarray(deviations)))
+
+
+def _log_normal_tail(deviations: Floats) -> Floats:
+    from scipy.special import log_ndtr  # slow to import
+
+    tail: Floats = log_ndtr(-deviations)
+    return tail
 
 
 def log_chance_each(chance: float, *, runs: int) -> float:

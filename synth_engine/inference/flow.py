@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from synth_engine.inference.consistency import Axes
 from synth_engine.jit import compiled
@@ -127,6 +126,8 @@ def moves(excess: Counts) -> tuple[Counts, Counts]:
     out, into = np.flatnonzero(flat > 0), np.flatnonzero(flat < 0)
     if not out.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    from ortools.graph.python.min_cost_flow import SimpleMinCostFlow  # slow to import
+
     hubs = _Hubs(excess.shape, cells=out.size + into.size)
     leaving, arriving = hubs.reached(out), hubs.reached(into)
     # A hub that is reached from one side only carries no flow.

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
@@ -21,6 +20,9 @@ from synth_engine.kinds.cell_form import SCHEMA as CELL_FORM
 from synth_engine.kinds.cell_form import CellForm
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import NAME, TEXT, Schema, optional
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 Rule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup", "nearest"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -129,6 +131,8 @@ class Derived(Attribute):
 
     @cached_property
     def _tree(self) -> KDTree:
+        from scipy.spatial import KDTree  # slow to import
+
         return KDTree(on_sphere(*np.array([point[:2] for point in self.points]).T))
 
     def nearest_texts(self, latitude: Floats, longitude: Floats) -> NDArray[np.object_]:

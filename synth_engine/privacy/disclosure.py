@@ -12,7 +12,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from synth_engine.errors import SpecError
 from synth_engine.jit import compiled
@@ -109,6 +108,8 @@ def _log_masses(
     second: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
     """The same as `log_mass`, for arrays."""
+    from scipy.special import gammaln  # slow to import
+
     chosen = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
     weights = gammaln(m + first) + gammaln(n - m + second) - gammaln(n + first + second)
     log_masses: npt.NDArray[np.float64] = (

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import pyreadstat
-
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
@@ -25,7 +23,6 @@ from synth_engine.readers.source import (
     Shape,
 )
 
-_READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
 MOST_MISSING = 100  # codes of a range of missing ones that are listed
 
 
@@ -93,10 +90,13 @@ def _read(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]],
 
 def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[Any]], Any]:
     """Raises OverflowError for a day or time that the library cannot express."""
+    import pyreadstat  # slow to import
+
+    read = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}[kind]
     try:
         with path.open("rb") as file:
             formats.check_kind(kind, file.read(formats.HEAD))
-        result: tuple[dict[str, list[Any]], Any] = _READERS[kind](
+        result: tuple[dict[str, list[Any]], Any] = read(
             # Codes that the codebook declares as missing stay codes: the domain decides what
             # they mean.
             str(path),

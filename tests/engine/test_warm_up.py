@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba import typeof as _typeof
 
-from synth_engine import jit
+from synth_engine import jit, machine_code
 
 typeof: Any = _typeof
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from typing import Any
-from synth_engine import jit, pipeline
+from synth_engine import machine_code, pipeline
 from tests import compiled_types as cases
 
 pipeline.warm_up()
@@ -35,7 +35,7 @@ for case, method in ((cases.ADULT, "auto"), (cases.PLACES, "adaptive"), (cases.P
 cases.run_database(Path(sys.argv[1]))
 cases.draw_large_target(Path(sys.argv[1]))
 more = {name: lists - ready[name] for name, lists in cases.called().items()}
-print(json.dumps([f"{name}{jit.to_json(each)}" for name, lists in more.items() for each in lists]))
+print(json.dumps([f"{name}{machine_code.to_json(each)}" for name, lists in more.items() for each in lists]))
 """
 
 
@@ -105,7 +105,7 @@ def test_compiled_code_that_a_process_has_is_kept(
         (tmp_path / folder / "of" / "loop.nbi").write_bytes(content)
     (tmp_path / "stored" / "of" / "loop.1.nbc").write_bytes(b"code")
     (tmp_path / "stored" / "other.py").write_bytes(b"no code of numba")
-    monkeypatch.setattr(jit.numba.config, "CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr(machine_code.numba.config, "CACHE_DIR", str(tmp_path / "own"))
     monkeypatch.setattr(jit, "recorded", dict)
     jit.warm_up(tmp_path / "stored")
     jit.warm_up(tmp_path / "nowhere")
@@ -243,7 +243,7 @@ def test_functions_are_compiled_in_one_way() -> None:
     others = [
         path.name
         for path in ENGINE.rglob("*.py")
-        if "njit" in path.read_text() and path.name != "jit.py"
+        if "njit" in path.read_text() and path.name != "machine_code.py"
     ]
     assert not others
 
@@ -263,10 +263,10 @@ def test_functions_are_compiled_in_one_way() -> None:
 )
 def test_a_type_is_recorded_as_it_is(value: object) -> None:
     given = (typeof(value),)
-    (word,) = jit.to_json(given)
-    assert jit.from_json(json.loads(json.dumps(word))) == given[0]
+    (word,) = machine_code.to_json(given)
+    assert machine_code.from_json(json.loads(json.dumps(word))) == given[0]
 
 
 def test_a_type_that_the_record_cannot_say_is_refused() -> None:
     with pytest.raises(TypeError, match="has no word"):
-        jit.to_json((typeof("text"),))
+        machine_code.to_json((typeof("text"),))
