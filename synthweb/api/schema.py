@@ -20,6 +20,7 @@ ALWAYS = {
     401: "No usable token.",
     403: "Your role or your token's scopes do not allow it.",
     429: "Too many requests; `Retry-After` says when to come back.",
+    503: "The server is overloaded, or its database does not answer; `Retry-After` says when to come back.",
 }
 KEY = OpenApiParameter(
     HEADER,
@@ -29,10 +30,12 @@ KEY = OpenApiParameter(
     "and gives the same answer, for a day unless the operator chose otherwise; with another request it is a 409.",
 )
 NAMED = {404: "There is nothing here, or it is not yours to see."}
+FULL = "The installation has no room to store this now; nothing was stored."
 WRITTEN = {
     400: "The request cannot be used as it is.",
     409: "The state of things does not allow it: too little budget, decided before, not ready.",
     422: "Well formed, and still not usable: each fault with pointer, column, rule and repair.",
+    507: FULL,
 }
 SENT = {413: "The body is too large.", 415: "This address takes no body of this kind."}
 REFUSALS = {
@@ -41,7 +44,7 @@ REFUSALS = {
     410: "This has ended or expired: begin another one.",
     412: "`Tus-Resumable` is not a version that is spoken here; `Tus-Version` says which are.",
     423: "Another request is at work on it: ask again in a moment.",
-    507: "The installation has no room to store this now; nothing was stored.",
+    507: FULL,
 }
 FAULT = {
     "type": "object",
