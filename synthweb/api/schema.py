@@ -13,6 +13,7 @@ from drf_spectacular.utils import OpenApiParameter
 from synthweb.api.authentication import scope_of
 from synthweb.api.idempotency import HEADER, LONGEST_KEY
 from synthweb.api.problems import MEDIA_TYPE
+from synthweb.api.renderers import JSON
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -107,6 +108,7 @@ class Schema(AutoSchema):
         if operation is not None:
             for status in getattr(getattr(self.view, self._named(), None), "refuses", ()):
                 operation["responses"][str(status)] = _response(REFUSALS[status])
+            _say_json(operation["responses"].get("202"))
         return operation
 
     def get_override_parameters(self) -> list[Any]:
@@ -145,6 +147,12 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
             "scheme": "bearer",
             "description": "Make one under *Your account → API tokens*.",
         }
+
+
+def _say_json(in_progress: dict[str, Any] | None) -> None:
+    """How far a worker is with a file is JSON, and not of the media type of the file."""
+    if in_progress and (contents := in_progress.get("content")):
+        in_progress["content"] = {JSON: next(iter(contents.values()))}
 
 
 def add_problems(result: dict[str, Any], **_: object) -> dict[str, Any]:
