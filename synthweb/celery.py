@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +55,21 @@ def end_trace(state: str | None = None, **_about: object) -> None:
 def flush_traces(**_about: object) -> None:
     """A child of the pool ends without the exits of Python."""
     tracing.flush()
+
+
+_STOPPING = mmap.mmap(-1, 1)
+"""One byte that a worker shares with the children that it forks: whether it was asked to stop."""
+
+
+@signals.worker_shutting_down.connect
+def note_stop(**_about: object) -> None:
+    """Its child ends the task that it is at, and is killed if that takes too long."""
+    _STOPPING[0] = 1
+
+
+def is_stopping() -> bool:
+    """Whether the worker of this process was asked to stop: then nothing more is begun."""
+    return bool(_STOPPING[0])
 
 
 @signals.worker_init.connect

@@ -14,6 +14,7 @@ from synth_engine import verifier
 from synth_engine.cities import receipt as city_receipts
 from synth_engine.cities.specification import AREAS
 from synth_engine.errors import VerificationError
+from synth_engine.formats.damage import DAMAGED
 from synth_engine.privacy import receipt as receipts
 from synth_engine.relational import layout
 
@@ -61,7 +62,7 @@ def _tables(folder: Path, receipt: Mapping[str, Any]) -> Iterator[tuple[str, pa.
     for name, digest in digests.items():
         try:
             rows = pq.read_table(folder / f"{name}.parquet")
-        except (OSError, pa.ArrowException):
+        except DAMAGED:
             raise VerificationError(f"the file of table {name!r} cannot be read") from None
         if layout.digest(rows) != digest:
             raise VerificationError(f"the file of table {name!r} is not that of the receipt")

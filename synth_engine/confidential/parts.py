@@ -31,6 +31,7 @@ from pyarrow.parquet.encryption import (
 from synth_engine.codec import contingency
 from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.errors import SynthError
+from synth_engine.formats.damage import DAMAGED
 from synth_engine.kinds.reading import code_dtype
 
 Codes = NDArray[Any]
@@ -108,7 +109,7 @@ def read_encrypted(path: Path, names: Sequence[str], *, key: bytes) -> pa.Table:
             path, decryption_properties=create_decryption_properties(key), pre_buffer=False
         ) as file:
             return file.read(columns=list(names), use_threads=False)
-    except (OSError, pa.ArrowException):
+    except DAMAGED:
         raise PartError("a part of the encoded table is missing or was changed") from None
 
 

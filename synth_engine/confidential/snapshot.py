@@ -24,6 +24,7 @@ from synth_engine import readers
 from synth_engine.confidential import queries
 from synth_engine.confidential.parts import PartFolder
 from synth_engine.errors import InputError, SynthError, TableError
+from synth_engine.formats.damage import DAMAGED
 from synth_engine.readers import keys
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ def _of_object(source: SnapshotSource) -> Iterator[_Batches]:
 def _of_groups(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
     try:
         yield from file.iter_batches(batch_size=BATCH)
-    except (OSError, pa.ArrowException):
+    except DAMAGED:
         # Here, or it would be taken for an error of the disk that is written to.
         raise _unreadable() from None
 

@@ -8,7 +8,6 @@ elements and no more, in proportion to its size on disk. Both refuse a small fil
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ from xml.parsers import expat
 
 from synth_engine import formats
 from synth_engine.errors import TableError
+from synth_engine.formats.damage import DAMAGED
 from synth_engine.readers.source import Limits
 
 MOST_UNPACKED = 2**29  # bytes of all parts
@@ -30,16 +30,6 @@ UNUSABLE = "not an Excel workbook that can be read"
 _PIECE = 2**18
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LOCKED = 1  # the flag of a part with a password
-_DAMAGED = (
-    OSError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str], None]
@@ -55,7 +45,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
             packed = path.stat().st_size
-        except _DAMAGED:
+        except DAMAGED:
             refuse()
         self._most_elements = FREE_ELEMENTS + ELEMENTS_PER_BYTE * packed
         self._sizes = self._checked_sizes(
@@ -129,7 +119,7 @@ class Archive:
                     parser.Parse(data, False)
                     yield part.tell() / max(1, self._sizes[name])
             parser.Parse(b"", True)
-        except (expat.ExpatError, *_DAMAGED):
+        except (expat.ExpatError, *DAMAGED):
             refuse()
         yield 1.0
 

@@ -12,6 +12,7 @@ from pyarrow.parquet.encryption import create_decryption_properties
 
 from synth_engine import formats
 from synth_engine.errors import TableError
+from synth_engine.formats.damage import DAMAGED
 from synth_engine.readers import keys
 from synth_engine.readers.source import Block, Limits, Mode, ReadOptions, Shape
 
@@ -55,7 +56,7 @@ def blocks(
                     )
                 block[name] = _as_text(column)
             yield block
-    except (OSError, MemoryError, pa.ArrowException):
+    except DAMAGED:
         raise TableError(
             "the Parquet file is damaged", repair="write it again, or use CSV"
         ) from None
@@ -84,11 +85,12 @@ def _opened(path: Path, *, limits: Limits) -> pq.ParquetFile:
             decryption_properties=decryption,
         )
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    except (OSError, MemoryError, pa.ArrowException):
+        names = schema.names
+    except DAMAGED:
         raise TableError(
             "not a Parquet file that can be read", repair="write it again, or use CSV"
         ) from None
-    formats.checked_names(schema.names, most=limits.columns)
+    formats.checked_names(names, most=limits.columns)
     if (
         file.metadata.num_rows > limits.rows
         or sum(group.total_byte_size for group in groups) > limits.plain_bytes

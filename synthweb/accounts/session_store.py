@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.db import OperationalError
 
 from synthweb.accounts.models import UserSession
 
@@ -20,6 +22,16 @@ class SessionStore(DatabaseStore):
     @classmethod
     def get_model_class(cls) -> type[UserSession]:
         return UserSession
+
+    def save(self, must_create: bool = False) -> None:
+        """Django's own, which takes any error of the database for a session that somebody ended meanwhile: a database that is
+        locked has ended nobody's."""
+        try:
+            super().save(must_create)
+        except UpdateError as error:
+            if isinstance(error.__context__, OperationalError):
+                raise error.__context__ from None
+            raise
 
     def create_model_instance(self, data: dict[str, Any]) -> UserSession:
         plain = super().create_model_instance(data)

@@ -6,9 +6,12 @@ or columns are to blame, `errors: [{pointer, column, rule, repair}]`. `pointer` 
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import re
+import sqlite3
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import islice
@@ -16,7 +19,10 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.core.exceptions import ValidationError as DjangoValidationError
-from django.http import Http404, HttpRequest, JsonResponse
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.cache import add_never_cache_headers
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -29,6 +35,7 @@ from synthweb.datasets import files
 from synthweb.ledger import amounts
 from synthweb.ledger.errors import Overspend
 from synthweb.lib import errors, signatures
+from synthweb.lib.request_guards import REST
 
 log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -43,6 +50,13 @@ REPAIRS = {
 }
 CANNOT_STORE = "The installation cannot store this now, and nothing was stored. Ask whoever operates it to look for free space."
 ABSENT = "There is nothing here, or it is not yours to see."
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
+"""Of a disk, a quota or a limit that lets nothing more be written."""
+DISK_FULL = "53100"  # SQLSTATE of PostgreSQL
+DATABASE_AWAY = "The database does not answer now, or somebody else holds it. Ask again in a moment: with the same Idempotency-Key where you sent one."
+DATABASE_SECONDS = 5
+"""After which it is worth asking a database again that is locked or restarts."""
+FAILED = "Something went wrong on the server. The error was logged, without any data. If it persists, tell whoever operates the installation."
 
 
 def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault:
@@ -92,6 +106,26 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     return response
 
 
+def failed(request: HttpRequest) -> HttpResponse:
+    """What Django answers when an error passed every view and every middleware: below /api/ a problem document, else a page
+    that needs neither a database nor a disk. Call it while the error is handled."""
+    error = sys.exception()
+    problem = (isinstance(error, Exception) and _outage(error)) or document(
+        status=HTTPStatus.INTERNAL_SERVER_ERROR, detail=FAILED
+    )
+    status = int(problem["status"])
+    answer: HttpResponse
+    if request.path_info.startswith(REST):
+        answer = JsonResponse(problem, status=status, content_type=MEDIA_TYPE)
+    else:
+        # Without the request: what the other pages know about their reader comes from the database.
+        answer = render(None, "500.html", {"status": status}, status=status)
+    for header, value in _headers(error).items():
+        answer[header] = value
+    add_never_cache_headers(answer)
+    return answer
+
+
 @csrf_exempt  # there is nothing to forge here, and a program without a cookie gets the 404 that it asked for
 def not_found(_request: HttpRequest, path: str = "") -> JsonResponse:
     """Any address below /api/v1/ that does not exist."""
@@ -112,9 +146,6 @@ def _problem(error: Exception) -> dict[str, Any] | None:
             return document(status=403, detail=str(error) or "Your role does not allow this.")
         case signatures.NoSigningKey():
             return document(status=503, detail=str(error), code="no-signing-key")
-        case files.StorageError():
-            log.error("the vault cannot be written: %s", error)
-            return document(status=507, detail=CANNOT_STORE, code="storage")
         case errors.Refused():
             return _refusal(error)
         case engine_errors.InputError():
@@ -127,7 +158,44 @@ def _problem(error: Exception) -> dict[str, Any] | None:
                 detail="; ".join(error.messages),
                 faults=_first(map(fault, error.messages)),
             )
+    return _outage(error)
+
+
+def _outage(error: Exception) -> dict[str, Any] | None:
+    """The problem of an error that no request causes and time or an operator mends: by its type, wherever it was raised."""
+    if _is_full(error):
+        log.error("nothing can be stored: %s", error)
+        return document(status=507, detail=CANNOT_STORE, code="storage")
+    if _is_database_away(error):
+        return document(status=503, detail=DATABASE_AWAY, code="database")
     return None
+
+
+def _is_full(error: BaseException | None) -> bool:
+    if isinstance(error, files.StorageError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    if isinstance(error, OperationalError):
+        return (
+            _sqlite_code(error) == sqlite3.SQLITE_FULL
+            or getattr(error.__cause__, "sqlstate", None) == DISK_FULL
+        )
+    return False
+
+
+def _is_database_away(error: BaseException | None) -> bool:
+    """Whether a database is locked, restarts or cannot be reached. A mistake in a statement, which SQLite reports by the same
+    type, is a mistake of ours."""
+    return (
+        isinstance(error, OperationalError | InterfaceError)
+        and _sqlite_code(error) != sqlite3.SQLITE_ERROR
+    )
+
+
+def _sqlite_code(error: BaseException) -> int | None:
+    code = getattr(error.__cause__, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF  # the rest is the kind within the code
 
 
 def _api_problem(error: exceptions.APIException) -> dict[str, object]:
@@ -190,8 +258,10 @@ def _status(error: errors.Refused) -> int:
     return HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def _headers(error: Exception) -> dict[str, str]:
+def _headers(error: BaseException | None) -> dict[str, str]:
     headers = {}
+    if _is_database_away(error) and not _is_full(error):
+        headers["Retry-After"] = str(DATABASE_SECONDS)
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
     if wait := getattr(error, "wait", None):

@@ -10,9 +10,11 @@ from rest_framework.renderers import JSONRenderer
 
 from synth_engine import codec
 
+JSON = "application/json"
+
 
 class CsvRenderer(JSONRenderer):
-    """What is rendered at all here is an error."""
+    """What is rendered at all here is an error, or says how far a worker is with the file."""
 
     media_type = "text/csv"
     format = "csv"
@@ -23,9 +25,12 @@ class CsvRenderer(JSONRenderer):
         _accepted: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        # An error is JSON whatever was asked for. Its media type
-        # is set where it is made (`problems`).
-        return super().render(data, "application/json", renderer_context)
+        response = (renderer_context or {}).get("response")
+        # Whatever was asked for, this is JSON and has to say so: a program would take it for the file.
+        # The media type of an error is set where it is made (`problems`).
+        if response is not None and response.content_type is None:
+            response["Content-Type"] = JSON
+        return super().render(data, JSON, renderer_context)
 
 
 class ParquetRenderer(CsvRenderer):

@@ -13,6 +13,7 @@ from drf_spectacular.utils import OpenApiParameter
 from synthweb.api.authentication import scope_of
 from synthweb.api.idempotency import HEADER, LONGEST_KEY
 from synthweb.api.problems import MEDIA_TYPE
+from synthweb.api.renderers import JSON
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -20,6 +21,7 @@ ALWAYS = {
     401: "No usable token.",
     403: "Your role or your token's scopes do not allow it.",
     429: "Too many requests; `Retry-After` says when to come back.",
+    503: "The server is overloaded, or its database does not answer; `Retry-After` says when to come back.",
 }
 KEY = OpenApiParameter(
     HEADER,
@@ -29,10 +31,12 @@ KEY = OpenApiParameter(
     "and gives the same answer, for a day unless the operator chose otherwise; with another request it is a 409.",
 )
 NAMED = {404: "There is nothing here, or it is not yours to see."}
+FULL = "The installation has no room to store this now; nothing was stored."
 WRITTEN = {
     400: "The request cannot be used as it is.",
     409: "The state of things does not allow it: too little budget, decided before, not ready.",
     422: "Well formed, and still not usable: each fault with pointer, column, rule and repair.",
+    507: FULL,
 }
 SENT = {413: "The body is too large.", 415: "This address takes no body of this kind."}
 REFUSALS = {
@@ -41,7 +45,7 @@ REFUSALS = {
     410: "This has ended or expired: begin another one.",
     412: "`Tus-Resumable` is not a version that is spoken here; `Tus-Version` says which are.",
     423: "Another request is at work on it: ask again in a moment.",
-    507: "The installation has no room to store this now; nothing was stored.",
+    507: FULL,
 }
 FAULT = {
     "type": "object",
@@ -104,6 +108,7 @@ class Schema(AutoSchema):
         if operation is not None:
             for status in getattr(getattr(self.view, self._named(), None), "refuses", ()):
                 operation["responses"][str(status)] = _response(REFUSALS[status])
+            _say_json(operation["responses"].get("202"))
         return operation
 
     def get_override_parameters(self) -> list[Any]:
@@ -142,6 +147,12 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
             "scheme": "bearer",
             "description": "Make one under *Your account → API tokens*.",
         }
+
+
+def _say_json(in_progress: dict[str, Any] | None) -> None:
+    """How far a worker is with a file is JSON, and not of the media type of the file."""
+    if in_progress and (contents := in_progress.get("content")):
+        in_progress["content"] = {JSON: next(iter(contents.values()))}
 
 
 def add_problems(result: dict[str, Any], **_: object) -> dict[str, Any]:

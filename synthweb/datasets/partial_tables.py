@@ -58,15 +58,12 @@ class Pieces:
         return len(self._places)
 
     def add(self, data: bytes) -> None:
-        """Store the next bytes. When this returns, no crash loses them. Errors: StorageError."""
+        """Store the next bytes. When this returns, no crash loses them. Errors: DamagedError; OSError where there is no room."""
         dumps.forbid()
         offset = self.offset
         # With its place: pieces that somebody renames do not make another table.
         sealed = pyrage.encrypt(_head(offset) + data, [self._key().to_public()])
-        try:
-            files.replace(self._folder / _name(offset, len(data)), sealed)
-        except OSError:
-            raise files.StorageError("a piece cannot be stored; is the disk full?") from None
+        files.replace(self._folder / _name(offset, len(data)), sealed)
         self._places.append((offset, len(data)))
 
     def read(self) -> Iterator[bytes]:
@@ -97,7 +94,7 @@ class Pieces:
 
 @contextlib.contextmanager
 def locked(code: str) -> Iterator[Pieces]:
-    """The pieces of an upload, for nobody else meanwhile. Errors: InUse."""
+    """The pieces of an upload, for nobody else meanwhile. Errors: InUse; OSError where there is no room for a folder."""
     folder = _folder(code)
     files.private_directory(Path(settings.VAULT_DIR))
     files.private_directory(folder.parent)

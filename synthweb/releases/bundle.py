@@ -37,6 +37,9 @@ croissant.json     metadata of the table for tools (Croissant 1.0)
 datacite.json      metadata for a DOI (DataCite 4.5)
 bundle.json        size and SHA-256 of every other file
 
+tables/table.csv has every text as it is, also one that a spreadsheet would run as a formula: it is for programs. The address of
+the release has a table for spreadsheets.
+
 To verify all of it, keep the archive as it is and run, on any machine with Python 3.11 or newer:
 
     python verify_receipt.py {archive} --key signing.pub

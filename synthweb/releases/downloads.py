@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -63,6 +64,13 @@ def name_of_file(name: str, *, what: str, ending: str) -> str:
     return f"{slugify(name)[:60] or 'table'}-{what}.{ending}"
 
 
+def csv_format(query: Mapping[str, str]) -> FileFormat:
+    """The form of a CSV that an address asks for: `for=spreadsheets`, `as=declared`, else the clean one."""
+    if query.get("as") == "declared":
+        return "declared"
+    return "spreadsheets" if query.get("for") == "spreadsheets" else "csv"
+
+
 def _download(
     request: SignedInRequest,
     sample: Sample,
@@ -97,10 +105,7 @@ def busy_page(request: SignedInRequest, busy: TooManyDrawings) -> HttpResponse:
 @cache_control(private=True, no_store=True)
 def sample_csv(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(request.user, sample_code, release_code=code)
-    form: FileFormat = "spreadsheets" if request.GET.get("for") == "spreadsheets" else "csv"
-    return _download(
-        request, sample, "declared" if request.GET.get("as") == "declared" else form
-    )
+    return _download(request, sample, csv_format(request.GET))
 
 
 @login_required

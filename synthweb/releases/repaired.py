@@ -85,6 +85,13 @@ def file_of(table: RepairedTable, form: Form) -> Iterator[bytes]:
             yield piece
 
 
+def lines_of_csv(table: RepairedTable) -> Iterator[str]:
+    """The table as lines of CSV, each with its end as it stands there."""
+    content = RepairedTable.objects.values_list("content", flat=True).get(pk=table.pk)
+    with zipfile.ZipFile(io.BytesIO(content)) as packed, packed.open(_FILES["csv"]) as file:
+        yield from io.TextIOWrapper(file, encoding="utf-8", newline="")
+
+
 # --- making one ------------------------------------------------------------------------------------------------------
 def make(
     *, user: User, release: Release, order: RepairOrder, request: HttpRequest | None = None

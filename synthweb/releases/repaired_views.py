@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -17,8 +18,8 @@ from synth_engine.errors import InputError
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.lib.errors import Refused
-from synthweb.releases import repaired, screens, selectors
-from synthweb.releases.downloads import attached, busy_page, file_name, json_file
+from synthweb.releases import repaired, screens, selectors, table_writers
+from synthweb.releases.downloads import attached, busy_page, csv_format, file_name, json_file
 from synthweb.releases.models import RepairedTable
 from synthweb.releases.repaired import Form
 from synthweb.releases.repaired_forms import RepairForm
@@ -84,28 +85,41 @@ def table(request: SignedInRequest, code: str, repaired_code: str) -> HttpRespon
 @require_GET
 @cache_control(private=True, no_store=True)
 def csv(request: SignedInRequest, code: str, repaired_code: str) -> HttpResponseBase:
-    return _file(request, code, repaired_code, "csv")
+    return answer_csv(
+        _readable(request, code, repaired_code),
+        for_spreadsheets=csv_format(request.GET) == "spreadsheets",
+    )
 
 
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
 def parquet(request: SignedInRequest, code: str, repaired_code: str) -> HttpResponseBase:
-    return _file(request, code, repaired_code, "parquet")
+    return answer_parquet(_readable(request, code, repaired_code))
 
 
-def _file(
-    request: SignedInRequest, code: str, repaired_code: str, form: Form
-) -> HttpResponseBase:
+def _readable(request: SignedInRequest, code: str, repaired_code: str) -> RepairedTable:
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    return answer_file(repaired.repaired_for(release, repaired_code), form)
+    return repaired.repaired_for(release, repaired_code)
 
 
-def answer_file(repaired_table: RepairedTable, form: Form) -> HttpResponseBase:
-    """A repaired table as a download; the caller authorised."""
-    response = StreamingHttpResponse(
-        repaired.file_of(repaired_table, form), content_type=MEDIA[form]
-    )
+def answer_csv(repaired_table: RepairedTable, *, for_spreadsheets: bool) -> HttpResponseBase:
+    """A repaired table as CSV; the caller authorised."""
+    pieces: Iterable[bytes] | Iterable[str] = repaired.file_of(repaired_table, "csv")
+    if for_spreadsheets:
+        pieces = table_writers.for_spreadsheets(repaired.lines_of_csv(repaired_table))
+    return _answer(repaired_table, pieces, form="csv")
+
+
+def answer_parquet(repaired_table: RepairedTable) -> HttpResponseBase:
+    """A repaired table as Parquet; the caller authorised."""
+    return _answer(repaired_table, repaired.file_of(repaired_table, "parquet"), form="parquet")
+
+
+def _answer(
+    repaired_table: RepairedTable, pieces: Iterable[bytes] | Iterable[str], *, form: Form
+) -> HttpResponseBase:
+    response = StreamingHttpResponse(pieces, content_type=MEDIA[form])
     name = file_name(
         repaired_table.release, what=f"REPAIRED-{repaired_table.code}", ending=form
     )

@@ -3,9 +3,10 @@ and the engine (`drawing`)."""
 
 from __future__ import annotations
 
+import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import pandas as pd
@@ -69,6 +70,14 @@ def csv_blocks(draw: Drawing, *, for_spreadsheets: bool = False) -> Iterator[str
         if for_spreadsheets:
             written = written.apply(_harmless)
         yield codec.csv_lines(written)
+
+
+def for_spreadsheets(lines: Iterable[str]) -> Iterator[str]:
+    """CSV that is written already, its header included, with the same apostrophes. lines: of text, each with its end."""
+    for cells in csv.reader(lines):
+        written = io.StringIO()
+        csv.writer(written, lineterminator="\n").writerow(map(harmless_text, cells))
+        yield written.getvalue()
 
 
 def _parquet_pieces(draw: Drawing) -> Iterator[bytes]:

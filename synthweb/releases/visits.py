@@ -20,7 +20,8 @@ from django.http import (
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 
 from synth_engine import mechanisms
 from synthweb.accounts import appearance
@@ -36,12 +37,14 @@ from synthweb.releases import (
     report,
     screens,
     spool,
+    tables,
 )
-from synthweb.releases.downloads import attached, file_name
+from synthweb.releases.downloads import attached, csv_format, file_name
 from synthweb.releases.models import PublicLink, Sample
 from synthweb.releases.slots import TooManyDrawings
 
 Visit = Callable[[HttpRequest, PublicLink], HttpResponseBase]
+ZIP = "application/zip"
 SLOTS = "public links"
 """All visitors together have as many downloads at once as one analyst has."""
 rates = PerMinute(prefix="public")
@@ -52,8 +55,10 @@ def _visit(*, kind: str = "user") -> Callable[[Visit], Callable[..., HttpRespons
 
     def decorate(view: Visit) -> Callable[..., HttpResponseBase]:
         @wraps(view)
+        # There is nothing to forge here: what is no reading is told so.
+        @csrf_exempt
         @never_cache
-        @require_GET
+        @require_safe
         def page(request: HttpRequest, token: str) -> HttpResponseBase:
             try:
                 link = public_links.opened(token)
@@ -131,6 +136,8 @@ def bundle_zip(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
     if facts is None:
         raise Http404("the report is not prepared yet")
     name = file_name(link.release, what="bundle", ending="zip")
+    if request.method == "HEAD":  # for which nothing is drawn
+        return attached(HttpResponse(content_type=ZIP), name)
     try:
         pieces = bundle.Bundle(
             link.release,
@@ -142,13 +149,13 @@ def bundle_zip(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
         )
     except TooManyDrawings as busy:
         return _busy(request, busy.rule, wait=busy.wait)
-    return attached(StreamingHttpResponse(pieces, content_type="application/zip"), name)
+    return attached(StreamingHttpResponse(pieces, content_type=ZIP), name)
 
 
 @_visit(kind="file")
 def table_csv(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
     """The table of the release's size that the public seed of the first rows gives, for everybody the same."""
-    shared = link.release
+    shared, form = link.release, csv_format(request.GET)
     sample = Sample(
         release=shared,
         requested_by=link.created_by,
@@ -156,12 +163,17 @@ def table_csv(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
         seed=look.seed_of(shared),
         sampler=mechanisms.SAMPLER,
     )
+    kind, name = (
+        tables.csv_media_type(sample, form),
+        file_name(shared, what="table", ending="csv"),
+    )
+    if request.method == "HEAD":
+        return attached(HttpResponse(content_type=kind), name)
     try:
-        pieces = spool.Download(sample, request=request, slots=SLOTS)
+        pieces = spool.Download(sample, format=form, request=request, slots=SLOTS)
     except TooManyDrawings as busy:
         return _busy(request, busy.rule, wait=busy.wait)
-    response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
-    return attached(response, file_name(shared, what="table", ending="csv"))
+    return attached(StreamingHttpResponse(pieces, content_type=kind), name)
 
 
 def _token(request: HttpRequest) -> str:

@@ -20,7 +20,7 @@ from synthweb.lib.number_format import grouped
 from synthweb.lib.zip_stream import ZipStream
 from synthweb.releases import plausible, table_writers
 from synthweb.releases.models import Release
-from synthweb.runs import derivation, lease, stages
+from synthweb.runs import derivation, lease, paid_first, stages
 from synthweb.runs.models import ImplicatesErrand
 from synthweb.runs.progress import Progress
 from synthweb.runs.released_counts import answered
@@ -67,6 +67,8 @@ def _archive(release: Release) -> bytes:
     stream = ZipStream(at=release.created_at)
     content = b"".join(stream.write("README.txt", plausible.readme(release)))
     for number in watching.each(range(1, plausible.NUMBER + 1)):
+        # These are free, and all of them take long: what is paid for waits for one of them at the most.
+        paid_first.do_waiting()
         seed = implicates.seed_of(release.receipt["digest"], number)
         with watching.part(0.0, 0.5):
             model = plan.fit(implicates.perturbed(answers, places=places, seed=seed))

@@ -7,7 +7,7 @@ The worker is imported when it is needed, so that the `default` queue's process 
 from __future__ import annotations
 
 from synthweb.celery import app
-from synthweb.runs import queue, reconcile, retention
+from synthweb.runs import paid_first, queue, reconcile, retention
 
 
 @app.task(name=queue.SYNTHESIZE)
@@ -23,6 +23,7 @@ def table_errand(code: str) -> None:
     """Read an upload, or compare a release with the real data."""
     from synthweb.runs import worker
 
+    paid_first.do_waiting()
     worker.table_errand(code=code)
 
 
@@ -39,6 +40,7 @@ def counts(code: str) -> None:
     """Bring together what tables of counts of a release are computed from, where its noisy answers are."""
     from synthweb.runs import released_counts
 
+    paid_first.do_waiting()
     released_counts.compute(code=code)
 
 
@@ -47,6 +49,7 @@ def implicates(code: str) -> None:
     """Make several plausible tables of a release, where its noisy answers are."""
     from synthweb.runs import plausible_tables
 
+    paid_first.do_waiting()
     plausible_tables.compute(code=code)
 
 

@@ -120,13 +120,14 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         self._look(connection)
 
     # --- a request comes in -----------------------------------------------------------------------------------------
-    def _receive(self, connection: Connection) -> None:
+    def _receive(self, connection: Connection) -> bool:
+        """Go on with what has come; False where nothing has."""
         data = connection.sock.receive()
         if data is None:
-            return
+            return False
         if not data:
             self._drop(connection)
-            return
+            return True
         if not connection.incoming.buffer:
             connection.deadline = time.monotonic() + limits.HEAD_SECONDS
         headless = not connection.incoming.head_is_in
@@ -138,6 +139,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
                 + connection.incoming.body_length / limits.SLOWEST
             )
         self._look(connection)
+        return True
 
     def _look(self, connection: Connection) -> None:
         """Go on with a connection as far as what has come in allows."""
@@ -189,6 +191,13 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             return super().handle(conn)
         finally:
             self._thread.connection = None
+
+    def handle_request(self, req: Any, conn: Connection) -> Any:
+        """The answer says so where the connection ends with it (`_keepalive_after`): a client would send its next request into
+        it, and get no answer."""
+        if conn.incoming.streamed:
+            req.force_close()
+        return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
         """A body that was in memory is passed over; one that was not is not waited for, and the connection ends."""
@@ -269,7 +278,11 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if connection.incoming.buffer:
             self._refuse(connection, HTTPStatus.REQUEST_TIMEOUT)
         else:
-            self._drop(connection)
+            # On a busy machine the loop comes back late, and a request may lie here since it looked last: closed now,
+            # the connection would take it along unanswered. Where nothing has come, it is dropped.
+            connection.deadline = time.monotonic() + limits.HEAD_SECONDS
+            if not self._receive(connection):
+                self._drop(connection)
 
     def _refuse(self, connection: Connection, status: HTTPStatus) -> None:
         self._unwatch(connection)
@@ -324,7 +337,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         self,
         connection: Connection,
         event: int,
-        ready: Callable[[Connection], None],
+        ready: Callable[[Connection], object],
         *,
         seconds: float,
         expired: Callable[[Connection], None],
@@ -336,7 +349,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             connection.sock, event, lambda _socket: self._act(connection, ready)
         )
 
-    def _act(self, connection: Connection, ready: Callable[[Connection], None]) -> None:
+    def _act(self, connection: Connection, ready: Callable[[Connection], object]) -> None:
         if connection in self._in_loop:  # else an earlier event of the same round ended it
             ready(connection)
 

@@ -30,7 +30,13 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry  # noqa: E402
 from synthweb.lib.errors import Conflict  # noqa: E402
 from synthweb.releases import selectors as of_releases  # noqa: E402
 from synthweb.runs import services as runs  # noqa: E402
-from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand  # noqa: E402
+from synthweb.runs.models import (  # noqa: E402
+    CountsErrand,
+    ImplicatesErrand,
+    OutboxMessage,
+    SynthesisRun,
+    TableErrand,
+)
 from tests.e2e.plant import CANARY  # noqa: E402
 from tests.web import scene  # noqa: E402
 
@@ -102,6 +108,29 @@ def report() -> None:
     if release is None:
         raise RuntimeError("a finished run without a release")
     runs.request_report(release=release, actor=User.objects.get(username="steward"))
+
+
+def derive() -> None:
+    """Have the worker make what is free of the newest release, with a comparison."""
+    report()
+    release = SynthesisRun.objects.filter(state="finished").latest("pk").release
+    if release is None:
+        raise RuntimeError("a finished run without a release")
+    runs.request_counts(release=release)
+    runs.request_implicates(release=release)
+
+
+def begun(code: str) -> int | None:
+    """How many free errands were begun before a run was; None before all of them have been."""
+    free = [
+        errand.started_at
+        for kind in (CountsErrand, ImplicatesErrand, TableErrand)
+        for errand in kind._default_manager.exclude(state="cancelled")
+    ]
+    if None in free:
+        return None
+    started = SynthesisRun.objects.get(code=code).started_at
+    return sum(at < started for at in free)
 
 
 def errands() -> list[str]:
@@ -287,6 +316,8 @@ VERBS: dict[str, Callable[..., Any]] = {
         submit,
         upload,
         report,
+        derive,
+        begun,
         errands,
         delete,
         cancel,

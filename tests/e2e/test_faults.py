@@ -100,6 +100,20 @@ def test_a_whole_worker_killed_at_each_place_in_turn(plant: Plant) -> None:
     assert answers == {found["answers"]}
 
 
+def test_a_paid_run_begins_before_free_work_that_was_asked_for_earlier(plant: Plant) -> None:
+    first = plant.ask("submit")
+    worker = plant.worker()
+    check_finished(plant.until(first, *OVER))
+    worker.kill()
+    before = plant.ask("begun", first)
+    plant.ask("derive")
+    second = plant.ask("submit")
+    plant.worker()
+    check_finished(plant.until(second, *OVER))
+    plant.wait_for(lambda: plant.ask("begun", second) is not None)
+    assert plant.ask("begun", second) == before
+
+
 def test_five_copies_of_a_message_for_two_workers_are_one_charge(plant: Plant) -> None:
     code = plant.ask("submit")
     plant.ask("ring", code, 5)

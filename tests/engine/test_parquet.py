@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 from pathlib import Path
@@ -204,3 +205,32 @@ def test_a_text_that_is_repeated_beyond_the_limit_is_refused_before_it_is_unpack
     with pytest.raises(TableError, match="unpacks to more"):
         cells(path, plain_bytes=2**28)
     assert pa.total_allocated_bytes() - before < 2**28
+
+
+def test_bytes_that_are_no_text_anywhere_in_the_schema_are_refused(path: Path) -> None:
+    """The name of a column stands in the schema, and in the path of its chunk."""
+    table = pa.table({"column-of-texts": ["a", "b"], "column-of-numbers": [1, 2]})
+    pq.write_table(table, path)
+    written = path.read_bytes()
+    places = [at for at in range(len(written)) if written.startswith(b"column-of", at)]
+    refused = 0
+    for at in places:
+        path.write_bytes(written[:at] + b"\xff" + written[at + 1 :])
+        try:
+            cells(path)
+        except TableError:
+            refused += 1
+    # The paths of the chunks are read by nobody.
+    assert len(places) == 4 and refused == 2
+
+
+def test_a_damaged_footer_is_read_or_refused_and_nothing_else(path: Path) -> None:
+    table = pa.table({"texts": ["a", "b", None], "numbers": [1, 2, 3]})
+    pq.write_table(table, path)
+    written = path.read_bytes()
+    footer = len(written) - 8 - int.from_bytes(written[-8:-4], "little")
+    for at in range(footer, len(written) - 8):
+        for bits in (0x80, 0xFF, 0x01):
+            path.write_bytes(written[:at] + bytes([written[at] ^ bits]) + written[at + 1 :])
+            with contextlib.suppress(TableError):
+                cells(path)

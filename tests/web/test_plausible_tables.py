@@ -12,9 +12,11 @@ import pandas as pd
 import pytest
 from django.test import Client
 
+from synthweb import celery
 from synthweb.releases import plausible
 from synthweb.releases.models import Release
-from synthweb.runs import plausible_tables, worker
+from synthweb.runs import paid_first, plausible_tables, worker
+from synthweb.runs import services as runs
 from synthweb.runs.models import ImplicatesErrand, SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -65,6 +67,33 @@ def test_from_the_page_to_the_archive(cast: Cast, release: Release, browser: Bro
     plausible_tables.compute(code=ImplicatesErrand.objects.get().code)
     assert client.get(rest).content == answer.content
     assert not SynthesisRun.objects.exclude(release=release).exists()
+
+
+def test_a_paid_run_waits_for_one_of_the_tables_at_the_most(
+    cast: Cast, release: Release
+) -> None:
+    errand = runs.request_implicates(release=release)
+    run = scene.submit(steward=cast.steward, dataset=release.dataset)
+    plausible_tables.compute(code=errand.code)
+    errand.refresh_from_db()
+    run.refresh_from_db()
+    assert errand.state == ImplicatesErrand.State.FINISHED, errand.failure
+    assert run.state == SynthesisRun.State.FINISHED, run.failure
+    assert run.finished_at < errand.finished_at
+
+
+def test_a_worker_that_stops_begins_no_paid_run(cast: Cast, release: Release) -> None:
+    run = scene.submit(steward=cast.steward, dataset=release.dataset)
+    celery.note_stop()
+    try:
+        paid_first.do_waiting()
+    finally:
+        celery._STOPPING[0] = 0
+    run.refresh_from_db()
+    assert (run.state, run.attempts) == (SynthesisRun.State.HELD, 0)
+    paid_first.do_waiting()
+    run.refresh_from_db()
+    assert run.state == SynthesisRun.State.FINISHED, run.failure
 
 
 def test_tables_that_cannot_be_made_are_refused_in_words(

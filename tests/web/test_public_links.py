@@ -92,6 +92,38 @@ def test_the_files_of_a_visitor_are_those_of_an_analyst(
     assert len(first.splitlines()) == played.release.sample_rows + 1
 
 
+def test_head_says_what_get_would_and_draws_nothing(
+    cast: Cast, played: Scene, settings: Settings
+) -> None:
+    """As programs ask that look whether a link is alive."""
+    made, visitor = make(cast, played.release), Client()
+    # A table that is drawn would take a slot, and there is none.
+    settings.DRAWINGS = settings.DRAWINGS_PER_PERSON = 0
+    for name in ("table", "bundle"):
+        assert visitor.get(page(made.token, name)).status_code == 429
+    settings.DRAWINGS = settings.DRAWINGS_PER_PERSON = 1
+    kept = ("Content-Type", "Content-Disposition", "X-Robots-Tag", "Referrer-Policy")
+    said = {}
+    for name in ("release", "report", "bundle", "table"):
+        answer = visitor.get(page(made.token, name))
+        said[name] = {header: answer.get(header) for header in kept}
+        assert content(answer)  # which gives its slot back
+    settings.DRAWINGS = settings.DRAWINGS_PER_PERSON = 0
+    for name, headers in said.items():
+        answer = visitor.head(page(made.token, name))
+        assert answer.status_code == 200, name
+        assert {header: answer.get(header) for header in kept} == headers
+    assert visitor.head(page("A" * 43)).status_code == 404
+
+
+def test_what_is_no_reading_is_told_so_by_a_browser_too(cast: Cast, played: Scene) -> None:
+    made = make(cast, played.release)
+    visitor = Client(enforce_csrf_checks=True)
+    for method in ("post", "put", "patch", "delete"):
+        answer = getattr(visitor, method)(page(made.token))
+        assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
+
+
 def content(response: object) -> bytes:
     streamed: Iterator[bytes] | None = getattr(response, "streaming_content", None)
     return b"".join(streamed) if streamed is not None else response.content  # type: ignore[attr-defined]

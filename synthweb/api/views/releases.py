@@ -379,7 +379,7 @@ class TableViewSet(GenericViewSet[Sample]):
     def csv(self, request: Request, code: str) -> StreamingHttpResponse:
         """The table as CSV (UTF-8, header line, RFC 4180 quoting), or in the declared form of its file."""
         sample = _sample(request, code)
-        safe, declared = _truth(request, "for_spreadsheets"), _truth(request, "as_declared")
+        safe, declared = is_true(request, "for_spreadsheets"), is_true(request, "as_declared")
         if safe and declared:
             raise ValidationError({"as_declared": "A file has one form; ask for one of both."})
         form: FileFormat = "spreadsheets" if safe else "declared" if declared else "csv"
@@ -470,7 +470,7 @@ class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
-def _truth(request: Request, name: str) -> bool:
+def is_true(request: Request, name: str) -> bool:
     """true or false, and nothing that means as much; false if it is not said."""
     text = request.query_params.get(name, "false")
     if text not in ("true", "false"):

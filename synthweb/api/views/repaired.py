@@ -21,10 +21,11 @@ from synthweb.api.serializers.repaired import (
     NewRepairedTableSerializer,
     RepairedTableSerializer,
 )
+from synthweb.api.views.releases import FOR_SPREADSHEETS, is_true
 from synthweb.releases import repaired, selectors
 from synthweb.releases.models import RepairedTable
 from synthweb.releases.repaired import RepairOrder
-from synthweb.releases.repaired_views import answer_file
+from synthweb.releases.repaired_views import answer_csv, answer_parquet
 
 
 class RepairedTablesView(APIView):
@@ -107,11 +108,15 @@ class RepairedCsvView(APIView):
     @extend_schema(
         operation_id="repaired_tables_csv",
         responses={(200, CsvRenderer.media_type): OpenApiTypes.STR},
+        parameters=[FOR_SPREADSHEETS],
         tags=["releases"],
     )
     def get(self, request: Request, code: str, repaired_code: str) -> HttpResponseBase:
         """The table as CSV (UTF-8, header line); rows with weights have them in the last column."""
-        return answer_file(_readable(request, code, repaired_code), "csv")
+        return answer_csv(
+            _readable(request, code, repaired_code),
+            for_spreadsheets=is_true(request, FOR_SPREADSHEETS.name),
+        )
 
 
 class RepairedParquetView(APIView):
@@ -126,7 +131,7 @@ class RepairedParquetView(APIView):
     )
     def get(self, request: Request, code: str, repaired_code: str) -> HttpResponseBase:
         """The table as Parquet, with natural types; rows with weights have them in the last column."""
-        return answer_file(_readable(request, code, repaired_code), "parquet")
+        return answer_parquet(_readable(request, code, repaired_code))
 
 
 def _readable(request: Request, code: str, repaired_code: str) -> RepairedTable:
