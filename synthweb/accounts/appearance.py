@@ -9,15 +9,13 @@ from dataclasses import asdict, dataclass, replace
 from django.conf import settings
 from django.db import transaction
 
+from synthweb.accounts import logos
 from synthweb.accounts.models import Organisation, OrganisationAppearance, User
 from synthweb.audit import services as audit
 from synthweb.lib import names
 from synthweb.lib.errors import Refused
 
-MAX_LOGO = 30_000
-"""Bytes. The logo is part of each page that shows it."""
 MAX_CONTACT = 200
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +52,13 @@ def language_of(person: User) -> str:
 def say(*, actor: User, organisation: Organisation, appearance: Appearance) -> None:
     """Replace how the organisation appears. What is the same as before is no entry of the audit log.
 
-    Errors: Refused for another language, a contact of more than a line, or a logo that is no PNG or too large."""
+    Errors: Refused for another language, a contact of more than a line, or a logo that is no PNG, broken or too large."""
     # Locked, so that of two people who say the same at once one writes the entry.
     organisation = Organisation.objects.select_for_update().get(pk=organisation.pk)
     appearance = replace(
-        appearance, contact=names.one_line(appearance.contact, field="contact")
+        appearance,
+        contact=names.one_line(appearance.contact, field="contact"),
+        logo=logos.rewritten(appearance.logo),
     )
     if appearance.language and appearance.language not in dict(settings.LANGUAGES):
         raise Refused(
@@ -72,7 +72,6 @@ def say(*, actor: User, organisation: Organisation, appearance: Appearance) -> N
             repair="shorten it",
             field="contact",
         )
-    _check_logo(appearance.logo)
     if appearance == of(organisation):
         return
     OrganisationAppearance.objects.update_or_create(
@@ -91,15 +90,3 @@ def say(*, actor: User, organisation: Organisation, appearance: Appearance) -> N
             else "",
         },
     )
-
-
-def _check_logo(logo: bytes) -> None:
-    """Errors: Refused for what is no PNG, or is too large."""
-    if len(logo) > MAX_LOGO:
-        raise Refused(
-            f"a logo has at most {MAX_LOGO:,} bytes",
-            repair="save it smaller: it is drawn 32 pixels high",
-            field="logo",
-        )
-    if logo and not logo.startswith(_PNG):
-        raise Refused("a logo is a PNG", repair="save it in this format", field="logo")

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 
-from synthweb.accounts import appearance, tokens
+from synthweb.accounts import appearance, logos, tokens
 from synthweb.accounts.models import Role, User
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.saved_meanwhile import MergedForm
@@ -138,7 +138,7 @@ class AppearanceForm(MergedForm):
         required=False,
         label=_("Logo"),
         help_text=_(
-            "A PNG of at most 30 kB, drawn 32 pixels high. Visitors of public links see it."
+            "A PNG of at most 30 kB and 2,000 × 500 pixels, drawn 32 pixels high. Visitors of public links see it."
         ),
         widget=forms.FileInput(attrs={"accept": "image/png"}),
     )
@@ -163,7 +163,7 @@ class AppearanceForm(MergedForm):
         brought = self.cleaned_data["logo"]
         if brought:
             # One byte more than is allowed is enough to be refused.
-            logo = brought.read(appearance.MAX_LOGO + 1)
+            logo = brought.read(logos.MAX_BYTES + 1)
         else:
             logo = b"" if self.cleaned_data.get("remove_logo") else self.before.logo
         return appearance.Appearance(

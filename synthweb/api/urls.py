@@ -351,6 +351,19 @@ urlpatterns = [
         name="audit-real-rows",
     ),
     path("audit/head/", audit.AuditHeadView.as_view(), name="audit-head"),
+    path(
+        "audit/entries.json",
+        audit.LogFileView.as_view({"get": "json"}),
+        name="audit-entries-json",
+    ),
+    path(
+        "audit/entries.csv", audit.LogCsvView.as_view({"get": "csv"}), name="audit-entries-csv"
+    ),
+    path(
+        "audit/ledger-and-audit.json",
+        audit.LogFileView.as_view({"get": "everything"}),
+        name="ledger-and-audit",
+    ),
     path("signing.pub", audit.KeyView.as_view(), name="signing-key"),
     path("verify_ledger.py", audit.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),

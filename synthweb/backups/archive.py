@@ -1,7 +1,8 @@
 """An age file (https://age-encryption.org/v1) with a tar inside, written and read as a stream.
 
 `age -d -i KEY FILE | tar x` gives the same files without this software. The last member, `manifest.json`, has the SHA-256 of
-every other one, so that a file that was cut off or put together from two others is noticed.
+every other one and is signed by the installation: the key that a backup is encrypted to is public, so encryption does not say
+who made it.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ import json
 import os
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 import pyrage
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synthweb.backups.errors import BackupError
+from synthweb.lib import signatures
 from synthweb.lib.hashed_files import HashedFile
 
 MANIFEST = "manifest.json"
-SCHEMA = "synthweb/backup/1"
+SCHEMA = "synthweb/backup/2"
 _BLOCK = 1 << 20
 
 
@@ -52,8 +55,9 @@ class ArchiveWriter:
             self._archive.addfile(member, hashed)
         self._hashes[name] = hashed.digest.hexdigest()
 
-    def finish(self, facts: dict[str, Any]) -> None:
-        manifest = {"schema": SCHEMA, **facts, "sha256": self._hashes}
+    def finish(self, facts: dict[str, Any], *, key: Ed25519PrivateKey) -> None:
+        """Add the manifest, signed by `key`."""
+        manifest = signatures.sign({**facts, "sha256": self._hashes}, schema=SCHEMA, key=key)
         self.add(MANIFEST, json.dumps(manifest, indent=1).encode())
 
 
@@ -70,10 +74,15 @@ def write(
         fill(ArchiveWriter(archive))
 
 
-def read(file: BinaryIO, *, identity: pyrage.x25519.Identity, folder: Path) -> dict[str, Any]:
+def read(
+    file: BinaryIO, *, identity: pyrage.x25519.Identity, folder: Path, signers: Collection[str]
+) -> dict[str, Any]:
     """Put the members of an archive into an empty folder.
 
-    Returns the manifest. Errors: BackupError for another key, a damaged file, and members that do not fit the manifest.
+    signers: names of the keys of which one must have signed the manifest.
+
+    Returns the manifest. Errors: BackupError for another key, a damaged file, members that do not fit the manifest, and a
+    manifest that none of the signers signed.
     """
     reading, writing = _pipe()
 
@@ -93,7 +102,7 @@ def read(file: BinaryIO, *, identity: pyrage.x25519.Identity, folder: Path) -> d
         raise BackupError(
             "the file cannot be opened: it is damaged or incomplete, or was made for another key"
         ) from problem
-    return _checked(members, folder)
+    return _checked(members, folder, signers)
 
 
 def _pipe() -> tuple[BinaryIO, BinaryIO]:
@@ -109,7 +118,7 @@ def _unpack(stream: BinaryIO, folder: Path) -> dict[str, str]:
         for member in archive:
             name = PurePosixPath(member.name)
             # Whoever made the file had a public key alone, which is no reason to trust its names.
-            if not member.isreg() or name.is_absolute() or ".." in name.parts:
+            if not _is_plain(member) or not _is_inside(name) or str(name) in members:
                 raise BackupError("the file holds something that is no part of a backup")
             place = folder / name
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -123,14 +132,41 @@ def _unpack(stream: BinaryIO, folder: Path) -> dict[str, str]:
     return members
 
 
-def _checked(members: dict[str, str], folder: Path) -> dict[str, Any]:
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    """Whether a member is a file of exactly the bytes that follow its header: a sparse one grows to any size as it is read."""
+    return member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+
+
+def _is_inside(name: PurePosixPath) -> bool:
+    return (
+        bool(name.parts)
+        and not name.is_absolute()
+        and not {"..", "\0"} & {*name.parts, *str(name)}
+    )
+
+
+def _checked(members: dict[str, str], folder: Path, signers: Collection[str]) -> dict[str, Any]:
     members.pop(MANIFEST, None)
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        document: Any = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
         raise BackupError("the file is incomplete: it has no list of its contents") from None
-    if manifest.get("schema") != SCHEMA:
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise BackupError("the file was made by another version; restore it with that version")
+    try:
+        manifest = signatures.check(document)
+    except (signatures.BadSignature, RecursionError):
+        raise BackupError(
+            "the file is damaged: the signature of its list of contents does not fit"
+        ) from None
+    # Before anything that the manifest says is believed.
+    if manifest["key"] not in signers:
+        raise BackupError(
+            f"the backup is signed by the key {manifest['key']}, and nothing says that this is your key. Compare it with the line "
+            "“# signed by …” that each backup printed. If it is the same, put that line into the file of the private key, or give "
+            f"--signed-by {manifest['key']}. Whoever has the other half of this key decided what is in the backup: people, "
+            "passwords, roles, keys and the ledger"
+        )
     if manifest["sha256"] != members:
         raise BackupError("the file is damaged: its contents do not fit their list")
     return manifest

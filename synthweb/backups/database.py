@@ -38,7 +38,26 @@ def dump(path: Path) -> None:
 
 def is_empty() -> bool:
     """Whether there is no table yet."""
+    # SQLite makes a file as soon as it is asked.
+    if engine() == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():
+        return True
     return not connection.introspection.table_names()
+
+
+def check(path: Path) -> None:
+    """Errors: BackupError for what is no copy of a database, or a damaged one. The database itself is not touched."""
+    if engine() == "postgresql":
+        _run("pg_restore", "--list", str(path))
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
+            said = copy.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError:
+        said = None
+    if said != ("ok",):
+        raise BackupError(
+            "the copy of the database in the backup is damaged: use another backup"
+        )
 
 
 def restore(path: Path) -> None:
@@ -47,13 +66,16 @@ def restore(path: Path) -> None:
         place = Path(connection.settings_dict["NAME"])
         connection.close()
         part = place.with_name(f"{place.name}.restoring")
-        shutil.copyfile(path, part)
-        part.chmod(0o600)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        for side in ("-wal", "-shm"):
-            place.with_name(place.name + side).unlink(missing_ok=True)
-        part.replace(place)
+        try:
+            shutil.copyfile(path, part)
+            part.chmod(0o600)
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+            for side in ("-wal", "-shm"):
+                place.with_name(place.name + side).unlink(missing_ok=True)
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
         return
     name = connection.settings_dict["NAME"]
     connection.close()

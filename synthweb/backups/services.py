@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyrage
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.utils import timezone
 
@@ -36,30 +38,45 @@ KEYS = {
 }
 
 
-def make(file: Path, *, recipient: pyrage.x25519.Recipient) -> dict[str, int]:
-    """Write a new backup. Returns the number of files of each part.
+@dataclass(frozen=True, kw_only=True)
+class Backup:
+    """What was written. counts: the number of files of each part; signer: the name of the key that signed it."""
 
-    Errors: BackupError if the file exists, no key can be read, or the database's tool fails; no file is left then.
+    counts: Mapping[str, int]
+    signer: str
+
+
+def make(file: Path, *, recipient: pyrage.x25519.Recipient) -> Backup:
+    """Write a new backup, signed by the installation's key.
+
+    Errors: BackupError if the file exists, no key can be read, there is none to sign with, or the database's tool fails; no file
+    is left then.
     """
     if file.exists():
         raise BackupError(f"{file} exists: give another name, a backup is never overwritten")
+    try:
+        signing = signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE))
+    except signatures.NoSigningKey as problem:
+        raise BackupError(f"a backup is signed, and {problem}") from None
     part = file.with_name(f"{file.name}.part")
     try:
         with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             counts: dict[str, int] = {}
-            archive.write(out, recipient=recipient, fill=lambda writer: _fill(writer, counts))
+            archive.write(
+                out, recipient=recipient, fill=lambda writer: _fill(writer, counts, signing)
+            )
             out.flush()
             os.fsync(out.fileno())
         part.rename(file)
     finally:
         part.unlink(missing_ok=True)
-    return counts
+    return Backup(counts=counts, signer=signatures.key_id(signatures.public_pem(signing)))
 
 
-def _fill(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
+def _fill(
+    writer: archive.ArchiveWriter, counts: dict[str, int], signing: Ed25519PrivateKey
+) -> None:
     keys = _keys()
-    if not keys:
-        raise BackupError("no key can be read: run this where all keys of the installation are")
     for name, content in keys.items():
         writer.add(name, content)
     counts["keys"] = len(keys)
@@ -80,7 +97,8 @@ def _fill(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
             "at": timezone.now().isoformat(),
             "database": database.engine(),
             "counts": dict(counts),
-        }
+        },
+        key=signing,
     )
 
 
@@ -123,60 +141,86 @@ def restore(
     file: Path,
     *,
     identity: pyrage.x25519.Identity,
+    signers: Collection[str],
     destroyed: Path | None = None,
-    signed_by: Path | None = None,
 ) -> dict[str, Any]:
     """Put everything of a backup in its place, but for what was destroyed. Returns its manifest, with `buried`, the number of tables
     that it would have brought back.
 
-    destroyed: the signed list of destroyed keys that was kept outside the backup. signed_by: a public key that may have signed it
-    besides those of the backup.
+    signers: names of the keys of which one must have signed the backup, known from elsewhere than the backup. destroyed: the
+    signed list of destroyed keys that was kept outside the backup; one of them or a key of the backup must have signed it.
 
     Nothing is overwritten, and nothing is put in place before all of the file is checked. The database comes last: an
     installation without it does not start, so that one that was restored by half is not mistaken for a whole one. After
     an interruption the same backup can be restored again.
 
-    Errors: BackupError, with nothing changed, for another key, a damaged file, a database of another kind or that is not
-    empty, for files or keys of another installation that are there already, and for a list that cannot be trusted.
+    Errors: BackupError, with nothing changed and nothing left behind, for another key, a damaged file, a signature of another
+    key, a database of another kind or that is not empty or damaged, for files or keys of another installation that are there
+    already, and for a list that cannot be trusted.
     """
-    # First: SQLite's file may lie in it.
-    scratch = Path(settings.VAR_DIR)
-    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not database.is_empty():
         raise BackupError(
             "the database is not empty: name an empty one, a restore overwrites nothing"
         )
-    with tempfile.TemporaryDirectory(prefix="restoring-", dir=scratch) as folder:
-        staged = Path(folder)
-        with file.open("rb") as sealed:
-            manifest = archive.read(sealed, identity=identity, folder=staged)
-        if manifest["database"] != database.engine():
-            raise BackupError(
-                f"the backup is of a database of {manifest['database']}: restore it to such a database"
-            )
-        buried = _tombstones(staged, destroyed, signed_by)
-        places = {
-            source: place
-            for source, place in _places(staged).items()
-            if not (place.is_relative_to(settings.VAULT_DIR) and place.name in buried.names)
-        }
-        _require_no_others(places)
-        for source, place in places.items():
-            _put(source, place)
-        database.restore(staged / DATABASE)
+    with _all_or_nothing() as made:
+        # First: SQLite's file may lie in it.
+        scratch = Path(settings.VAR_DIR)
+        _make_folder(scratch, made)
+        with tempfile.TemporaryDirectory(prefix="restoring-", dir=scratch) as folder:
+            staged = Path(folder)
+            with file.open("rb") as sealed:
+                manifest = archive.read(
+                    sealed, identity=identity, folder=staged, signers=signers
+                )
+            if manifest["database"] != database.engine():
+                raise BackupError(
+                    f"the backup is of a database of {manifest['database']}: restore it to such a database"
+                )
+            database.check(staged / DATABASE)
+            buried = _tombstones(staged, destroyed, signers)
+            places = {
+                source: place
+                for source, place in _places(staged).items()
+                if not (place.is_relative_to(settings.VAULT_DIR) and place.name in buried.names)
+            }
+            _require_no_others(places)
+            for source, place in places.items():
+                _put(source, place, made)
+            database.restore(staged / DATABASE)
+            made.clear()  # it is whole: nothing takes it back
     # The database of then still names what was destroyed since, and a table that was encrypted again since then had another name.
     return manifest | {"buried": datasets.bury(buried.stones)}
 
 
+@contextmanager
+def _all_or_nothing() -> Iterator[list[Path]]:
+    """Files and folders that the body adds to the list, in the order in which it made them, are gone again if it fails."""
+    made: list[Path] = []
+    try:
+        yield made
+    except BaseException:
+        for path in reversed(made):
+            with suppress(OSError):  # a folder that somebody else has put something into
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    """Make a folder and those above it, and add the ones that were not there to `made`, the highest first."""
+    for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        path.mkdir(mode=0o700)
+        made.append(path)
+
+
 def _tombstones(
-    staged: Path, destroyed: Path | None, signed_by: Path | None
+    staged: Path, destroyed: Path | None, signers: Collection[str]
 ) -> tombstones.Tombstones:
     if destroyed is None:
         return tombstones.Tombstones(at="", stones=())
     public = [staged / SIGNING_PUBLIC, *staged.glob("keys/retired/*.pub")]
-    trusted = [path.read_bytes() for path in [*public, signed_by] if path and path.is_file()]
+    own = {signatures.key_id(path.read_bytes()) for path in public if path.is_file()}
     try:
-        return tombstones.read(destroyed, trusted=trusted)
+        return tombstones.read(destroyed, signers=own.union(signers))
     except tombstones.BadTombstones as problem:
         raise BackupError(str(problem)) from None
 
@@ -220,11 +264,14 @@ def _same(first: Path, second: Path) -> bool:
     return True
 
 
-def _put(source: Path, place: Path) -> None:
+def _put(source: Path, place: Path, made: list[Path]) -> None:
+    """Move a file to its place, if nothing is there, and add what was made to `made`."""
     if place.exists():
         return
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folder(place.parent, made)
     part = place.with_name(f"{place.name}.restoring")
+    made.append(part)
     shutil.move(source, part)
     part.chmod(0o600)
+    made.append(place)
     part.replace(place)

@@ -79,8 +79,8 @@ def _facts(version: TableVersion) -> dict[str, object]:
     }
 
 
-def read(path: Path, *, trusted: Collection[bytes]) -> Tombstones:
-    """A list from its file. trusted: public keys, in PEM, of which one must have signed it.
+def read(path: Path, *, signers: Collection[str]) -> Tombstones:
+    """A list from its file. signers: names of the keys of which one must have signed it.
 
     Errors: BadTombstones for a file that cannot be read, was changed, or was signed by another key.
     """
@@ -89,7 +89,7 @@ def read(path: Path, *, trusted: Collection[bytes]) -> Tombstones:
         statement = signatures.check(document)
         if document["schema"] != SCHEMA:
             raise BadTombstones(f"{path} is no list of destroyed keys")
-        if statement["key"] not in {signatures.key_id(pem) for pem in trusted}:
+        if statement["key"] not in signers:
             raise BadTombstones(
                 f"{path} was signed by the key {statement['key'][:16]}, which the backup does not hold"
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django import forms
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 from synth_engine.privacy.signing import SignedDocument
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.permissions import Need
-from synthweb.ledger import checkpoints, selectors, verify_ledger
+from synthweb.ledger import checkpoints, export, selectors, verify_ledger
 from synthweb.ledger.errors import ChainBroken
 from synthweb.lib.signatures import NoSigningKey
 
@@ -40,6 +40,16 @@ def audit_head(request: HttpRequest) -> HttpResponse:
     accounts.require(request.user, Need.LOG)
     try:
         return _file(checkpoints.of_audit_log(), name="head-audit")
+    except (ChainBroken, NoSigningKey) as problem:
+        return _unsigned(request, problem)
+
+
+@require_GET
+@never_cache
+@login_required
+def everything(request: HttpRequest) -> HttpResponseBase:
+    try:
+        return export.of_everything(request.user)
     except (ChainBroken, NoSigningKey) as problem:
         return _unsigned(request, problem)
 

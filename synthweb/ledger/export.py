@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
+from synth_engine.privacy.signing import SignedDocument
+from synthweb.accounts.selectors import Person, organisation_of
 from synthweb.audit import chain as audit_chain
 from synthweb.audit import labels
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger import chain
+from synthweb.ledger import chain, checkpoints, log_access, selectors
 from synthweb.ledger.amounts import CURRENCIES, decimal_text
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import hashing
@@ -41,6 +43,7 @@ _AUDIT_COLUMNS = (
 _MEANS_MORE = ("=", "+", "-", "@", "\t", "\r", "'")  # … to a spreadsheet at the start of a cell
 _TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 Facts = tuple[dict[str, object], str]  # what a hash covers, and the hash
+Entry = TypeVar("Entry", LedgerEntry, AuditEntry)
 
 
 def of_entries(
@@ -51,10 +54,7 @@ def of_entries(
     filters: Mapping[str, str],
 ) -> StreamingHttpResponse:
     """Entries of an account as a download, oldest first, streamed."""
-    facts = (
-        _of_entry(entry, account)
-        for entry in entries.order_by("sequence").iterator(chunk_size=1000)
-    )
+    facts = (_of_entry(entry, account) for entry in _oldest_first(entries))
     if kind == "csv":
         # Only where a grant expires: verifiers from before it know the other columns alone.
         expires = LedgerEntry.objects.filter(account=account, lapses_on__isnull=False).exists()
@@ -64,31 +64,88 @@ def of_entries(
         )
     # The end of the whole chain, so that a filtered file shows what it leaves out.
     last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
-    head = {
-        "schema": "synthweb/ledger/1",
-        "account": chain.identity(account),
-        "first_hash": chain.first_hash(account),
+    end = {
         "length": last.sequence if last else 0,
         "head": last.hash if last else chain.first_hash(account),
-        "filters": dict(filters),
     }
-    return _download(_json(head, facts), name=f"ledger-{account.code}", kind=kind)
+    return _download(
+        _ledger(account, facts, end=end, filters=filters),
+        name=f"ledger-{account.code}",
+        kind=kind,
+    )
 
 
 def of_log(
     entries: QuerySet[AuditEntry], *, name: str, kind: str, filters: Mapping[str, str]
 ) -> StreamingHttpResponse:
     """Entries of the audit log. The chain runs through all organisations, so a file of one has gaps by its nature."""
-    facts = (
-        _of_deed(entry) for entry in entries.order_by("sequence").iterator(chunk_size=1000)
-    )
+    facts = (_of_deed(entry) for entry in _oldest_first(entries))
     if kind == "csv":
         return _download(_csv(_AUDIT_COLUMNS, facts, cells=_deed_cells), name=name, kind=kind)
+    return _download(_log(facts, filters=filters), name=name, kind=kind)
+
+
+def of_everything(user: Person) -> StreamingHttpResponse:
+    """All accounts of an auditor's organisation and its part of the audit log in one file, with a signed list of what is in it.
+
+    Errors: PermissionDenied for everybody else; ChainBroken, NoSigningKey.
+    """
+    log = log_access.whole_log(user).log
+    organisation = organisation_of(user)
+    accounts = list(selectors.accounts_for(user).order_by("pk"))
+    signed = checkpoints.of_everything(organisation, accounts, log)
     return _download(
-        _json({"schema": "synthweb/audit/1", "filters": dict(filters)}, facts),
-        name=name,
-        kind=kind,
+        _everything(signed, accounts, log),
+        name=f"ledger-and-audit-{organisation.code}",
+        kind="json",
     )
+
+
+def _everything(
+    signed: SignedDocument, accounts: Sequence[BudgetAccount], log: QuerySet[AuditEntry]
+) -> Iterator[str]:
+    statement = signed["statement"]
+    yield '{"schema": ' + json.dumps(signed["schema"]) + ', "signed": '
+    yield json.dumps(signed, ensure_ascii=False) + ', "accounts": ['
+    comma = ""
+    # Up to the entries that were signed: chains grow while this is read.
+    for account, end in zip(accounts, statement["accounts"], strict=True):
+        rows = LedgerEntry.objects.filter(account=account, sequence__lte=end["length"])
+        facts = (_of_entry(entry, account) for entry in _oldest_first(rows))
+        yield comma
+        yield from _ledger(account, facts, end=end, filters={})
+        comma = ","
+    yield '], "audit": '
+    rows_of_log = log.filter(sequence__lte=statement["audit"]["length"])
+    yield from _log((_of_deed(entry) for entry in _oldest_first(rows_of_log)), filters={})
+    yield "}\n"
+
+
+def _ledger(
+    account: BudgetAccount,
+    facts: Iterable[Facts],
+    *,
+    end: Mapping[str, object],
+    filters: Mapping[str, str],
+) -> Iterator[str]:
+    """Entries of an account as JSON. end: length and head of the whole chain."""
+    head = {
+        "schema": "synthweb/ledger/1",
+        "account": chain.identity(account),
+        "first_hash": chain.first_hash(account),
+        "length": end["length"],
+        "head": end["head"],
+        "filters": dict(filters),
+    }
+    return _json(head, facts)
+
+
+def _log(facts: Iterable[Facts], *, filters: Mapping[str, str]) -> Iterator[str]:
+    return _json({"schema": "synthweb/audit/1", "filters": dict(filters)}, facts)
+
+
+def _oldest_first(entries: QuerySet[Entry]) -> Iterator[Entry]:
+    return entries.order_by("sequence").iterator(chunk_size=1000)
 
 
 def _of_entry(entry: LedgerEntry, account: BudgetAccount) -> Facts:

@@ -40,6 +40,7 @@ urlpatterns = [
     ),
     path("audit/chain/", audit_log.chain_status, name="audit-chain"),
     path("audit/head.json", downloads.audit_head, name="audit-head"),
+    path("audit/ledger-and-audit.json", downloads.everything, name="everything"),
     path("signing.pub", downloads.public_key, name="public-key"),
     path("verify_ledger.py", downloads.checker, name="checker"),
     path("ask/<slug:dataset_code>/", views.ask, name="ask"),

@@ -6,9 +6,13 @@
     python verify_ledger.py ledger-CODE.json --head head.json     … and that it holds the chain a signed checkpoint speaks of
     python verify_ledger.py --head head.json --key signing.pub    a signed checkpoint alone
     python verify_ledger.py audit.json                            entries of the audit log
+    python verify_ledger.py ledger-and-audit-CODE.json --key signing.pub
+                                                                  all accounts and the audit log of an organisation
 
-Give the public key that you were handed when the installation was set up, or compare the key's name that is printed.
-Exit code 0: everything fits. 1: something does not. 2: a file cannot be read. This file shares no code with synthweb.
+Give the public key that you were handed when the installation was set up, or compare the key's name that is printed. Give --head
+several times for several checkpoints. Exit code 0: everything fits, and nothing is missing. 1: something does not fit, or is missing
+from a file that says that it is whole. 2: a file cannot be read. 3: what is there fits, and it is not the whole chain. This file
+shares no code with synthweb.
 """
 
 from __future__ import annotations
@@ -19,7 +23,8 @@ import csv
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -46,6 +51,8 @@ Point = tuple[int, int, int, int]  # X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z
 Facts = dict[str, Any]
 OUTSIDE = "OUTSIDE"
 NEVER = "9999-12-31"  # sorts after every day on which a grant expires
+HEAD = "synthweb/chain-head/1"
+EVERYTHING = "synthweb/ledger-and-audit/1"
 NO_TABLE = "this is neither an export of entries nor of the audit log"
 
 
@@ -115,16 +122,15 @@ def _from_row(row: dict[str, str]) -> Facts:
 
 
 # --- an export ----------------------------------------------------------------------------------------------------
-def check_links(entries: list[Facts], first: str | None) -> bool:
-    """Every entry gives its hash; neighbours are linked. Returns whether nothing is missing from the first on."""
+def check_links(entries: list[Facts], first: str | None) -> None:
+    """Every entry gives its hash; neighbours are linked, and in order."""
     before: Facts | None = None
-    whole = True
-    for number, entry in enumerate(entries, start=1):
+    for entry in entries:
         facts = entry["covered"]
         where = f"entry {facts['sequence']}"
         if digest(facts) != entry["hash"]:
             raise Wrong(f"{where}: its fields do not give its hash; it was changed")
-        if before and facts["sequence"] <= before["covered"]["sequence"]:
+        if facts["sequence"] <= (before["covered"]["sequence"] if before else 0):
             raise Wrong(f"{where}: out of order")
         if (
             before
@@ -132,11 +138,22 @@ def check_links(entries: list[Facts], first: str | None) -> bool:
             and facts["previous_hash"] != before["hash"]
         ):
             raise Wrong(f"{where}: does not continue from the entry before it")
-        if number == 1 and facts["sequence"] == 1 and first and facts["previous_hash"] != first:
+        if facts["sequence"] == 1 and first and facts["previous_hash"] != first:
             raise Wrong(f"{where}: does not start from what the account fixed at its opening")
-        whole = whole and facts["sequence"] == number
         before = entry
-    return whole
+
+
+def missing(entries: list[Facts], wanted: Iterable[tuple[int, int]]) -> str:
+    """Which entries of these ranges are not there, in words; nothing if all are. The entries are in order."""
+    there = [entry["covered"]["sequence"] for entry in entries]
+    gaps = []
+    for low, high in wanted:
+        after = low
+        for number in [*there[bisect_left(there, low) : bisect_right(there, high)], high + 1]:
+            if number > after:
+                gaps.append(f"{after}" if number == after + 1 else f"{after} to {number - 1}")
+            after = number + 1
+    return ", ".join(gaps)
 
 
 def replay(entries: list[Facts]) -> Facts:
@@ -229,42 +246,128 @@ def _move(total: dict[str, int], amount: dict[str, int], sign: int) -> None:
         total[name] += sign * value
 
 
-def check_export(export: Facts, head: Facts | None) -> list[str]:
-    """The sentences to print about an export; Wrong if something does not fit."""
-    entries = export["entries"]
-    if str(export.get("schema", "")).startswith("synthweb/audit/"):
-        # One chain for all organisations: a file of one has gaps, and no first hash.
-        check_links(entries, None)
-        lines = [_holds(entries, head, whole=False)] if head else []
-        return [
-            f"Intact: each of {len(entries)} entries of the audit log is as it was written.",
-            *lines,
-        ]
-    identity = export.get("account") or (head or {}).get("identity")
+def check_export(export: Facts, heads: list[Facts]) -> tuple[list[str], bool]:
+    """The sentences to print about an export, and whether it is a whole chain; Wrong if something does not fit."""
+    entries, filters = export["entries"], export.get("filters", {})
+    is_audit = _is_audit(export)
+    identity = export.get("account") or (heads[0] if heads else {}).get("identity")
     first = digest(identity) if identity else None
-    _check_frame(export, identity, first)
-    whole = check_links(entries, first) and not export.get("filters")
-    lines = [_holds(entries, head, whole=whole)] if head else []
+    if not is_audit:
+        _check_frame(export, identity, first)
+    check_links(entries, "0" * 64 if is_audit else first)
+    last = entries[-1]["covered"]["sequence"] if entries else 0
+    gaps = missing(entries, [(1, max(last, export.get("length", 0)))])
+    if gaps and "length" in export and not filters:
+        raise Wrong(f"missing: entries {gaps}, though the file says that nothing was left out")
+    whole = not gaps and not filters
+    # Of the audit log, a file never says where it ends.
+    held = [_holds(entries, head, whole=whole and not is_audit) for head in heads]
     if not whole:
-        narrowed = ", ".join(
-            f"{name} {value}" for name, value in export.get("filters", {}).items()
+        narrowed = ", ".join(f"{name} {value}" for name, value in filters.items())
+        said = [f"filtered by {narrowed}"] * bool(narrowed) + [
+            f"missing: entries {gaps}"
+        ] * bool(gaps)
+        of_all = (
+            " The log is one chain for all organisations, so a file of one of them has gaps: the file of all accounts and the audit"
+            " log says which entries belong to it."
+            if is_audit
+            else ""
         )
         return [
             f"Intact as far as it goes: each of {len(entries)} entries is as it was written.",
-            f"This is NOT the whole chain ({narrowed or 'entries are left out'}): what is missing, and the balance,"
-            " cannot be checked from it.",
-            *lines,
-        ]
+            f"This is NOT the whole chain ({'; '.join(said)}): what is missing"
+            f"{'' if is_audit else ', and the balance,'} cannot be checked from it.{of_all}",
+            *held,
+        ], False
+    if is_audit:
+        counted = f"Intact: {len(entries)} entries of the audit log from the first on; a head says whether more follow."
+        return [counted, *held], True
     _check_end(export, first)
     sums = replay(entries)
-    # Balances are comparable only where checkpoint and file end at the same entry.
-    if head and head["length"] == len(entries) and head.get("balance") != sums:
-        raise Wrong("the entries add up to another balance than the signed checkpoint states")
+    for head in heads:
+        # Balances are comparable only where checkpoint and file end at the same entry.
+        if head["length"] == len(entries) and head.get("balance") != sums:
+            raise Wrong(
+                "the entries add up to another balance than the signed checkpoint states"
+            )
     if "length" in export:
         counted = f"Intact: {len(entries)} entries, all of the chain."
     else:
         counted = f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a head does."
-    return [counted, *_balance(sums, identity), *_outside(entries), *lines]
+    return [counted, *_balance(sums, identity), *_outside(entries), *held], True
+
+
+def _is_audit(export: Facts) -> bool:
+    return str(export.get("schema", "")).startswith("synthweb/audit/")
+
+
+# --- all accounts and the audit log -------------------------------------------------------------------------------------
+def check_everything(
+    document: Facts, heads: list[Facts], key: bytes | None
+) -> tuple[list[str], list[str]]:
+    """The sentences to print about a file of all accounts and the audit log, and what is wrong with it."""
+    statement = check_signed(document["signed"], key, EVERYTHING)
+    exports = {_name(export): export for export in document["accounts"]}
+    # Each is what a checkpoint of the account says, signed at the same time.
+    signed = {
+        facts["chain"]: {**facts, "at": statement["at"]} for facts in statement["accounts"]
+    }
+    kept: dict[str, list[Facts]] = {}
+    for head in heads:
+        kept.setdefault(head["chain"], []).append(head)
+    lines = [
+        f"Signed: {len(signed)} accounts and the audit log of organisation {statement['organisation']}, at {statement['at']}, by the key",
+        _key_line(statement, key),
+    ]
+    faults = [
+        f"account {code} is not among those that were signed"
+        for code in exports.keys() - signed.keys()
+    ]
+    if len(exports) != len(document["accounts"]):
+        faults.append("an account is in the file more than once")
+    faults += [
+        f"a signed checkpoint is of {name}, which is not in the file"
+        for name in kept.keys() - signed.keys() - {"audit"}
+    ]
+    for code, facts in signed.items():
+        try:
+            said = _check_account(exports.get(code), facts, kept.get(code, []))
+            lines += [f"{code}: {said[0]}", *said[1:]]
+        except Wrong as wrong:
+            faults.append(f"account {code}: {wrong}")
+    try:
+        lines += _check_log(document["audit"], statement["audit"], kept.get("audit", []))
+    except Wrong as wrong:
+        faults.append(f"audit log: {wrong}")
+    return lines, faults
+
+
+def _check_account(export: Facts | None, facts: Facts, heads: list[Facts]) -> list[str]:
+    if export is None:
+        raise Wrong("it is not in the file")
+    if export["account"] != facts["identity"]:
+        raise Wrong("what was fixed at its opening is not what was signed")
+    # What is signed is the length, so that nobody shortens both the file and what it says of itself.
+    lines, whole = check_export(export | {"length": facts["length"]}, [facts, *heads])
+    if not whole:
+        raise Wrong("the file says that it is filtered")
+    return lines
+
+
+def _check_log(export: Facts, signed: Facts, heads: list[Facts]) -> list[str]:
+    entries = export["entries"]
+    check_links(entries, "0" * 64)
+    # One chain for all organisations: which entries are of this one, and their hashes, were signed.
+    ranges = [(low, high) for low, high in signed["entries"]]
+    if gaps := missing(entries, ranges):
+        raise Wrong(f"missing: entries {gaps}")
+    if len(entries) != sum(high - low + 1 for low, high in ranges):
+        raise Wrong("it has entries that are not among those that were signed")
+    hashes = "".join(str(entry["hash"]) for entry in entries)
+    if hashlib.sha256(hashes.encode()).hexdigest() != signed["digest"]:
+        raise Wrong("its entries are not those that were signed")
+    held = [_holds(entries, head, whole=False) for head in heads]
+    return [f"audit log: Intact: {len(entries)} entries, all of this organisation.", *held]
 
 
 def _check_frame(export: Facts, identity: Facts | None, first: str | None) -> None:
@@ -279,7 +382,7 @@ def _check_end(export: Facts, first: str | None) -> None:
     entries = export["entries"]
     if export.get("length", len(entries)) != len(entries):
         raise Wrong(
-            f"{len(entries)} entries, but the file says that the chain has {export['length']}: some were cut off"
+            f"{len(entries)} entries, but the file says that the chain has {export['length']}"
         )
     if export.get("head") and export["head"] != (entries[-1]["hash"] if entries else first):
         raise Wrong("the last entry is not the head that the file names")
@@ -334,6 +437,14 @@ def _n(value: Decimal) -> str:
 # --- a signed checkpoint ------------------------------------------------------------------------------------------------
 def check_head(document: Facts, key: bytes | None) -> Facts:
     """The statement of a signed checkpoint. `key` is the public key it must be signed with, or None for the one inside."""
+    statement = check_signed(document, key, HEAD)
+    if "identity" in statement and digest(statement["identity"]) != statement["first_hash"]:
+        raise Wrong("the hash that the chain starts from is not that of the account's identity")
+    return statement
+
+
+def check_signed(document: Facts, key: bytes | None, expected: str) -> Facts:
+    """The statement of a signed document of the schema that is expected; Wrong if its signature does not fit."""
     try:
         statement, inside = (
             dict(document["statement"]),
@@ -342,20 +453,18 @@ def check_head(document: Facts, key: bytes | None) -> Facts:
         signature = base64.b64decode(document["signature"], validate=True)
         schema = document["schema"]
     except (KeyError, TypeError, ValueError):
-        raise Unreadable("this is not a signed checkpoint") from None
-    if schema != "synthweb/chain-head/1":
-        raise Unreadable("this is not a signed checkpoint of a version that this program knows")
+        raise Unreadable("this is not a signed document") from None
+    if schema != expected:
+        raise Unreadable(f"this is not a signed document of the kind {expected}")
     # Without a given key a signature shows that nothing changed since somebody signed, not who.
     if key is not None and key != inside:
-        raise Wrong("the head is signed with another key than the one given")
+        raise Wrong("it is signed with another key than the one given")
     if not ed25519_fits(
         inside, canonical({"schema": schema, "statement": statement}), signature
     ):
-        raise Wrong("the signature does not fit: the head was changed after it was signed")
+        raise Wrong("the signature does not fit: what it signs was changed afterwards")
     if statement.get("key") != hashlib.sha256(inside).hexdigest():
-        raise Wrong("the head names another key than the one that signed it")
-    if "identity" in statement and digest(statement["identity"]) != statement["first_hash"]:
-        raise Wrong("the hash that the chain starts from is not that of the account's identity")
+        raise Wrong("it names another key than the one that signed it")
     return statement
 
 
@@ -440,40 +549,59 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("export", nargs="?", help="an export of entries, JSON or CSV")
-    parser.add_argument("--head", help="a signed checkpoint of the same chain")
+    parser.add_argument("export", nargs="?", help="an export, JSON or CSV")
+    parser.add_argument(
+        "--head", action="append", default=[], help="a signed checkpoint of the same chain"
+    )
     parser.add_argument("--key", help="the installation's public key, signing.pub")
     chosen = parser.parse_args(arguments)
     if not chosen.export and not chosen.head:
         parser.error("give an export, a signed checkpoint, or both")
     try:
-        lines = []
-        head = None
-        if chosen.head:
-            head = check_head(read(chosen.head), read_key(chosen.key) if chosen.key else None)
-            lines.append(
-                f"Signed: chain {head['chain']}, {head['length']} entries, at {head['at']}, by the key"
-            )
-            lines.append(
-                f"  {head['key']}{'' if chosen.key else ', which you should compare with the one you know'}"
-            )
-        if chosen.export:
-            export = read(chosen.export)
-            if head and head["chain"] != _name(export):
-                raise Wrong("the export and the signed checkpoint are of different chains")
-            lines += check_export(export, head)
-        sys.stdout.write("\n".join(lines) + "\n")
+        code, lines = _verdict(chosen.export, chosen.head, chosen.key)
     except Wrong as wrong:
-        sys.stdout.write(f"NOT INTACT: {wrong}\n")
-        return 1
+        code, lines = 1, [f"NOT INTACT: {wrong}"]
     except (Unreadable, KeyError, TypeError, AttributeError) as problem:
         sys.stderr.write(f"{problem if isinstance(problem, Unreadable) else NO_TABLE}\n")
         return 2
-    return 0
+    sys.stdout.write("\n".join(lines) + "\n")
+    return code
+
+
+def _verdict(
+    path: str | None, head_paths: list[str], key_path: str | None
+) -> tuple[int, list[str]]:
+    """The exit code and what to print."""
+    key = read_key(key_path) if key_path else None
+    heads = [check_head(read(head), key) for head in head_paths]
+    lines = []
+    for head in heads:
+        lines += [
+            f"Signed: chain {head['chain']}, {head['length']} entries, at {head['at']}, by the key",
+            _key_line(head, key),
+        ]
+    if path is None:
+        return 0, lines
+    export = read(path)
+    if export.get("schema") == EVERYTHING:
+        said, faults = check_everything(export, heads, key)
+        lines += said + [f"NOT INTACT: {fault}" for fault in faults]
+        if faults:
+            return 1, lines
+        return 0, [*lines, "Intact: everything that was signed is there, as it was written."]
+    if any(head["chain"] != _name(export) for head in heads):
+        raise Wrong("the export and the signed checkpoint are of different chains")
+    said, whole = check_export(export, heads)
+    return (0 if whole else 3), lines + said
+
+
+def _key_line(statement: Facts, key: bytes | None) -> str:
+    known = "" if key else ", which you should compare with the one you know"
+    return f"  {statement['key']}{known}"
 
 
 def _name(export: Facts) -> str | None:
-    if str(export.get("schema", "")).startswith("synthweb/audit/"):
+    if _is_audit(export):
         return "audit"
     if "account" in export:
         return str(export["account"]["account"])

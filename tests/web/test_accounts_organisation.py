@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import struct
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -11,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from synthweb.accounts import appearance
+from synthweb.accounts import appearance, logos
 from synthweb.accounts.models import OrganisationAppearance
 from synthweb.audit.models import AuditEntry
 from synthweb.lib.errors import Refused
@@ -68,7 +70,7 @@ def test_nobody_else_does(cast: Cast, browser: Browser) -> None:
         ({"contact": "x" * 201}, "200"),
         ({"language": "fr"}, "fr"),
         ({"logo": picture(b"<svg xmlns='http://www.w3.org/2000/svg'/>")}, "a logo is a PNG"),
-        ({"logo": picture(PNG + bytes(appearance.MAX_LOGO))}, "30,000 bytes"),
+        ({"logo": picture(PNG + bytes(logos.MAX_BYTES))}, "30,000 bytes"),
     ],
     ids=["two lines", "too long", "another language", "another format", "too large"],
 )
@@ -144,6 +146,83 @@ def test_a_program_says_and_reads_it(cast: Cast) -> None:
     assert calls.send(REST, {"logo": "no base64!"}, method="put").status_code == 400
     assert calls.send(REST, {"logo": "AAAA"}, method="put").status_code == 422
     assert appearance.of(cast.organisation).logo == PNG
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    total = struct.pack(">I", zlib.crc32(name + content))
+    return struct.pack(">I", len(content)) + name + content + total
+
+
+def png(
+    width: int,
+    height: int,
+    *more: bytes,
+    depth: int = 1,
+    colour: int = 0,
+    interlaced: int = 0,
+    rows: int | None = None,
+) -> bytes:
+    """A picture of zeros. rows: the bytes of its pixels, if not those of its width and height; more: chunks before them."""
+    raw = height * (1 + -(-width * depth // 8)) if rows is None else rows
+    packing = zlib.compressobj(9)
+    blocks = [packing.compress(bytes(min(1 << 20, raw - at))) for at in range(0, raw, 1 << 20)]
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
+    pixels = b"".join(blocks) + packing.flush()
+    parts = (chunk(b"IHDR", header), *more, chunk(b"IDAT", pixels), chunk(b"IEND", b""))
+    return PNG[:8] + b"".join(parts)
+
+
+FRAMES = chunk(b"acTL", struct.pack(">II", 10_000, 0))
+BROKEN = {
+    "many pixels": png(14_800, 14_800),
+    "too wide": png(2_001, 1),
+    "too high": png(1, 501),
+    "no pixels": png(0, 1),
+    "moving": png(32, 32, FRAMES),
+    "a drawing with its first bytes": PNG[:8] + b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+    "first bytes alone": PNG[:8],
+    "cut off": png(32, 32)[:-1],
+    "more after its end": png(32, 32) + b"x",
+    "another sum": png(32, 32).replace(b"IEND", b"IENd"),
+    "more pixels than it says": png(32, 32, rows=20_000_000),
+    "fewer pixels than it says": png(32, 32, rows=159),
+    "no palette": png(32, 32, depth=8, colour=3),
+    "an unknown depth": png(32, 32, depth=3),
+    "an unknown interlacing": png(32, 32, interlaced=2),
+    "an unknown part that matters": png(32, 32, chunk(b"NEWS", b"x")),
+    "two headers": png(32, 32, png(32, 32)[8:33]),
+    "no compressed pixels": PNG[:8] + png(32, 32)[8:33] + chunk(b"IDAT", b"x") + chunk(b"IEND", b""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("logo", BROKEN.values(), ids=BROKEN)
+def test_a_picture_that_costs_its_readers_much_or_is_broken_is_refused(logo: bytes) -> None:
+    assert len(logo) <= logos.MAX_BYTES
+    with pytest.raises(Refused) as refused:
+        logos.rewritten(logo)
+    assert refused.value.field == "logo" and refused.value.repair
+
+
+@pytest.mark.parametrize(
+    "logo",
+    [
+        PNG,
+        png(2_000, 500),
+        png(33, 5, chunk(b"PLTE", bytes(6)), chunk(b"tRNS", b"x"), depth=8, colour=3),
+        # The seven passes have 11 rows of its 25 pixels.
+        png(5, 5, depth=8, interlaced=1, rows=11 + 25),
+        png(1, 1, depth=16, rows=3, interlaced=1),
+    ],
+    ids=["a pixel", "the largest", "a palette", "interlaced", "interlaced, a pixel"],
+)
+def test_a_picture_keeps_its_pixels(logo: bytes) -> None:
+    assert logos.rewritten(logo) == logo
+
+
+def test_what_is_no_pixel_of_a_logo_is_left_out() -> None:
+    more = (chunk(b"tEXt", b"Author\0somebody"), chunk(b"iCCP", b"x\0\0y"))
+    assert logos.rewritten(png(32, 32, *more)) == png(32, 32)
+    assert logos.rewritten(b"") == b""
 
 
 def test_a_logo_of_another_kind_never_gets_in(cast: Cast) -> None:

@@ -74,7 +74,10 @@ POST   accounts/<slug:code>/plans/                   grant
 GET    accounts/<slug:code>/plans/<slug:plan>/       read
 PATCH  accounts/<slug:code>/plans/<slug:plan>/       grant
 GET    audit/                                        read
+GET    audit/entries.csv                             read
+GET    audit/entries.json                            read
 GET    audit/head/                                   read
+GET    audit/ledger-and-audit.json                   read
 GET    audit/real-rows/                              read
 GET    signing.pub                                   read
 GET    verify_ledger.py                              read

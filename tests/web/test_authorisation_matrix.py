@@ -338,6 +338,7 @@ GET    ledger/audit/datasets/<slug:code>/entries.<export_kind:kind>  302    404 
 GET    ledger/audit/people/<str:username>/                           302    404    403    200    403    403    200    200
 GET    ledger/audit/people/<str:username>/entries.<export_kind:kind> 302    404    403    200    403    403    200    200
 GET    ledger/audit/head.json                                        302    403    403    403    403    403    200    200
+GET    ledger/audit/ledger-and-audit.json                            302    403    403    403    403    403    200    200
 GET    ledger/signing.pub                                            302    200    200    200    200    200    200    200
 GET    ledger/verify_ledger.py                                       302    200    200    200    200    200    200    200
 GET    ledger/ask/<slug:dataset_code>/                               302    404    404    404    200    403    403    403
@@ -432,6 +433,9 @@ PATCH  api/v1/accounts/<slug:code>/plans/<slug:plan>/                401    404 
 GET    api/v1/audit/                                                 401    403    403    403    403    403    200    200
 GET    api/v1/audit/real-rows/                                       401    200    403    403    200    403    200    200
 GET    api/v1/audit/head/                                            401    403    403    403    403    403    200    200
+GET    api/v1/audit/entries.json                                     401    403    403    403    403    403    200    200
+GET    api/v1/audit/entries.csv                                      401    403    403    403    403    403    200    200
+GET    api/v1/audit/ledger-and-audit.json                            401    403    403    403    403    403    200    200
 GET    api/v1/signing.pub                                            401    200    200    200    200    200    200    200
 GET    api/v1/verify_ledger.py                                       401    200    200    200    200    200    200    200
 GET    api/v1/runs/                                                  401    200    403    403    200    200    200    200

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from typing import cast as cast_to
 
+import psycopg
 import pyrage
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.management import CommandError, call_command
 from django.db import connection
 
@@ -62,9 +70,18 @@ def backup(installation: Path, cast: Cast, identity: pyrage.x25519.Identity) -> 
     """Of an installation with a table, a charge, stored answers and a release."""
     made = scene.funded(cast)
     worker.synthesize(code=scene.submit(steward=cast.steward, dataset=made).code)
-    file = installation.parent / "copy.age"
-    call_command("backup", str(file), to=str(identity.to_public()))
-    yield file
+    yield _made(installation, identity)
+
+
+def _made(installation: Path, identity: pyrage.x25519.Identity) -> Path:
+    """A backup, whose signer is noted in `KEY` as the command says."""
+    file, said = installation.parent / "copy.age", io.StringIO()
+    call_command("backup", str(file), to=str(identity.to_public()), stdout=said)
+    with (installation.parent / "KEY").open("a") as key:
+        key.writelines(
+            line for line in said.getvalue().splitlines(keepends=True) if "signed by" in line
+        )
+    return file
 
 
 def restored(backup: Path, address: str, *more: str, key: Path, place: str = "after") -> Any:
@@ -131,7 +148,7 @@ def test_what_was_destroyed_after_a_backup_is_not_brought_back(
     refused = restored(backup, empty_database, *given, key=key)
     assert refused.returncode == 1
     assert "which the backup does not hold" in refused.stderr
-    assert not _files(backup.parent / "after")
+    assert not (backup.parent / "after").exists()
     public = str(installation / "keys" / "signing.pub")
     done = restored(backup, empty_database, *given, "--signed-by", public, key=key)
     assert done.returncode == 0, done.stderr
@@ -178,13 +195,223 @@ def test_a_restore_that_cannot_be_whole_changes_nothing(
         done = restored(file, empty_database, key=key)
         assert done.returncode == 1
         assert "damaged or incomplete, or was made for another key" in done.stderr
-    assert not _files(backup.parent / "after")
+    assert not (backup.parent / "after").exists()
     # Keys of another installation are there.
     keys.make(backup.parent / "taken" / "keys")
     done = restored(backup, empty_database, key=backup.parent / "KEY", place="taken")
     assert done.returncode == 1
     assert "belongs to another installation" in done.stderr
     assert not _files(backup.parent / "taken" / "vault")
+
+
+# --- backups that somebody else made ---------------------------------------------------------------------------------------
+SPARSE = 4 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Original:
+    """A true backup, what is in it, and what whoever writes to its folder knows: the public key that it is encrypted to."""
+
+    content: bytes
+    members: dict[str, bytes]
+    recipient: pyrage.x25519.Recipient
+    key: Ed25519PrivateKey
+
+    def changed(self, key: Ed25519PrivateKey, changes: dict[str, bytes]) -> bytes:
+        """A whole backup, some of whose members are others, signed by `key`."""
+        out, members = io.BytesIO(), self.members | changes
+        manifest = json.loads(members.pop(archive.MANIFEST))["statement"]
+
+        def fill(writer: archive.ArchiveWriter) -> None:
+            for name, content in members.items():
+                writer.add(name, content)
+            writer.finish(
+                {name: manifest[name] for name in ("at", "database", "counts")}, key=key
+            )
+
+        archive.write(out, recipient=self.recipient, fill=fill)
+        return out.getvalue()
+
+    def holding(self, *members: tarfile.TarInfo) -> bytes:
+        """A file of members without content."""
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as made:
+            for member in members:
+                made.addfile(member, io.BytesIO(bytes(member.size)))
+        return self.sealed(out.getvalue())
+
+    def sealed(self, tar: bytes) -> bytes:
+        sealed: bytes = pyrage.encrypt(tar, [self.recipient])
+        return sealed
+
+
+def _member(name: str, **facts: Any) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    for fact, value in facts.items():
+        setattr(member, fact, value)
+    return member
+
+
+def _flipped(original: Original) -> bytes:
+    content = bytearray(original.content)
+    content[len(content) // 2] ^= 1
+    return bytes(content)
+
+
+def _sparse(original: Original) -> bytes:
+    """A header of GNU tar: a file of 4 GiB, of which 512 bytes follow."""
+    block = bytearray(_member("vault/large", size=512).tobuf(tarfile.GNU_FORMAT))
+    block[156:157] = tarfile.GNUTYPE_SPARSE
+    block[386:410] = b"00000000000\000000001000\0"
+    block[483:495] = b"%011o\0" % SPARSE
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return original.sealed(bytes(block) + bytes(512) + bytes(1024))
+
+
+def _sparse_by_pax(original: Original) -> bytes:
+    facts = {"GNU.sparse.map": "0,512", "GNU.sparse.size": str(SPARSE)}
+    return original.holding(_member("vault/large", size=512, pax_headers=facts))
+
+
+def _declared(original: Original) -> bytes:
+    """A header of 4 GiB, of which nothing follows."""
+    return original.sealed(_member("vault/large", size=SPARSE).tobuf(tarfile.GNU_FORMAT))
+
+
+def _by_somebody(original: Original, **changes: bytes) -> bytes:
+    """With keys of the attacker, and a signature by them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        keys.make(folder / "keys")
+        own = {str(path.relative_to(folder)): path.read_bytes() for path in _files(folder)}
+        key = signatures.load(folder / services.SIGNING_PRIVATE)
+    return original.changed(key, own | changes)
+
+
+def _unsigned(original: Original) -> bytes:
+    """The same members, with a list that nobody signed."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as made:
+        for name, content in original.members.items():
+            if name == archive.MANIFEST:
+                document = json.loads(content)
+                content = json.dumps(
+                    document["statement"] | {"schema": document["schema"]}
+                ).encode()
+            made.addfile(_member(name, size=len(content)), io.BytesIO(content))
+    return original.sealed(out.getvalue())
+
+
+def _damaged(original: Original) -> bytes:
+    """What the installation itself signed, after its database was damaged."""
+    content = original.members["database"]
+    return original.changed(original.key, {"database": content[:100] + content[2000:]})
+
+
+TAMPERED: dict[str, Callable[[Original], bytes]] = {
+    "a bit is flipped": _flipped,
+    "the end is cut off": lambda original: original.content[:-1000],
+    "no file of age": lambda original: b"synthweb" * 1000,
+    "above": lambda original: original.holding(_member("../beside")),
+    "absolute": lambda original: original.holding(_member("/etc/passwd")),
+    "a link": lambda original: original.holding(
+        _member("keys", type=tarfile.SYMTYPE, linkname="/etc")
+    ),
+    "another folder": lambda original: original.changed(original.key, {"elsewhere/file": b"x"}),
+    "forged, and no database": lambda original: _by_somebody(original, database=b"no database"),
+    "forged, and whole": _by_somebody,
+    "not signed": _unsigned,
+    "sparse": _sparse,
+    "sparse by PAX": _sparse_by_pax,
+    "larger than it is": _declared,
+    "twice": lambda original: original.holding(_member("database"), _member("database")),
+    "a damaged database": _damaged,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tampering", TAMPERED.values(), ids=TAMPERED)
+def test_a_tampered_backup_changes_nothing_and_leaves_nothing(
+    installation: Path,
+    identity: pyrage.x25519.Identity,
+    empty_database: str,
+    tampering: Callable[[Original], bytes],
+) -> None:
+    file = _made(installation, identity)
+    with tarfile.open(
+        fileobj=io.BytesIO(pyrage.decrypt(file.read_bytes(), [identity]))
+    ) as opened:
+        members = {
+            member.name: cast_to(IO[bytes], opened.extractfile(member)).read()
+            for member in opened
+        }
+    original = Original(
+        content=file.read_bytes(),
+        members=members,
+        recipient=identity.to_public(),
+        key=signatures.load(installation / services.SIGNING_PRIVATE),
+    )
+    file.write_bytes(tampering(original))
+    before = _everything(file.parent)
+    done = restored(file, empty_database, key=file.parent / "KEY")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (file.parent / "after").exists()
+    assert _everything(file.parent) == before
+    assert not _tables(empty_database)
+
+
+@pytest.mark.slow
+def test_a_key_that_is_not_noted_is_named_at_the_command(
+    installation: Path, identity: pyrage.x25519.Identity, empty_database: str
+) -> None:
+    file = _made(installation, identity)
+    key = file.parent / "KEY"
+    key.write_text(f"{identity}\n")
+    [name] = {signatures.key_id((installation / services.SIGNING_PUBLIC).read_bytes())}
+    # Keys that lie in their folder may come out of the same backup.
+    shutil.copytree(installation / "keys", file.parent / "after" / "keys")
+    refused = restored(file, empty_database, key=key)
+    assert refused.returncode == 1
+    assert f"--signed-by {name}" in refused.stderr
+    assert (
+        "neither the file of a public key"
+        in restored(file, empty_database, "--signed-by", name[:16], key=key).stderr
+    )
+    done = restored(file, empty_database, "--signed-by", name, key=key)
+    assert done.returncode == 0, done.stderr
+    assert "You named this key" in done.stdout
+
+
+@pytest.mark.slow
+def test_what_cannot_be_put_in_place_is_taken_back(
+    installation: Path, identity: pyrage.x25519.Identity, empty_database: str
+) -> None:
+    file = _made(installation, identity)
+    if connection.vendor == "sqlite":
+        # The folder of the database is not there.
+        empty_database = f"sqlite:///{file.parent / 'nowhere' / 'new.sqlite3'}"
+    else:
+        # pg_restore needs a database that is there.
+        pytest.skip("pg_restore puts everything in place or nothing")
+    done = restored(file, empty_database, key=file.parent / "KEY")
+    assert done.returncode == 1
+    assert not (file.parent / "after").exists()
+
+
+def _everything(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in _files(folder)}
+
+
+def _tables(address: str) -> list[str]:
+    """The tables of a database, which is not made by asking."""
+    if address.startswith("sqlite:///"):
+        assert not Path(address.removeprefix("sqlite:///")).exists()
+        return []
+    with psycopg.connect(address) as other:
+        rows = other.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        return [name for (name,) in rows]
 
 
 def test_a_file_that_is_no_key_is_named(tmp_path: Path) -> None:
@@ -230,26 +457,28 @@ def test_names_that_lead_elsewhere_are_refused(
     folder = tmp_path / "folder"
     folder.mkdir()
     with sealed.open("rb") as file, pytest.raises(BackupError, match="no part of a backup"):
-        archive.read(file, identity=identity, folder=folder)
+        archive.read(file, identity=identity, folder=folder, signers=())
     assert not _files(folder)
 
 
 def test_a_file_larger_than_a_pipe_comes_back(
     tmp_path: Path, identity: pyrage.x25519.Identity
 ) -> None:
-    content = os.urandom(3 << 20)
+    content, key = os.urandom(3 << 20), Ed25519PrivateKey.generate()
     (tmp_path / "large").write_bytes(content)
 
     def fill(writer: archive.ArchiveWriter) -> None:
         writer.add_file("vault/large", tmp_path / "large")
-        writer.finish({"at": "now"})
+        writer.finish({"at": "now"}, key=key)
 
     sealed, folder = tmp_path / "sealed.age", tmp_path / "folder"
     folder.mkdir()
     with sealed.open("wb") as out:
         archive.write(out, recipient=identity.to_public(), fill=fill)
+    signer = signatures.key_id(signatures.public_pem(key))
     with sealed.open("rb") as file:
-        assert archive.read(file, identity=identity, folder=folder)["at"] == "now"
+        manifest = archive.read(file, identity=identity, folder=folder, signers={signer})
+    assert (manifest["at"], manifest["key"]) == ("now", signer)
     assert (folder / "vault" / "large").read_bytes() == content
 
 

@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthweb.audit import chain as audit_chain
+from synthweb.audit import services as audit
 from synthweb.ledger import chain, checkpoints, export, verify_ledger
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
@@ -31,6 +32,7 @@ from synthweb.lib import signatures
 from synthweb.local import keys
 from tests.flush import take_triggers_down
 from tests.web import ledger_setup as setup
+from tests.web.rest import Caller
 
 AWKWARD = "=1+1, 'quoted' \"twice\",\r\nanother line; ε ≤ 1"
 
@@ -152,6 +154,12 @@ def without(*numbers: int, forged: bool = False) -> Callable[[dict[str, Any]], N
     return change
 
 
+def shorter(document: dict[str, Any]) -> None:
+    """Without its third entry, and with the length that it then has."""
+    without(3)(document)
+    document["length"] = 4
+
+
 def cheaper(document: dict[str, Any]) -> None:
     document["entries"][2]["covered"]["epsilon"] = 1
     rehash(document)
@@ -180,7 +188,12 @@ def of_another_unit(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (without(5), "some were cut off"),
+        (without(5), "missing: entries 5,"),
+        (without(3), "missing: entries 3,"),
+        (without(1), "missing: entries 1,"),
+        (without(1, 3, 4), "missing: entries 1, 3 to 4,"),
+        (without(1, 2, 3, 4, 5), "missing: entries 1 to 5,"),
+        (shorter, "missing: entries 3,"),
         (cheaper, "entry 3: run abcd234567 does not hold that amount"),
         (dearer, "entry 2: more is held and charged than was granted"),
         (held_again(2), "entry 6: run abcd234567 holds a second time"),
@@ -254,27 +267,178 @@ def test_every_text_survives_the_csv(text):
 # --- filters ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.parametrize(
-    ("query", "numbers"),
+    ("query", "numbers", "gaps"),
     [
-        ({"kind": "HOLD"}, [2, 4]),
-        ({"actor": "custodian"}, [1]),
-        ({"run": "efgh234567"}, [4, 5]),
-        ({"since": "2020-01-01", "until": "9999-12-31"}, [1, 2, 3, 4, 5]),
-        ({"until": "2020-01-01"}, []),
+        ({"kind": "HOLD"}, [2, 4], "1, 3"),
+        ({"actor": "custodian"}, [1], ""),
+        ({"run": "efgh234567"}, [4, 5], "1 to 3"),
+        ({"since": "2020-01-01", "until": "9999-12-31"}, [1, 2, 3, 4, 5], ""),
+        ({"until": "2020-01-01"}, [], ""),
     ],
 )
 def test_filters_narrow_the_export_which_still_verifies_as_far_as_it_goes(
-    take, account, capsys, kind, query, numbers
+    take, account, capsys, kind, query, numbers, gaps
 ):
     table = take("entries", account.code, kind, **query)
     found = [
         entry["covered"]["sequence"] for entry in verify_ledger.read(str(table))["entries"]
     ]
     assert found == numbers
-    assert verify_ledger.main([str(table)]) == 0
+    # A CSV does not say that it is filtered: a gap does, and without one it is the beginning of a chain.
+    part = kind == "json" or bool(gaps)
+    assert verify_ledger.main([str(table)]) == (3 if part else 0)
     said = capsys.readouterr().out
     assert "all of the chain." not in said
-    assert "NOT the whole chain" in said or (kind == "csv" and "whether more follow" in said)
+    assert ("NOT the whole chain" if part else "whether more follow") in said
+    assert not gaps or f"missing: entries {gaps}" in said
+
+
+# --- all accounts and the audit log in one file -------------------------------------------------------------------------
+@pytest.fixture
+def everything(take: Callable[..., Path], account: BudgetAccount, who: setup.People) -> Path:
+    """Of two accounts, and of a log in which another organisation has entries between those of this one."""
+    other = setup.dataset(who, name="Other")
+    audit.record(
+        actor="system",
+        action="user.signed_in",
+        target=("user", "1"),
+        organisation="elsewhere99",
+    )
+    setup.granted(who, other)
+    return take("everything")
+
+
+def document_of(file: Path) -> dict[str, Any]:
+    return dict(json.loads(file.read_text()))
+
+
+def test_one_verdict_is_given_on_all_accounts_and_the_audit_log(
+    everything, take, account, capsys
+):
+    document, key, head = document_of(everything), take("public-key"), take("audit-head")
+    assert len(document["accounts"]) == 2
+    numbers = [entry["covered"]["sequence"] for entry in document["audit"]["entries"]]
+    assert len(numbers) < numbers[-1]  # there is a gap, of the other organisation
+    assert "elsewhere99" not in everything.read_text()
+    older = take("head", account.code)
+    heads = ("--head", str(older), "--head", str(head))
+    assert verify_ledger.main([str(everything), "--key", str(key), *heads]) == 0
+    said = capsys.readouterr().out
+    assert "everything that was signed is there" in said
+    assert f"{account.code}: Intact: 5 entries, all of the chain." in said
+    assert "epsilon: granted 4, held 0, charged 1, free 3" in said
+    # The log of one organisation alone has a gap that nobody explains.
+    assert verify_ledger.main([str(take("audit-entries", "json"))]) == 3
+
+
+def no_account(document: dict[str, Any]) -> None:
+    del document["accounts"][0]
+
+
+def twice(document: dict[str, Any]) -> None:
+    document["accounts"].append(document["accounts"][0])
+
+
+def renamed(document: dict[str, Any]) -> None:
+    document["accounts"][0]["account"]["account"] = "another"
+
+
+def gap_in_account(document: dict[str, Any]) -> None:
+    without(3)(document["accounts"][0])
+
+
+def gap_called_filter(document: dict[str, Any]) -> None:
+    without(3)(document["accounts"][0])
+    document["accounts"][0]["filters"] = {"kind": "HOLD"}
+
+
+def cut_account(document: dict[str, Any]) -> None:
+    """The end of a chain, and what the file says of it."""
+    export = document["accounts"][0]
+    without(5)(export)
+    export |= {"length": 4, "head": export["entries"][-1]["hash"]}
+
+
+def gap_in_log(document: dict[str, Any]) -> None:
+    del document["audit"]["entries"][2]
+
+
+def cut_log(document: dict[str, Any]) -> None:
+    del document["audit"]["entries"][-1]
+
+
+def rewritten_log(document: dict[str, Any]) -> None:
+    """The last entry, with a hash that fits."""
+    entry = document["audit"]["entries"][-1]
+    entry["covered"]["actor"] = "somebody"
+    entry["hash"] = verify_ledger.digest(entry["covered"])
+
+
+def fewer_signed(document: dict[str, Any]) -> None:
+    del document["signed"]["statement"]["accounts"][0]
+    no_account(document)
+
+
+FAULTS = {
+    no_account: "it is not in the file",
+    twice: "in the file more than once",
+    renamed: "account another is not among those that were signed",
+    gap_in_account: "missing: entries 3",
+    gap_called_filter: "says that it is filtered",
+    cut_account: "missing: entries 5",
+    gap_in_log: "audit log: missing: entries ",
+    cut_log: "audit log: missing: entries ",
+    rewritten_log: "audit log: its entries are not those that were signed",
+    fewer_signed: "the signature does not fit",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"), FAULTS.items(), ids=lambda each: getattr(each, "__name__", "")
+)
+def test_whatever_is_missing_or_changed_in_it_is_found(everything, capsys, change, fault):
+    document = document_of(everything)
+    document["accounts"].sort(key=lambda export: -export["length"])
+    change(document)
+    everything.write_text(json.dumps(document))
+    assert verify_ledger.main([str(everything)]) == 1
+    said = capsys.readouterr().out
+    assert "NOT INTACT: " in said and fault in said
+    assert "everything that was signed is there" not in said
+
+
+def test_an_account_that_was_set_back_is_found_by_a_head_kept_elsewhere(
+    everything, take, account, capsys
+):
+    setup.hold(account, "ijkl234567", (1, 0, 0))
+    newer = take("head", account.code)
+    assert verify_ledger.main([str(everything), "--head", str(newer)]) == 1
+    assert (
+        f"account {account.code}: the signed checkpoint is entry 6" in capsys.readouterr().out
+    )
+
+
+def test_a_file_that_grows_while_it_is_read_has_what_was_signed(cast, account, tmp_path):
+    answer = export.of_everything(cast.auditor)
+    setup.hold(account, "ijkl234567", (1, 0, 0))
+    audit.record(actor=cast.auditor, action="user.signed_in", organisation=cast.organisation)
+    file = tmp_path / "all.json"
+    file.write_bytes(b"".join(answer.streaming_content))
+    assert verify_ledger.main([str(file)]) == 0
+
+
+def test_programs_take_the_audit_log_and_everything_by_rest(cast, account, tmp_path):
+    calls = Caller(cast.auditor, "read")
+    for name, code in (
+        ("ledger-and-audit.json", {0}),
+        ("entries.json", {0, 3}),
+        ("entries.csv", {0, 3}),
+    ):
+        answer = calls.get(f"/audit/{name}")
+        assert answer.status_code == 200
+        file = tmp_path / name
+        file.write_bytes(b"".join(answer.streaming_content))
+        assert verify_ledger.main([str(file)]) in code
 
 
 def test_the_page_narrows_like_the_export_and_keeps_the_filter_while_paging(
@@ -419,13 +583,14 @@ def test_after_a_change_of_keys_old_heads_are_checked_with_the_old_key(
 def test_the_command_signs_every_chain_and_the_signed_files_hold_the_database_to_them(
     account, tmp_path, capsys
 ):
-    call_command("sign_heads", str(tmp_path))
-    names = {path.name for path in tmp_path.glob("head-*.json")}
+    folder = tmp_path / "kept" / "heads"
+    call_command("sign_heads", str(folder))
+    names = {path.name for path in folder.glob("head-*.json")}
     assert names == {
         f"head-{account.code}-5.json",
         f"head-audit-{audit_chain.verify().length}.json",
     }
-    kept = [str(path) for path in tmp_path.glob("head-*.json")]
+    kept = [str(path) for path in folder.glob("head-*.json")]
     setup.hold(account, "qrst234567", (1, 0, 0))
     call_command("verify_ledger", against=[Path(path) for path in kept])
     take_triggers_down()

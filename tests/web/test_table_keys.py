@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import files, services, table_keys, tombstones, vault
 from synthweb.datasets.models import Dataset, TableVersion
+from synthweb.lib import signatures
 from synthweb.local import keys
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
@@ -232,23 +233,24 @@ def test_the_list_names_what_was_destroyed_and_is_signed(
     gone, kept = uploaded(cast), uploaded(cast)
     services.delete(actor=cast.steward, dataset=gone)
     call_command("sign_heads", str(tmp_path))
-    path, public = tmp_path / tombstones.FILE, (folder / "signing.pub").read_bytes()
-    [stone] = tombstones.read(path, trusted=[public]).stones
+    path = tmp_path / tombstones.FILE
+    signer = signatures.key_id((folder / "signing.pub").read_bytes())
+    [stone] = tombstones.read(path, signers=[signer]).stones
     assert (stone.dataset, stone.version, stone.name) == (gone.code, 1, gone.vault_name)
     assert stone.is_deleted
     assert kept.code not in path.read_text()
     with pytest.raises(tombstones.BadTombstones, match="which the backup does not hold"):
-        tombstones.read(path, trusted=[])
+        tombstones.read(path, signers=[])
     document = json.loads(path.read_text())
     document["statement"]["destroyed"] = []
     path.write_text(json.dumps(document))
     with pytest.raises(tombstones.BadTombstones, match="its signature does not fit"):
-        tombstones.read(path, trusted=[public])
+        tombstones.read(path, signers=[signer])
     path.write_text("{}")
     with pytest.raises(tombstones.BadTombstones, match="is damaged"):
-        tombstones.read(path, trusted=[public])
+        tombstones.read(path, signers=[signer])
     with pytest.raises(tombstones.BadTombstones, match="cannot be read"):
-        tombstones.read(tmp_path / "none", trusted=[public])
+        tombstones.read(tmp_path / "none", signers=[signer])
 
 
 def test_what_a_backup_brings_back_is_destroyed_once_more(cast: Cast) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from synthweb.accounts import appearance
+from synthweb.accounts import appearance, logos
 from synthweb.api.serializers.datasets import DocumentField
 
 
@@ -46,10 +46,10 @@ class AppearanceSerializer(serializers.Serializer[Any]):
         help_text="Whom to ask about releases: one line.",
     )
     logo = serializers.CharField(
-        max_length=4 * appearance.MAX_LOGO // 3 + 4,
+        max_length=4 * logos.MAX_BYTES // 3 + 4,
         allow_blank=True,
         default="",
-        help_text="A PNG of at most 30 kB in base64, or empty.",
+        help_text="A PNG of at most 30 kB and 2,000 × 500 pixels in base64, or empty. Texts and times in it are left out.",
     )
 
     def validate_logo(self, value: str) -> bytes:

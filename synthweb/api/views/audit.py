@@ -75,6 +75,42 @@ class AuditHeadView(APIView):
         return Response(checkpoints.of_audit_log())
 
 
+class LogFileView(GenericViewSet[AuditEntry]):
+    """The audit log in one file, oldest first, with every field that the hashes cover; for auditors."""
+
+    queryset = AuditEntry.objects.none()
+
+    @extend_schema(
+        operation_id="audit_entries_json", responses=OpenApiTypes.OBJECT, tags=["audit"]
+    )
+    def json(self, request: Request) -> StreamingHttpResponse:
+        """As JSON, which `verify_ledger.py` checks offline."""
+        return _log(request, kind="json")
+
+    @extend_schema(
+        operation_id="ledger_and_audit_json", responses=OpenApiTypes.OBJECT, tags=["audit"]
+    )
+    def everything(self, request: Request) -> StreamingHttpResponse:
+        """With all accounts and a signed list of what belongs into the file, on which `verify_ledger.py` gives one verdict."""
+        return export.of_everything(caller(request))
+
+
+class LogCsvView(GenericViewSet[AuditEntry]):
+    """The same for a spreadsheet."""
+
+    queryset = AuditEntry.objects.none()
+    renderer_classes = [CsvRenderer]
+
+    @extend_schema(
+        operation_id="audit_entries_csv",
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+        tags=["audit"],
+    )
+    def csv(self, request: Request) -> StreamingHttpResponse:
+        """As CSV, which no spreadsheet runs as a formula."""
+        return _log(request, kind="csv")
+
+
 PARTS = {
     "whole": "The whole audit log, newest first: who did what; for auditors.",
     "me": "What you did, and what was done to your account, newest first.",
@@ -146,3 +182,8 @@ def _entries(request: Request, code: str, *, kind: str) -> StreamingHttpResponse
     account = selectors.account_for(caller(request), code)
     rows = LedgerEntry.objects.filter(account=account)
     return export.of_entries(account, rows, kind=kind, filters={})
+
+
+def _log(request: Request, *, kind: str) -> StreamingHttpResponse:
+    part = log_access.whole_log(caller(request))
+    return export.of_log(part.log, name=part.name, kind=kind, filters={})

@@ -4,6 +4,9 @@ The file is encrypted to a public key (`SYNTHWEB_BACKUP_RECIPIENT`, or --to), wh
 makes such a pair. In a folder, the file is named after the time. The keys of the vault are in it, so whoever has the private half
 can read every table.
 
+The installation's key signs it. The line with the name of this key, which is printed each time, belongs into the file of the
+private half: `restore` then accepts what this key signed, and nothing else.
+
 With --every the command goes on: it makes a backup each time so many hours have passed, and a failure is reported and tried
 again at the next time. With --checkpoints it then signs the ends of all chains, for `SYNTHWEB_CHECKPOINTS`.
 """
@@ -24,6 +27,7 @@ from django.utils import timezone
 
 from synthweb.backups import services
 from synthweb.backups.errors import BackupError
+from synthweb.backups.signers import SIGNED_BY
 
 PREFIX = "synthweb-"
 
@@ -70,11 +74,12 @@ class Command(BaseCommand):
     ) -> None:
         new = file / f"{PREFIX}{timezone.now():%Y%m%dT%H%M%SZ}.age" if file.is_dir() else file
         try:
-            counts = services.make(new, recipient=recipient)
+            made = services.make(new, recipient=recipient)
         except (BackupError, OSError) as problem:
             raise CommandError(str(problem), returncode=1) from None
-        parts = ", ".join(f"{number} {part}" for part, number in counts.items())
+        parts = ", ".join(f"{number} {part}" for part, number in made.counts.items())
         self.stdout.write(f"{new}: the database, {parts}")
+        self.stdout.write(f"{SIGNED_BY}{made.signer}")
         if checkpoints is not None:
             call_command("sign_heads", str(checkpoints), stdout=self.stdout)
         if retain:

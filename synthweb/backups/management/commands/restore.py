@@ -1,5 +1,9 @@
 """`manage.py restore FILE --key KEYFILE`: put a backup into an installation that has nothing yet, and check the result.
 
+The backup has to be signed by a key that the operator knows from elsewhere: `backup` prints a line with its name, which the file
+of the private key then has in it, or --signed-by names the key. Whoever has that key decided what is in the backup: people,
+passwords, roles, keys and the ledger.
+
 Afterwards every hash chain and every key is tried. With --against, signed checkpoints that were kept elsewhere are looked for:
 an account whose checkpoint is missing was spent from after the backup, and must not spend. With --tombstones, keys of tables
 that were destroyed after the backup stay destroyed.
@@ -15,7 +19,7 @@ import pyrage
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from synthweb.backups import services
+from synthweb.backups import services, signers
 from synthweb.backups.errors import BackupError
 from synthweb.datasets import files
 
@@ -39,9 +43,11 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--signed-by",
-            type=Path,
-            metavar="PUBLIC_KEY",
-            help="the signing key of the list, if it was changed after the backup",
+            nargs="+",
+            default=[],
+            metavar="KEY",
+            help="keys that may have signed the backup or the list: each the file of a public key, or its name. Whoever has such a "
+            "key decided what is in the backup: people, passwords, roles, keys and the ledger",
         )
 
     def handle(
@@ -52,15 +58,23 @@ class Command(BaseCommand):
         except (files.StorageError, pyrage.IdentityError, UnicodeError):
             raise CommandError(f"{key} is no file of a private key", returncode=2) from None
         try:
+            noted = signers.noted(key)
             manifest = services.restore(
                 file,
                 identity=identity,
+                signers=noted | signers.named(options["signed_by"]),
                 destroyed=options["tombstones"],
-                signed_by=options["signed_by"],
             )
         except (BackupError, OSError) as problem:
             raise CommandError(str(problem), returncode=1) from None
-        self.stdout.write(f"Restored: the backup of {manifest['at']}.")
+        self.stdout.write(
+            f"Restored: the backup of {manifest['at']}, as the key {manifest['key']} signed it."
+        )
+        if manifest["key"] not in noted:
+            self.stdout.write(
+                "You named this key: whoever has its other half decided what was restored, people, passwords, roles, keys and the "
+                "ledger."
+            )
         if options["tombstones"]:
             self.stdout.write(
                 f"{manifest['buried']} tables that were destroyed after it stay destroyed."

@@ -30,7 +30,9 @@ class Command(BaseCommand):
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="where the files go; it has to exist")
+        parser.add_argument(
+            "folder", type=Path, help="where the files go; it is made if it is not there"
+        )
         parser.add_argument(
             "--account", action="append", default=[], metavar="CODE", help="only these accounts"
         )
@@ -46,6 +48,10 @@ class Command(BaseCommand):
         chains: dict[str, Callable[[], SignedDocument]] = {
             account.code: partial(checkpoints.of_account, account) for account in accounts
         }
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as problem:
+            raise CommandError(str(problem), returncode=2) from None
         if not account:
             chains[checkpoints.AUDIT] = checkpoints.of_audit_log
             self._write_tombstones(folder)
