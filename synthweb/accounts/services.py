@@ -276,6 +276,7 @@ def leave(*, actor: Actor, person: User) -> None:
         person.password_resets,
         person.recovery_codes,
         person.passkeys,
+        person.sign_in_places,
     ):
         rows.all().delete()
     AuthenticatorApp.objects.filter(user=person).delete()

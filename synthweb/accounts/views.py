@@ -291,7 +291,13 @@ def reset(request: HttpRequest) -> HttpResponse:
     asked = request.method == "POST" and form.is_valid()
     if asked:
         name, address = form.cleaned_data["name"], throttle.address_of(request)
-        attempt = throttle.begin(request, name=f"reset {name}")
+        # By e-mail or user name: one person, one counter.
+        person = selectors.resettable(name)
+        attempt = throttle.begin(
+            request,
+            kind=throttle.Kind.RESET_MAIL,
+            name=person.get_username() if person else name,
+        )
         if not attempt.refused:
             services.request_password_reset(name=name, address=address)
     context = {"form": form, "asked": asked, "sends_mail": bool(settings.EMAIL_HOST)}
