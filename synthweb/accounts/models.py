@@ -174,6 +174,8 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # When the audit log got an entry that it had ended with its owner's last sign-in (tokens.py).
+    end_recorded_at = models.DateTimeField(null=True, editable=False)
 
     def __str__(self) -> str:
         return f"{self.name} of {self.user}"

@@ -16,6 +16,7 @@ from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -386,7 +387,11 @@ def api_tokens(request: SignedInRequest) -> HttpResponse:
         "form": form,
         "made": made,
         "text": text,
-        "tokens": selectors.tokens_of(user),
+        "tokens": [(token, selectors.token_ends(token)) for token in selectors.tokens_of(user)],
+        "now": timezone.now(),
+        "unseen_days": selectors.UNSEEN_DAYS
+        if user.identity or identity_provider.is_on()
+        else None,
         "tab": "tokens",
     }
     return render(request, "accounts/tokens.html", context | {"scopes": tokens.SCOPES})

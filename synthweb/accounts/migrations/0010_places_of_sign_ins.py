@@ -12,6 +12,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name="apitoken",
+            name="end_recorded_at",
+            field=models.DateTimeField(editable=False, null=True),
+        ),
+        migrations.AddField(
             model_name="signinattempt",
             name="refused_by",
             field=models.CharField(
