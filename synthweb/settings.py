@@ -211,7 +211,7 @@ OIDC_USERNAME_CLAIM = env.str("SYNTHWEB_OIDC_USERNAME_CLAIM", default="preferred
 OIDC_ROLES_CLAIM = env.str("SYNTHWEB_OIDC_ROLES_CLAIM", default="groups")
 OIDC_ROLES = env.list("SYNTHWEB_OIDC_ROLES", default=[])  # value=role
 OIDC_ORGANISATION = env.str("SYNTHWEB_OIDC_ORGANISATION", default="")
-LOCAL_USERS = env.list("SYNTHWEB_LOCAL_USERS", default=[])  # who may use a password besides it
+EMERGENCY_USER = env.str("SYNTHWEB_EMERGENCY_USER", default="")  # by password when it is down
 # Roles that need a second factor, and "staff" for those who manage people; demo users never do.
 SECOND_FACTOR_ROLES = env.list(
     "SYNTHWEB_SECOND_FACTOR_ROLES", default=["custodian", "staff"] if HTTPS else []

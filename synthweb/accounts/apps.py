@@ -11,6 +11,7 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from synthweb import checks  # noqa: F401 - importing it registers them
+        from synthweb.accounts import checks as _of_people  # noqa: F401 - likewise
         from synthweb.accounts import sessions
 
         user_logged_in.connect(sessions.begin, dispatch_uid="synthweb.accounts.sessions")

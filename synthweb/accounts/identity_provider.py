@@ -96,7 +96,7 @@ def finish(request: HttpRequest) -> User:
     login(request, user, backend=BACKEND)
     request.session[BY_PROVIDER] = True
     services.signed_in(
-        user=user, address=throttle.address_of(request), factor="identity provider"
+        user=user, address=throttle.address_of(request), factor=services.BY_PROVIDER
     )
     return user
 
@@ -195,7 +195,7 @@ def _unreachable(error: Exception) -> NotSignedIn:
     log.error("the identity provider cannot be reached: %s", type(error).__name__)
     return NotSignedIn(
         _(
-            "The identity provider does not answer. Try again in a while, or sign in with a local account."
+            "The identity provider does not answer. Try again in a while; the emergency account signs in by its password."
         ),
         because="identity provider unreachable",
     )

@@ -174,6 +174,8 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # When the audit log got an entry that it had ended with its owner's last sign-in (tokens.py).
+    end_recorded_at = models.DateTimeField(null=True, editable=False)
 
     def __str__(self) -> str:
         return f"{self.name} of {self.user}"
@@ -237,9 +239,35 @@ class SignInAttempt(models.Model):
     """A sign-in that has not succeeded, counted to slow down guessing. Name and address are kept as keyed digests:
     people mistype passwords into the name field."""
 
+    class Limit(models.TextChoices):
+        """Of which attempts there were too many: of this name from this address, of the name, from the address."""
+
+        HERE = "here"
+        NAME = "name"
+        ADDRESS = "address"
+
     name_digest = models.CharField(max_length=64, db_index=True)
     address_digest = models.CharField(max_length=64, db_index=True)
     at = models.DateTimeField(auto_now_add=True, db_index=True)
+    # Empty: it counts. What was refused at once does not, and marks that a pause is on record.
+    refused_by = models.CharField(max_length=8, blank=True, choices=Limit)
 
     def __str__(self) -> str:
         return f"attempt at {self.at}"
+
+
+class SignInPlace(models.Model):
+    """An address where somebody signed in lately, as a keyed digest: there strangers cannot use up their attempts
+    (throttle.py, which also deletes the row after its time)."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sign_in_places")
+    address_digest = models.CharField(max_length=64)
+    at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "address_digest"], name="place_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"place of {self.user} at {self.at}"

@@ -62,8 +62,9 @@ def of(request: HttpRequest) -> Pending | None:
 def finish(request: HttpRequest, pending: Pending, *, code: str = "", passkey: str = "") -> str:
     """Sign in if `code`, or what a `passkey` answered, is right; otherwise why not."""
     user, address = pending.user, throttle.address_of(request)
-    # Counted by itself: the right password has struck out the attempts of the name.
-    attempt = throttle.begin(request, name=f"second factor of {user.get_username()}")
+    attempt = throttle.begin(
+        request, kind=throttle.Kind.SECOND_FACTOR, name=user.get_username()
+    )
     if attempt.refused:
         if attempt.first_refused:
             services.sign_in_paused(username=user.get_username(), address=address)

@@ -17,8 +17,9 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 
-from synthweb.accounts import services, sessions, throttle
+from synthweb.accounts import selectors, services, sessions, throttle
 from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.models import User
 
 FIELD = "confirm_password"
 View = Callable[..., HttpResponse]
@@ -64,7 +65,7 @@ def ask(request: SignedInRequest) -> HttpResponse | None:
             "problem": problem,
             "field": FIELD,
             # Who has no password here confirms where they signed in.
-            "by_provider": not request.user.has_usable_password(),
+            "by_provider": not _has_password(request.user),
         },
         status=422 if problem else 200,
     )
@@ -78,15 +79,20 @@ def require_recent(request: HttpRequest) -> None:
         )
 
 
+def _has_password(user: User) -> bool:
+    """Whether somebody has a password that works here."""
+    return user.has_usable_password() and selectors.may_use_password(user.get_username())
+
+
 def _refusal(request: SignedInRequest) -> str:
     """Why the password does not confirm the person; empty where it does."""
     user, address = request.user, throttle.address_of(request)
-    attempt = throttle.begin(request, name=user.get_username())
+    attempt = throttle.begin(request, kind=throttle.Kind.CONFIRMATION, name=user.get_username())
     if attempt.refused:
         if attempt.first_refused:
             services.sign_in_paused(username=user.get_username(), address=address)
         return _("Too many attempts. Try again in a quarter of an hour.")
-    if user.check_password(request.POST[FIELD]):
+    if _has_password(user) and user.check_password(request.POST[FIELD]):
         throttle.succeed(attempt)
         return ""
     services.sign_in_failed(username=user.get_username(), address=address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -17,6 +18,9 @@ from synthweb.accounts.models import ApiToken, Membership, Organisation, Role, U
 from synthweb.accounts.permissions import Need
 
 Person = AbstractBaseUser | AnonymousUser
+UNSEEN_DAYS = 7
+"""API tokens of somebody who signs in at an identity provider end so many days after they last did: who is removed there loses
+them without anybody's doing. Programs of people who work are not stopped, because those sign in at least once a week."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +70,24 @@ def one_time_password_expired(user: User) -> bool:
 
 
 def may_use_password(username: str) -> bool:
-    """Whether an account may sign in by password: every one, or where people sign in at an identity provider the ones that
-    the operator keeps for the day when it is down."""
-    local = settings.LOCAL_USERS
-    return not (settings.OIDC_ISSUER and local) or username in local
+    """Whether an account may sign in by password: every one, or where people sign in at an identity provider the one that
+    the operator keeps for the day when it is down, if it has a second factor."""
+    if not settings.OIDC_ISSUER:
+        return True
+    return username == settings.EMERGENCY_USER and emergency_user() is not None
+
+
+def emergency_user() -> User | None:
+    """The account for the day when the identity provider is down; None if it could not sign in."""
+    strong = Q(authenticator_app__isnull=False) | Q(passkeys__isnull=False)
+    user = User.objects.filter(strong, username=settings.EMERGENCY_USER).first()
+    return user if user is not None and may_sign_in(user) else None
+
+
+def without_sign_in() -> QuerySet[User]:
+    """Where people sign in at an identity provider: those who can sign in nowhere, because it does not know them, by name."""
+    people = User.objects.filter(is_active=True, identity=None, is_demo=False)
+    return people.exclude(username=settings.EMERGENCY_USER).order_by("username")
 
 
 def resettable(name: str) -> User | None:
@@ -219,7 +237,7 @@ def tokens_of(user: Person) -> QuerySet[ApiToken]:
     """Somebody's own API tokens, the newest first."""
     if not isinstance(user, User):
         return ApiToken.objects.none()
-    return ApiToken.objects.filter(user=user).order_by("-created_at")
+    return ApiToken.objects.filter(user=user).select_related("user").order_by("-created_at")
 
 
 def token_of(user: Person, code: str) -> ApiToken:
@@ -230,8 +248,19 @@ def token_of(user: Person, code: str) -> ApiToken:
     return token
 
 
+def token_ends(token: ApiToken) -> datetime | None:
+    """When a token ends: on its own day or, of who signs in at an identity provider, `UNSEEN_DAYS` after they last did. None: not by
+    itself."""
+    owner = token.user
+    if not (owner.identity or settings.OIDC_ISSUER):
+        return token.expires_at
+    unseen = (owner.last_login or owner.date_joined) + timedelta(days=UNSEEN_DAYS)
+    return min(unseen, token.expires_at or unseen)
+
+
 def token_with(digest: str) -> ApiToken | None:
-    """The usable token with this digest: not revoked, not expired, of somebody who may sign in."""
+    """The token with this digest: not revoked, not expired on its own day, of somebody who may sign in. `token_ends` has to be asked
+    besides."""
     token = (
         ApiToken.objects.select_related("user").filter(digest=digest, revoked_at=None).first()
     )

@@ -31,6 +31,7 @@ from synthweb.audit import services as audit
 from synthweb.lib import names
 
 SCOPES = tokens.SCOPES
+BY_PROVIDER = "identity provider"  # in the place of a second factor
 Actor = User | str  # a person, or "system" for a command
 
 
@@ -276,6 +277,7 @@ def leave(*, actor: Actor, person: User) -> None:
         person.password_resets,
         person.recovery_codes,
         person.passkeys,
+        person.sign_in_places,
     ):
         rows.all().delete()
     AuthenticatorApp.objects.filter(user=person).delete()
@@ -499,10 +501,12 @@ def revoke_token(*, user: User, token: ApiToken) -> None:
 
 
 def signed_in(*, user: User, address: str, factor: str = "") -> None:
-    """Record that somebody signed in, from which address and by which second factor."""
+    """Record that somebody signed in, from which address and by which second factor. By password where people sign in at an identity
+    provider: that is a deed of its own."""
+    emergency = settings.OIDC_ISSUER and factor != BY_PROVIDER
     audit.record(
         actor=user,
-        action="user.signed_in",
+        action="user.signed_in_in_emergency" if emergency else "user.signed_in",
         target=_target(user),
         organisation=_organisation(user),
         detail={"address": address, **({"second_factor": factor} if factor else {})},
@@ -546,6 +550,8 @@ def _record_attempt(user: User | None, *, action: str, address: str, because: st
 def _why_refused(user: User | None) -> str:
     if user is None:
         return "unknown name"
+    if not selectors.may_use_password(user.get_username()):
+        return "passwords are off: sign in at the identity provider"
     if selectors.one_time_password_expired(user):
         return "one-time password expired"
     return "wrong password" if selectors.may_sign_in(user) else "account not in use"

@@ -52,6 +52,7 @@ def begin(request: HttpRequest, *, user: User, **_signal: Any) -> None:
     session[LANGUAGE] = appearance.language_of(user)
     session[ADDRESS] = throttle.address_of(request)[:64]
     session[BROWSER] = browser_of(request.headers.get("User-Agent", ""))
+    throttle.remember(request, user=user)
     # A fixed end: Django's own age would begin again with each write.
     session.set_expiry(now + timedelta(hours=settings.SESSION_HOURS))
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts import selectors
 from synthweb.accounts.models import ApiToken
+from synthweb.audit import services as audit
 
 PREFIX = "synthweb_"
 SCOPES = {
@@ -45,7 +48,30 @@ def authenticate(token: str) -> ApiToken | None:
         return None
     row = selectors.token_with(digest(token))
     now = timezone.now()
+    ends = None if row is None else selectors.token_ends(row)
+    if row is not None and ends is not None and ends <= now:
+        _record_end(row, ends=ends, now=now)
+        return None
     if row is not None and (row.last_used_at is None or now - row.last_used_at > SEEN_EVERY):
         # update() and not save(): a revocation that was written meanwhile must stay.
         ApiToken.objects.filter(pk=row.pk).update(last_used_at=now)
     return row
+
+
+@transaction.atomic
+def _record_end(token: ApiToken, *, ends: datetime, now: datetime) -> None:
+    """Record that a token was used which ended with its owner's last sign-in: one entry for each such end."""
+    # One conditional UPDATE: of many requests at once, only the one that changed the row writes an entry.
+    unrecorded = Q(end_recorded_at=None) | Q(end_recorded_at__lt=ends)
+    if ApiToken.objects.filter(unrecorded, pk=token.pk).update(end_recorded_at=now):
+        member = token.user.memberships.select_related("organisation").first()
+        audit.record(
+            actor="system",
+            action="token.ended",
+            target=("token", token.code),
+            organisation=member.organisation if member else None,
+            detail={
+                "of": token.user.get_username(),
+                "because": f"no sign-in for {selectors.UNSEEN_DAYS} days",
+            },
+        )

@@ -16,6 +16,7 @@ from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -291,7 +292,13 @@ def reset(request: HttpRequest) -> HttpResponse:
     asked = request.method == "POST" and form.is_valid()
     if asked:
         name, address = form.cleaned_data["name"], throttle.address_of(request)
-        attempt = throttle.begin(request, name=f"reset {name}")
+        # By e-mail or user name: one person, one counter.
+        person = selectors.resettable(name)
+        attempt = throttle.begin(
+            request,
+            kind=throttle.Kind.RESET_MAIL,
+            name=person.get_username() if person else name,
+        )
         if not attempt.refused:
             services.request_password_reset(name=name, address=address)
     context = {"form": form, "asked": asked, "sends_mail": bool(settings.EMAIL_HOST)}
@@ -380,7 +387,11 @@ def api_tokens(request: SignedInRequest) -> HttpResponse:
         "form": form,
         "made": made,
         "text": text,
-        "tokens": selectors.tokens_of(user),
+        "tokens": [(token, selectors.token_ends(token)) for token in selectors.tokens_of(user)],
+        "now": timezone.now(),
+        "unseen_days": selectors.UNSEEN_DAYS
+        if user.identity or identity_provider.is_on()
+        else None,
         "tab": "tokens",
     }
     return render(request, "accounts/tokens.html", context | {"scopes": tokens.SCOPES})

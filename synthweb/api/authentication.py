@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from rest_framework import authentication, exceptions, permissions
 from rest_framework.request import Request
@@ -33,7 +34,8 @@ def require_recent_sign_in(request: Request) -> None:
 
 
 class BearerAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer <token>`. An unknown, expired or revoked token is one and the same refusal."""
+    """`Authorization: Bearer <token>`. An unknown, expired or revoked token is one and the same refusal,
+    and so is one whose owner has not signed in at the identity provider for a while."""
 
     keyword = "bearer"
 
@@ -49,7 +51,11 @@ class BearerAuthentication(authentication.BaseAuthentication):
         # Every byte is a character of Latin-1: a hostile header is an unknown token and no 500.
         token = tokens.authenticate(words[1].decode("latin-1"))
         if token is None:
-            raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
+            raise exceptions.AuthenticationFailed(
+                "This token is unknown, expired or revoked, or its owner has to sign in at the identity provider again."
+                if settings.OIDC_ISSUER
+                else "This token is unknown, expired or revoked."
+            )
         return token.user, token
 
     def authenticate_header(self, _request: Request) -> str:

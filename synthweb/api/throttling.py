@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from synthweb.accounts.models import ApiToken, User
-from synthweb.accounts.throttle import address_of
+from synthweb.accounts.throttle import line_of
 from synthweb.lib.rates import PerMinute
 
 rates = PerMinute(prefix="rest")
@@ -41,7 +41,7 @@ class Limits(BaseThrottle):
 
 def refuse_strangers(request: HttpRequest | Request) -> None:
     """Count a request without a usable token; Throttled if its address has sent too many."""
-    if not rates.within("stranger", address_of(request)):
+    if not rates.within("stranger", line_of(request)):
         raise exceptions.Throttled(wait=rates.seconds_left())
 
 

@@ -36,6 +36,9 @@ SENTENCES = {
     "user.reset_requested": _("asked for a mail to choose a new password"),
     "user.confirmed": _("confirmed by their password that it is them"),
     "user.signed_in": _("signed in"),
+    "user.signed_in_in_emergency": _(
+        "signed in by password, by the emergency account beside the identity provider"
+    ),
     "user.sign_in_failed": _("failed to sign in"),
     "user.sign_in_paused": _(
         "was stopped from guessing: sign-ins pause for a quarter of an hour"
@@ -44,6 +47,7 @@ SENTENCES = {
     "session.idle": _("was signed out because nobody used the session"),
     "token.created": _("made an API token"),
     "token.revoked": _("revoked an API token"),
+    "token.ended": _("refused an API token whose owner has not signed in for a week"),
     "webhook.registered": _("registered a webhook"),
     "webhook.removed": _("removed a webhook"),
     "webhook.enabled": _("switched a webhook on again"),

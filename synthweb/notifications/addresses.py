@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import threading
+from concurrent.futures import Future
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
@@ -31,17 +34,23 @@ _REFUSED = tuple(
         "192.88.99.0/24",  # relays of 6to4
         "198.18.0.0/15",  # benchmarks
         "240.0.0.0/4",  # reserved, and broadcast
-        "::/96",  # IPv4-compatible, unspecified and loopback
-        "64:ff9b:1::/48",  # NAT64 of a network of one's own
-        "100::/64",  # discard
         "2001::/23",  # protocol assignments, Teredo among them
         "2001:db8::/32",  # documentation
         "3fff::/20",  # documentation
-        "5f00::/16",  # segment routing
-        "fec0::/10",  # site-local
     )
 )
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# The only part of IPv6 that is given out for the internet at large (RFC 4291, section 2.4; IANA).
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+# Networks whose addresses end in the IPv4 address to which a translator would send them.
+_ENDING_IN_IPV4 = tuple(
+    ipaddress.IPv6Network(text)
+    for text in (
+        "::ffff:0:0/96",  # IPv4-mapped (RFC 4291)
+        "::ffff:0:0:0/96",  # IPv4-translated (RFC 2765)
+        "64:ff9b::/96",  # NAT64 (RFC 6052)
+    )
+)
+_ISATAP = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")  # before the IPv4 address (RFC 5214)
 
 
 class NotAllowed(Exception):
@@ -100,10 +109,11 @@ def port_of(url: str) -> int:
     return urlsplit(url).port or HTTPS_PORT
 
 
-def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, resolved now and all of them allowed. Raises NotAllowed if one of them is not, OSError if
-    there is none."""
-    answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+def resolve(host: str, port: int, *, seconds: float) -> list[str]:
+    """The addresses of a host, resolved now and all of them allowed.
+
+    Raises NotAllowed if one of them is not, OSError if there is none, TimeoutError if none came within `seconds`."""
+    answers = _looked_up(host, port, seconds=seconds)
     texts = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
     # All and not any: a name that has a private address besides a public one is refused.
     if not texts or not all(is_allowed(ipaddress.ip_address(text)) for text in texts):
@@ -111,15 +121,42 @@ def resolve(host: str, port: int) -> list[str]:
     return texts
 
 
+def _looked_up(host: str, port: int, *, seconds: float) -> list[Any]:
+    """The answer of `socket.getaddrinfo`, which knows no time-out. The thread of one that took too long ends when the resolver
+    of the system gives up, and keeps no process from ending."""
+    answer: Future[list[Any]] = Future()
+
+    def look_up() -> None:
+        try:
+            answer.set_result(
+                socket.getaddrinfo(
+                    host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+                )
+            )
+        except Exception as error:  # noqa: BLE001 - raised where the answer is waited for
+            answer.set_exception(error)
+
+    threading.Thread(target=look_up, name="name look-up", daemon=True).start()
+    return answer.result(timeout=seconds)
+
+
 def is_allowed(address: Address) -> bool:
-    """Whether a delivery may go to an address: it is public, or in a network that the settings allow."""
-    carried = _carried(address)
-    if any(_is_in(carried, network) for network in allowed_networks()):
+    """Whether a delivery may go to an address: it is public, or in a network that the settings allow. So must be every IPv4
+    address that it stands for.
+
+    A provider's own network of translators (RFC 5969, RFC 6052 with a prefix of its own) looks like any other: where there is
+    one beside the workers, its operator keeps it from reaching inside."""
+    return all(_is_allowed_itself(each) for each in _meanings(address))
+
+
+def _is_allowed_itself(address: Address) -> bool:
+    if any(_is_in(address, network) for network in allowed_networks()):
         return True
     return (
-        carried.is_global
-        and not carried.is_multicast
-        and not any(_is_in(carried, network) for network in _REFUSED)
+        address.is_global
+        and not address.is_multicast
+        and (address.version == 4 or address in _UNICAST)
+        and not any(_is_in(address, network) for network in _REFUSED)
     )
 
 
@@ -128,17 +165,17 @@ def allowed_networks() -> list[Network]:
     return [ipaddress.ip_network(text) for text in settings.WEBHOOK_NETWORKS]
 
 
-def _carried(address: Address) -> Address:
-    """The IPv4 address inside an IPv6 one, by whichever way a network would find it; else the address itself."""
+def _meanings(address: Address) -> list[Address]:
+    """Every address that a network could take this one for."""
     if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address in _NAT64:
-        return ipaddress.IPv4Address(address.packed[-4:])
-    return address
+        return [address]
+    if any(address in network for network in _ENDING_IN_IPV4):
+        return [ipaddress.IPv4Address(address.packed[-4:])]
+    # An ISATAP address is one of its own network as well; the rest of a 6to4 address is the affair of its network.
+    found: list[Address] = [address.sixtofour or address]
+    if address.packed[8:12] in _ISATAP:
+        found.append(ipaddress.IPv4Address(address.packed[-4:]))
+    return found
 
 
 def _is_in(address: Address, network: Network) -> bool:

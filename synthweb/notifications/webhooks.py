@@ -13,6 +13,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -92,11 +93,14 @@ def _post(url: str, *, body: bytes, headers: dict[str, str]) -> int:
     """The status code of the answer; nothing else of it is read."""
     parts = urlsplit(url)
     host, port = addresses.host_of(url), addresses.port_of(url)
-    connection = _Pinned(
-        host, port, checked=addresses.resolve(host, port), seconds=settings.WEBHOOK_SECONDS
-    )
+    ends = time.monotonic() + settings.WEBHOOK_SECONDS
+    checked = addresses.resolve(host, port, seconds=settings.WEBHOOK_SECONDS)
+    seconds = ends - time.monotonic()  # what the look-up has left
+    if seconds <= 0:
+        raise TimeoutError
+    connection = _Pinned(host, port, checked=checked, seconds=seconds)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    with _deadline(settings.WEBHOOK_SECONDS, connection.abort) as passed:
+    with _deadline(seconds, connection.abort) as passed:
         try:
             connection.request("POST", target, body=body, headers=headers)
             return connection.getresponse().status

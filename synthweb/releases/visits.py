@@ -25,7 +25,7 @@ from django.views.decorators.http import require_safe
 
 from synth_engine import mechanisms
 from synthweb.accounts import appearance
-from synthweb.accounts.throttle import address_of
+from synthweb.accounts.throttle import line_of
 from synthweb.lib import language
 from synthweb.lib.rates import PerMinute
 from synthweb.releases import (
@@ -64,10 +64,11 @@ def _visit(*, kind: str = "user") -> Callable[[Visit], Callable[..., HttpRespons
                 link = public_links.opened(token)
             except Http404:
                 # Guessing is slowed down by address, as it is for tokens of REST.
-                if not rates.within("stranger", address_of(request)):
+                if not rates.within("stranger", line_of(request)):
                     return _sealed(_too_often(request))
                 raise
-            if not rates.within(kind, link.code):
+            # Each visitor for themselves: one who asks too often keeps nobody else out.
+            if not rates.within(kind, f"{link.code} {line_of(request)}"):
                 return _sealed(_too_often(request))
             public_links.count_use(link)
             return _sealed(view(request, link))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+import pyotp
 import pytest
 import requests
 from django.core.exceptions import ImproperlyConfigured
@@ -17,8 +19,9 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from synthweb.accounts import identity_provider
-from synthweb.accounts.models import Role, User
+from synthweb.accounts import identity_provider, second_factors, selectors, services
+from synthweb.accounts.checks import check_sign_ins
+from synthweb.accounts.models import AuthenticatorApp, Role, User
 from synthweb.accounts.reauthentication import FIELD
 from synthweb.accounts.session_store import PROVED
 from synthweb.audit.models import AuditEntry
@@ -31,6 +34,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 Browser = Callable[..., Client]
 LOGIN, BEGIN = "/account/login/", "/account/login/provider/"
 STEWARDS = {"preferred_username": "ada", "name": "Ada Test", "groups": ["stewards", "others"]}
+
+
+SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"  # of no person
+NOON = datetime(2027, 1, 31, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codes do not change while a test runs."""
+    monkeypatch.setattr(second_factors, "_now", lambda: NOON)
 
 
 @pytest.fixture(scope="module")
@@ -175,15 +188,182 @@ def test_a_provider_that_is_down_is_a_clear_page_and_the_local_account_works(
     settings: Settings, cast: Cast
 ) -> None:
     settings.OIDC_ISSUER = "http://localhost:9"  # the port of nobody
-    settings.LOCAL_USERS = ["staff"]
+    settings.EMERGENCY_USER = "staff"
+    app_of(cast.staff)
     identity_provider.forget_configuration()
     client = Client()
     page = client.get(BEGIN)
     assert page.status_code == 403 and "does not answer" in html_of(page)
     assert reasons() == ["identity provider unreachable"]
-    for name, signed_in in (("steward", False), ("staff", True)):
-        client.post(LOGIN, {"username": name, "password": PASSWORD})
-        assert (client.get("/account/").status_code == 200) == signed_in
+    answer = client.post(LOGIN, {"username": "staff", "password": PASSWORD})
+    assert answer["Location"] == "/account/login/code/" and not in_use(client)
+    client.post("/account/login/code/", {"code": pyotp.TOTP(SECRET).at(NOON)})
+    assert in_use(client)
+    entry = AuditEntry.objects.latest("sequence")
+    assert (entry.action, entry.actor) == ("user.signed_in_in_emergency", "staff")
+    assert entry.detail["second_factor"] == "app"
+
+
+# --- passwords ------------------------------------------------------------------------------------------------------
+def app_of(user: User) -> None:
+    """Somebody sets up an app that shows codes, a while ago."""
+    made = second_factors.add_app(user=user, secret=SECRET, code=pyotp.TOTP(SECRET).at(NOON))
+    assert made is not None
+    AuthenticatorApp.objects.update(last_step=0)
+
+
+def in_use(client: Client) -> bool:
+    """Whether somebody is signed in."""
+    return client.get("/account/").status_code == 200
+
+
+OFF = "passwords are off: sign in at the identity provider"
+
+
+@pytest.mark.parametrize(
+    ("emergency", "strong"), [("", True), ("nobody", True), ("steward", True), ("staff", False)]
+)
+def test_no_password_signs_in_but_that_of_the_emergency_account(
+    settings: Settings, cast: Cast, emergency: str, strong: bool
+) -> None:
+    """Whom the settings name, and only with a second factor."""
+    settings.EMERGENCY_USER = emergency
+    if strong:
+        app_of(cast.staff)
+    for name in ("staff", "custodian", "auditor"):
+        answer = Client().post(LOGIN, {"username": name, "password": PASSWORD})
+        assert answer.status_code == 200, name
+        assert selectors.resettable(name) is None
+    assert reasons() == [OFF] * 3
+
+
+def test_without_a_provider_every_password_signs_in(settings: Settings, cast: Cast) -> None:
+    settings.OIDC_ISSUER, settings.EMERGENCY_USER = "", "staff"
+    client = Client()
+    client.post(LOGIN, {"username": "custodian", "password": PASSWORD})
+    assert in_use(client)
+    assert AuditEntry.objects.latest("sequence").action == "user.signed_in"
+
+
+def test_a_password_that_is_left_over_confirms_nothing(provider: str, cast: Cast) -> None:
+    """Of somebody who had an account before there was a provider."""
+    know(provider, "20", preferred_username="steward", groups=["stewards"])
+    call_command("link_identity", "steward", "20")
+    client = Client()
+    visit(client, "20")
+    session = client.session
+    session[PROVED] = (timezone.now() - timedelta(minutes=16)).isoformat()
+    session.save()
+    token = {"name": "notebook", "scopes": ["read"], "days": 30}
+    page = client.post("/account/tokens/", token)
+    assert f"{BEGIN}?confirm=yes" in html_of(page) and f'name="{FIELD}"' not in html_of(page)
+    assert client.post("/account/tokens/", token | {FIELD: PASSWORD}).status_code == 422
+    assert not cast.steward.api_tokens.exists()
+
+
+def said() -> dict[str, str]:
+    """The warnings of `manage.py check --deploy` about people."""
+    return {str(found.id): found.msg for found in check_sign_ins(None)}
+
+
+def test_the_check_lists_who_is_refused(provider: str, settings: Settings, cast: Cast) -> None:
+    know(provider, "21", **STEWARDS | {"preferred_username": "lena"})
+    visit(Client(), "21")
+    User.objects.filter(username="auditor").update(is_active=False)
+    found = said()
+    assert set(found) == {"synthweb.W004", "synthweb.W005"}
+    names = set(re.findall(r"\w+", found["synthweb.W004"].partition(": ")[2]))
+    assert {"steward", "custodian", "analyst", "staff"} <= names
+    assert names.isdisjoint({"lena", "auditor"})
+    settings.EMERGENCY_USER = "staff"
+    assert set(said()) == {"synthweb.W004", "synthweb.W005"}
+    app_of(cast.staff)
+    found = said()
+    assert set(found) == {"synthweb.W004"} and "staff" not in found["synthweb.W004"]
+    settings.OIDC_ISSUER = ""
+    assert said() == {}
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+def me(text: str) -> HttpResponse:
+    answer: HttpResponse = Client().get(
+        "/api/v1/me/", headers={"Authorization": f"Bearer {text}"}
+    )
+    return answer
+
+
+def ended() -> int:
+    return AuditEntry.objects.filter(action="token.ended").count()
+
+
+def seen(user: User, days: float) -> datetime:
+    """Their last sign-in was so many days ago."""
+    last = timezone.now() - timedelta(days=days)
+    User.objects.filter(pk=user.pk).update(last_login=last)
+    return last
+
+
+def test_tokens_of_who_is_removed_at_the_provider_end_without_anybodys_doing(
+    provider: str,
+) -> None:
+    know(provider, "22", **STEWARDS | {"preferred_username": "mona"})
+    client = Client()
+    visit(client, "22")
+    user = User.objects.get(username="mona")
+    _, text = services.create_token(user=user, name="year", scopes=["read"], days=365)
+    assert 'data-unseen-days="7"' in html_of(client.get("/account/tokens/"))
+    last = seen(user, 6.9)
+    answer = me(text)
+    assert answer.status_code == 200
+    assert datetime.fromisoformat(answer.json()["token_ends_at"]) == last + timedelta(days=7)
+    assert 'data-token="ended"' not in html_of(client.get("/account/tokens/"))
+    seen(user, 7.1)
+    for _ in range(3):
+        assert me(text).status_code == 401
+    assert ended() == 1
+    entry = AuditEntry.objects.get(action="token.ended")
+    assert entry.detail == {"of": "mona", "because": "no sign-in for 7 days"}
+    assert 'data-token="ended"' in html_of(client.get("/account/tokens/"))
+    # The provider knows them still: the next sign-in there is enough.
+    visit(Client(), "22")
+    assert me(text).status_code == 200 and ended() == 1
+    # A later end is recorded anew.
+    seen(user, 7.1)
+    user.api_tokens.update(end_recorded_at=timezone.now() - timedelta(days=30))
+    assert me(text).status_code == 401 and ended() == 2
+
+
+def test_a_tokens_own_day_is_not_put_off(provider: str) -> None:
+    know(provider, "23", **STEWARDS | {"preferred_username": "nele"})
+    visit(Client(), "23")
+    user = User.objects.get(username="nele")
+    token, text = services.create_token(user=user, name="short", scopes=["read"], days=1)
+    assert token.expires_at is not None
+    assert datetime.fromisoformat(me(text).json()["token_ends_at"]) == token.expires_at
+    user.api_tokens.update(expires_at=timezone.now())
+    assert me(text).status_code == 401 and ended() == 0
+
+
+def test_tokens_of_local_accounts_end_too_where_no_password_works(
+    settings: Settings, cast: Cast
+) -> None:
+    """Nobody at the provider can be removed who is not there, so their tokens would outlive them."""
+    _, text = services.create_token(user=cast.analyst, name="old", scopes=["read"], days=365)
+    seen(cast.analyst, 8)
+    assert me(text).status_code == 401
+    settings.OIDC_ISSUER = ""
+    assert me(text).status_code == 200
+
+
+def test_an_identity_without_a_provider_ends_tokens_as_well(
+    settings: Settings, cast: Cast
+) -> None:
+    """While the operator has switched it off."""
+    call_command("link_identity", "analyst", "24")
+    _, text = services.create_token(user=cast.analyst, name="old", scopes=["read"], days=365)
+    settings.OIDC_ISSUER = ""
+    seen(cast.analyst, 8)
+    assert me(text).status_code == 401
 
 
 def test_no_second_factor_is_asked_of_who_signed_in_there(

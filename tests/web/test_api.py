@@ -440,6 +440,7 @@ def test_a_browsers_session_may_read_and_needs_a_csrf_token_to_write(
         "organisation": "Statistics Office",
         "roles": ["steward"],
         "scopes": None,
+        "token_ends_at": None,
     }
     assert_problem(
         client.post("/api/v1/datasets/?name=x", b"a\n1\n", content_type="text/csv"), status=403

@@ -261,6 +261,32 @@ def test_visitors_are_slowed_down_and_share_the_downloads_of_one_analyst(
     assert guesses == [404, 404, 429]
 
 
+def test_visitors_are_counted_each_for_themselves(
+    cast: Cast, played: Scene, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One who asks too often, or guesses, keeps nobody else out."""
+    made = make(cast, played.release)
+    settings.PROXIES = 1
+    settings.CACHES = {
+        name: {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            "LOCATION": f"visitors-{name}",
+        }
+        for name in ("default", "process")
+    }
+    monkeypatch.setattr(visits, "rates", PerMinute(prefix="visitors"))
+    monkeypatch.setattr("synthweb.lib.rates.time.time", lambda: 1_000_000.0)
+    settings.REST_PER_MINUTE = {"user": 2, "file": 1, "stranger": 1}
+    greedy, other = (Client(headers={"X-Forwarded-For": f"203.0.113.{n}"}) for n in (1, 2))
+    for name, most in (("release", 2), ("report", 1)):
+        answers = [greedy.get(page(made.token, name)).status_code for _ in range(most + 1)]
+        assert answers == [200] * most + [429]
+        assert other.get(page(made.token, name)).status_code == 200
+    for number in range(3):
+        other.get(page(f"guess-{number}"))
+    assert other.get(page(made.token)).status_code == 200
+
+
 def test_the_first_link_after_a_look_at_real_data_is_marked(
     cast: Cast, played: Scene, browser: Open
 ) -> None:

@@ -7,6 +7,7 @@ import hmac
 import ipaddress
 import json
 import socket
+import threading
 from base64 import b64decode, b64encode
 from datetime import timedelta
 
@@ -191,6 +192,48 @@ def test_a_server_that_does_not_begin_tls_is_left_after_its_time(
     assert outcome(notification) == (State.WAITING, Problem.TIMEOUT, None)
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_resolver_that_sleeps_is_left_after_the_time_of_the_call(
+    server, webhook, resolver, cast, settings, monkeypatch, late
+) -> None:
+    """Late: its answer comes when the time is over and nobody waits any more."""
+    settings.WEBHOOK_SECONDS = 0.3
+    over, answered, real = threading.Event(), threading.Event(), socket.getaddrinfo
+
+    def asleep(host, *arguments, **keywords):
+        # Ends in any case: without a deadline of its own the delivery would succeed after this time.
+        over.wait(20)
+        try:
+            if not late:
+                raise socket.gaierror("no answer")
+            return real(host, *arguments, **keywords)
+        finally:
+            answered.set()
+
+    monkeypatch.setattr(socket, "getaddrinfo", asleep)
+    notification = share(cast.analyst)
+    try:
+        delivering.deliver()
+        assert not over.is_set() and not answered.is_set()
+    finally:
+        over.set()
+    assert answered.wait(20)
+    assert outcome(notification) == (State.WAITING, Problem.TIMEOUT, None)
+    assert server.arrived == []
+
+
+def test_a_resolver_that_fails_leaves_the_host_unreachable(
+    server, webhook, cast, monkeypatch
+) -> None:
+    def fails(*_arguments, **_keywords):
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fails)
+    notification = share(cast.analyst)
+    delivering.deliver()
+    assert outcome(notification) == (State.WAITING, Problem.UNREACHABLE, None)
+
+
 def test_nobody_listens(server, webhook, cast, settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
@@ -247,6 +290,17 @@ REFUSED = [
     "64:ff9b:1::1",
     "2002:7f00:1::",
     "2002:a00:1::",
+    "::ffff:0:127.0.0.1",
+    "::ffff:0:10.0.0.1",
+    "::ffff:0:169.254.169.254",
+    "::fffe:0:8.8.8.8",
+    "2606:4700::5efe:127.0.0.1",
+    "2606:4700::200:5efe:10.0.0.1",
+    "fe80::5efe:8.8.8.8",
+    "2002:808:808::5efe:127.0.0.1",
+    "2002:7f00:1::5efe:8.8.8.8",
+    "4000::1",
+    "1::1",
     "2001::1",
     "2001:db8::1",
     "3fff::1",
@@ -265,6 +319,9 @@ ALLOWED = [
     "2606:4700::1111",
     "64:ff9b::808:808",
     "::ffff:8.8.8.8",
+    "::ffff:0:8.8.8.8",
+    "2606:4700::5efe:8.8.8.8",
+    "2002:808:808::1",
 ]
 
 

@@ -26,12 +26,14 @@ def read(content: bytes, kind: type[Document]) -> Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Me:
-    """Whose token this is, and what it allows; scopes: None for other ways to sign in."""
+    """Whose token this is, what it allows, and when it ends; scopes: None for other ways to sign in. token_ends_at: None if it does
+    not, or the server does not say."""
 
     username: str
     organisation: str
     roles: tuple[str, ...]
     scopes: tuple[str, ...] | None
+    token_ends_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,7 +76,7 @@ class ServerRefused(SynthwebError):
 
 
 class TokenRefused(ServerRefused):
-    """The token is unknown, expired or revoked."""
+    """The token is unknown, expired or revoked, or its owner has to sign in at the identity provider again."""
 
 
 class ReleaseUnavailable(ServerRefused):

@@ -13,12 +13,16 @@ from synthweb.api.serializers.datasets import DocumentField
 
 
 class MeSerializer(serializers.Serializer[Any]):
-    """The caller: name, organisation, roles, and what the token may do (null for a browser session)."""
+    """The caller: name, organisation, roles, and what the token may do and when it ends (both null for a browser session)."""
 
     username = serializers.CharField()
     organisation = serializers.CharField()
     roles = serializers.ListField(child=serializers.CharField())
     scopes = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    token_ends_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Where people sign in at an identity provider it moves with the owner's next sign-in there.",
+    )
 
 
 class SecondFactorSerializer(serializers.Serializer[Any]):

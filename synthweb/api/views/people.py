@@ -29,15 +29,15 @@ class MeView(APIView):
     @extend_schema(operation_id="me", responses=MeSerializer, tags=["me"])
     def get(self, request: Request) -> Response:
         me = selectors.me(caller(request))
+        token = request.auth if isinstance(request.auth, ApiToken) else None
         return Response(
             MeSerializer(
                 {
                     "username": caller(request).get_username(),
                     "organisation": me.organisation_name,
                     "roles": sorted(me.roles),
-                    "scopes": request.auth.scopes
-                    if isinstance(request.auth, ApiToken)
-                    else None,
+                    "scopes": token and token.scopes,
+                    "token_ends_at": token and selectors.token_ends(token),
                 }
             ).data
         )
