@@ -20,7 +20,7 @@ from django.urls import path
 
 from synthweb.accounts.services import create_token
 from synthweb.lib import request_ids
-from synthweb.server import limits
+from synthweb.server import configuration, limits
 from tests.cast import Cast
 from tests.web import log_lines
 from tests.web.served import running
@@ -209,3 +209,13 @@ def test_both_forms_say_the_same() -> None:
     with log_lines.kept("plain") as plain, log_lines.kept("json") as json_:
         Client().get("/nowhere/")
     assert [log_lines.read(line) for line in plain] == [log_lines.read(line) for line in json_]
+
+
+def test_logs_go_to_one_place() -> None:
+    """The standard error of each process, from where an operator sends them on; the server has no other log of its own."""
+    assert {
+        name: handler["class"] for name, handler in settings.LOGGING["handlers"].items()
+    } == {"console": "logging.StreamHandler"}
+    assert settings.LOGGING["root"]["handlers"] == ["console"]
+    assert not any(logger.get("handlers") for logger in settings.LOGGING["loggers"].values())
+    assert configuration.accesslog is None
