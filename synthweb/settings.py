@@ -109,6 +109,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "synthweb.lib.request_ids.name_requests",
+    "synthweb.accounts.middleware.log_requests",
     "synthweb.lib.traced_requests.trace_requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

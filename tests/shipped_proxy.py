@@ -35,6 +35,7 @@ def running(folder: Path, *, port: int, name: str, connections: int = 512) -> It
     text = CONFIGURATION.replace("/etc/ssl/synthweb/", f"{folder}/").replace(
         "127.0.0.1:8000", f"127.0.0.1:{port}"
     )
+    text = text.replace("/var/log/nginx/", "")
     text = re.sub(r"^ +listen \[::\].*\n", "", text, flags=re.MULTILINE)
     text = text.replace("listen 80;", f"listen 127.0.0.1:{plain};")
     text = text.replace("listen 443 ssl;", f"listen 127.0.0.1:{secure} ssl;")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 
 from django.contrib import messages
@@ -9,10 +11,14 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import resolve
+from django.utils.functional import LazyObject, empty
 from django.utils.translation import gettext as _
 
-from synthweb.accounts import identity_provider, second_factors, services, sessions
+from synthweb.accounts import identity_provider, second_factors, services, sessions, throttle
 from synthweb.accounts.models import User
+from synthweb.lib import request_log, routes
+
+logger = logging.getLogger("synthweb.requests")
 
 BACKGROUND = "X-Background"
 """The header of requests that a page sends by itself, such as a look at a run's progress: they are no use of a session."""
@@ -31,6 +37,35 @@ OPEN = {
     "metrics",
 }
 SECOND_FACTOR = {"accounts:second_factor", "accounts:add_app", "accounts:add_passkey"}
+
+
+def log_requests(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Write each request into the request log: who, from where, by which route, and what came of it."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        begun = time.monotonic()
+        response = get_response(request)
+        request_log.write(
+            logger,
+            called=(routes.method(request), routes.of(request)),
+            status=response.status_code,
+            milliseconds=round((time.monotonic() - begun) * 1000),
+            address=throttle.address_of(request),
+            person=_number_of_person(request),
+        )
+        return response
+
+    return middleware
+
+
+def _number_of_person(request: HttpRequest) -> int | None:
+    """Whoever the answer was for: of a session, or the owner of a token. Nobody is looked up for the log alone."""
+    user = getattr(request, "user", None)
+    if isinstance(user, LazyObject) and user.__dict__.get("_wrapped") is empty:
+        return None
+    return user.pk if isinstance(user, User) else None
 
 
 def keep_no_copies(

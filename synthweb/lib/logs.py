@@ -1,7 +1,10 @@
 """Logs without data: one line a record, a traceback says where and which error, never the error's own words.
 
 An exception's text may quote what it met (a database reports the row that broke a constraint); ours never do, but a
-log outlives every promise that others keep, so the text of any exception stays out of it.
+log outlives every promise that others keep, so the text of any exception stays out of it. So do addresses of requests:
+some of them open something for whoever knows them (public links, links that reset a password). Lines say the route.
+
+A record has the same fields in both forms: plain writes them as `name=value` behind the message, json as one object.
 """
 
 from __future__ import annotations
@@ -13,53 +16,100 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 
-from synthweb.lib import log_context
+from django.http import HttpRequest
+
+from synthweb.lib import log_context, routes
 
 Raised = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
+FIELDS = "fields"
+"""The attribute of a record that holds further fields, by their names: `logger.info(message, extra={FIELDS: {…}})`."""
 
 
 class Plain(logging.Formatter):
-    """Time, level, logger and message on one line; of an exception its class and the places it passed."""
-
-    default_msec_format = "%s.%03d"
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        """Line breaks in a message cannot fake another record."""
-        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
-
-    def formatException(self, ei: Raised) -> str:  # noqa: N802
-        """Where it happened and what kind it was."""
-        kind, _, trace = ei
-        lines = [f"  {_location(frame)}" for frame in traceback.extract_tb(trace)]
-        name = f"{kind.__module__}.{kind.__qualname__}" if kind else "no exception"
-        return "\n".join([*lines, f"  {name}"])
-
-
-class Json(Plain):
-    """One JSON object a record, on one line: time, level, logger, message, process, the ids of what is done (`log_context`), and
-    of an exception its class and the places it passed."""
+    """Time, level, logger, message and the other fields of a record on one line; of an exception its class and the places it passed."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
-                timespec="milliseconds"
-            ),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": record.getMessage(),
-            "process": record.process,
-            **log_context.fields(),
-        }
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info).splitlines()
+        fields = _fields(record)
+        head = [str(fields.pop(name)) for name in ("time", "level", "logger")]
+        message = _one_line(str(fields.pop("message")))
+        rest = [f"{name}={_word(value)}" for name, value in fields.items()]
+        lines = [" ".join([*head[:2], f"{head[2]}: {message}", *rest])]
+        return "\n".join([*lines, *_error(record)])
+
+
+class Json(logging.Formatter):
+    """One JSON object a record, on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = _fields(record)
+        if error := _error(record):
+            line["error"] = error
         return json.dumps(line)
+
+
+FORMATTERS: Mapping[str, type[logging.Formatter]] = {"plain": Plain, "json": Json}
+
+
+class SaidByRequestLog(logging.Filter):
+    """Of `django.request` nothing but exceptions: that an answer is a 404 or a 503 is said by the line of the request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return bool(record.exc_info) and record.levelno >= logging.ERROR
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    """What a record says, in order: time, level, logger, message, process, its further fields, and the ids of what is done
+    (`log_context`)."""
+    return {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname,
+        "logger": record.name,
+        "message": _without_address(record),
+        "process": record.process,
+        **log_context.fields(),
+        **getattr(record, FIELDS, {}),
+    }
+
+
+def _without_address(record: logging.LogRecord) -> str:
+    """The message, with the route where Django wrote the address of its request."""
+    text, request = record.getMessage(), getattr(record, "request", None)
+    if isinstance(request, HttpRequest):
+        for path in (request.get_full_path(), request.path, request.path_info):
+            # As Django escapes what it logs, and as it is; `/` alone opens nothing.
+            for spelled in (path.encode("unicode_escape").decode("ascii"), path):
+                if len(spelled) > 1:
+                    text = text.replace(spelled, routes.of(request) or "no route")
+    return text
+
+
+def _error(record: logging.LogRecord) -> list[str]:
+    """Of an exception the places that it passed and its class, a line each; none without one."""
+    if not record.exc_info:
+        return []
+    kind, _, trace = record.exc_info
+    lines = [f"  {_location(frame)}" for frame in traceback.extract_tb(trace)]
+    name = f"{kind.__module__}.{kind.__qualname__}" if kind else "no exception"
+    return [*lines, f"  {name}"]
 
 
 def _location(frame: traceback.FrameSummary) -> str:
     """One step of a traceback, without the line of code (which may hold a literal) and without variables."""
     return f"{frame.filename}:{frame.lineno} in {frame.name}"
+
+
+def _one_line(text: str) -> str:
+    """Line breaks in a message cannot fake another record."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _word(value: object) -> str:
+    """A value of a field as one word: nothing is `-`, and what could be taken for two fields is quoted as in JSON."""
+    text = "-" if value is None or value == "" else str(value)
+    is_word = text.isprintable() and not any(mark in text for mark in ' "=\\')
+    return text if is_word else json.dumps(text)
 
 
 def configuration(form: str) -> Mapping[str, object]:
@@ -71,18 +121,15 @@ def configuration(form: str) -> Mapping[str, object]:
 _CONFIGURATION: Mapping[str, object] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "plain": {
-            "()": "synthweb.lib.logs.Plain",
-            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
-        },
-        "json": {"()": "synthweb.lib.logs.Json"},
-    },
+    "formatters": {name: {"()": formatter} for name, formatter in FORMATTERS.items()},
+    "filters": {"said": {"()": SaidByRequestLog}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
         # Django's own handlers would mail a request's data to administrators.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
-        "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        "django.request": {"filters": ["said"]},
+        # The server of Django's commands writes addresses; ours have the request log.
+        "django.server": {"handlers": [], "level": "CRITICAL", "propagate": True},
         "celery.beat": {
             "level": "WARNING"
         },  # ten times a minute it would say that it rang for the reconciler

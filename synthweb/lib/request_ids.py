@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import secrets
 from collections.abc import Callable
@@ -12,11 +11,14 @@ from django.http import HttpRequest, HttpResponse
 
 from synthweb.lib import log_context
 
-logger = logging.getLogger(__name__)
-
 HEADER = "X-Request-ID"
 # What a proxy gives is repeated in logs and answers, so it has a form in which nothing can be hidden.
 FORM = re.compile(r"[A-Za-z0-9._-]{8,64}")
+
+
+def new() -> str:
+    """An id that nobody can guess or has given."""
+    return secrets.token_hex(8)
 
 
 def name_requests(
@@ -26,12 +28,9 @@ def name_requests(
 
     def middleware(request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "") if settings.PROXIES else ""
-        name = given if FORM.fullmatch(given) else secrets.token_hex(8)
+        name = given if FORM.fullmatch(given) else new()
         with log_context.within(request=name):
             response = get_response(request)
-            # The access log of gunicorn is no JSON (`synthweb.server.configuration`). As there, without the query.
-            if settings.LOG_FORMAT == "json":
-                logger.info("%s %s %d", request.method, request.path, response.status_code)
         response.headers[HEADER] = name
         return response
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
-from synthweb.lib import log_context, tracing
+from synthweb.lib import log_context, routes, tracing
 
 # Asked again and again by machines, and answered from memory.
 QUIET = ("/livez", "/readyz", "/metrics")
@@ -27,11 +27,7 @@ def trace_requests(
             return get_response(request)
         with tracing.request():
             response = get_response(request)
-            method = request.method or ""
-            if not tracing.FORMS[tracing.METHOD].fullmatch(method):
-                method = "_OTHER"
-            # Without one where no route leads: then the address is whatever somebody typed.
-            route = request.resolver_match.route if request.resolver_match else ""
+            method, route = routes.method(request), routes.of(request)
             tracing.rename(f"{method} {route}".strip())
             facts = {
                 tracing.METHOD: method,

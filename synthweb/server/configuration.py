@@ -2,8 +2,6 @@
 
 The same on one's own machine and in a container, so it stands here and not in the commands."""
 
-import os
-
 from synthweb.server import limits
 
 worker_class = "synthweb.server.worker.BufferedWorker"
@@ -14,9 +12,9 @@ timeout = 120
 graceful_timeout = 5
 keepalive = int(limits.IDLE_SECONDS)
 limit_request_line = limits.LONGEST_LINE
-# In the log of the application where that is JSON, with the ids of requests.
-accesslog = None if os.environ.get("SYNTHWEB_LOG_FORMAT") == "json" else "-"
-access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(L)s'  # no query string, no referrer: addresses hold codes alone
+# Requests are logged by the application, which knows their route and person: addresses may hold tokens.
+accesslog = None
+logger_class = "synthweb.server.log.ServerLog"
 control_socket_disable = True
 sendfile = False  # what is sent is paced (synthweb/server/pacing.py)
 # Nobody may tell gunicorn that a connection is secure or what its path is: not even a process of the same machine, which

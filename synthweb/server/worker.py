@@ -28,6 +28,7 @@ from gunicorn import http
 from gunicorn.http import errors
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from synthweb.lib import log_context, request_ids, request_log
 from synthweb.lib.bodies import FORM_SLACK
 from synthweb.server import limits, refusals
 from synthweb.server.incoming import Incoming, State
@@ -294,8 +295,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         self._send_rest(connection, partial(self._linger, connection))
 
     def _note(self, status: HTTPStatus, client: Any) -> None:
-        address = client[0] if isinstance(client, tuple) else "-"
-        self.log.info("refused by the server: %s from %s", status.value, address)
+        address = client[0] if isinstance(client, tuple) else ""
+        with log_context.within(request=request_ids.new()):
+            request_log.write(self.log.error_log, status=status.value, address=address)
 
     def _linger(self, connection: Connection) -> None:
         """Say that nothing more comes and read on a little: closed at once, with bytes unread, the kernel would take the

@@ -40,6 +40,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
         "path": environ["PATH_INFO"],
         "scheme": environ["wsgi.url_scheme"],
         "forwarded": {name: value for name, value in environ.items() if "FORWARDED" in name},
+        "request": environ.get("HTTP_X_REQUEST_ID"),
         "length": len(body),
         "sha256": hashlib.sha256(body).hexdigest(),
     }

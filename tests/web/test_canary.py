@@ -65,7 +65,7 @@ def everything_logged(tmp_path: Path, db: None) -> Iterator[Path]:
     """A file with every record of every logger, as the application formats it."""
     file = tmp_path / "log"
     handler = logging.FileHandler(file)
-    handler.setFormatter(logs.Plain("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(logs.Plain())
     names = [None, *logging.root.manager.loggerDict]
     levels = {name: logging.getLogger(name).level for name in names}
     logging.getLogger().addHandler(handler)

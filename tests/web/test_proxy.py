@@ -9,6 +9,7 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.urls import get_resolver
@@ -144,6 +145,46 @@ def test_a_table_is_passed_on_as_it_comes_in_and_nothing_else_that_is_large(
         said = json.loads(parts(to_the_end(client))[2])
     assert said["sha256"] == hashlib.sha256(body).hexdigest()
     assert not list((proxy.folder / "body").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.services
+def test_no_log_has_an_address_but_each_request_its_id(tmp_path: Path) -> None:
+    services.require(services.find_nginx)
+    secret = "9DE6xikWcanary7f3ahTQ"
+    with contextlib.ExitStack() as stack:
+        away = services.free_port()  # nobody listens there: nginx has an error to tell
+        here = stack.enter_context(running(tmp_path))
+        for port, status in ((here, 200), (away, 502)):
+            folder = tmp_path / str(status)
+            folder.mkdir()
+            proxy = stack.enter_context(shipped_proxy.running(folder, port=port, name=NAME))
+            lie = "X-Request-ID: lie-of-a-client"
+            answer = _ask(proxy, _head(f"/public/{secret}/?q={secret}", None, lie))
+            assert answer[0] == status
+            many = int(re.findall(r"burst=(\d+)", CONFIGURATION)[0]) + 20
+            statuses = {_ask(proxy, _head(f"/public/{secret}/"))[0] for _ in range(many)}
+            with socket.create_connection(
+                ("127.0.0.1", proxy.plain), timeout=PATIENCE
+            ) as client:
+                client.sendall(_head(f"/public/{secret}/"))
+                assert parts(to_the_end(client))[0] == 301
+            text = "".join(
+                path.read_text(errors="replace")
+                for path in proxy.folder.rglob("*log*")
+                if path.is_file()
+            )
+            assert secret not in text
+            lines = (proxy.folder / "synthweb.log").read_text().splitlines()
+            assert len(lines) == many + 2
+            form = re.compile(
+                r"\S+T\S+\+00:00 request=[0-9a-f]{32} address=127\.0\.0\.1 method=GET status=(\d+) seconds=\S+ bytes=\d+"
+            )
+            said = {re.fullmatch(form, line)[1] for line in lines}  # type: ignore[index]
+            assert said == {"301", *map(str, {status, *statuses})}
+            if status == 200:
+                name = json.loads(answer[2])["request"]
+                assert f"request={name} " in lines[0]
 
 
 def test_the_addresses_that_are_not_buffered_are_those_that_take_tables() -> None:
