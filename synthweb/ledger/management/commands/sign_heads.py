@@ -30,13 +30,19 @@ class Command(BaseCommand):
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="where the files go; it has to exist")
+        parser.add_argument(
+            "folder", type=Path, help="where the files go; made if it is not there"
+        )
         parser.add_argument(
             "--account", action="append", default=[], metavar="CODE", help="only these accounts"
         )
 
     def handle(self, *_args: Any, folder: Path, account: list[str], **_options: Any) -> None:
         accounts = BudgetAccount.objects.select_related("organisation").order_by("pk")
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as problem:
+            raise CommandError(str(problem), returncode=2) from None
         if account:
             accounts = accounts.filter(code__in=account)
             if missing := set(account) - set(accounts.values_list("code", flat=True)):
