@@ -22,12 +22,10 @@ COPY --from=packages /opt/venv /opt/venv
 # needs otherwise: no other service can write either of them.
 ENV PATH=/opt/venv/bin:$PATH \
     NUMBA_CACHE_DIR=/tmp/numba \
-    SYNTHWEB_COMPILED=/opt/compiled \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=synthweb.settings \
     SYNTHWEB_VAR=/data \
-    SYNTHWEB_STATIC_MANIFEST=true \
     SYNTHWEB_STATIC_ROOT=/app/staticfiles
 WORKDIR /app
 COPY manage.py pyproject.toml LICENSE README.md ARCHITECTURE.md CHANGELOG.md ./
@@ -38,7 +36,7 @@ COPY static static
 COPY templates templates
 COPY synth_engine synth_engine
 COPY synthweb synthweb
-RUN NUMBA_CACHE_DIR=/opt/compiled python -c "from synth_engine import jit; jit.warm_up()"
+RUN NUMBA_CACHE_DIR=/app/compiled python -c "from synth_engine import jit; jit.warm_up()"
 RUN SYNTHWEB_SECRET_KEY=only-for-this-step python manage.py collectstatic --no-input -v 0
 USER synthweb
 EXPOSE 8000

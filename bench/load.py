@@ -41,7 +41,6 @@ from bench import pages
 MOST_RATIO = 2.0
 STATIC = "/static/vendor/plotly-figures.min.js"
 PAGES_FOR_A_STATIC_FILE = 4
-LIMITS = ("PER_TOKEN", "PER_USER", "WRITES_PER_USER", "TABLES_PER_USER", "PER_ADDRESS")
 PATIENCE = (
     300.0  # seconds until the installation is up, or the runs that were started have ended
 )
@@ -163,7 +162,7 @@ def installation(folder: Path) -> Iterator[Address]:
     (folder / "run" / "demo-loaded").touch()
     environment = {
         **os.environ,
-        **{f"SYNTHWEB_REST_{limit}": "0" for limit in LIMITS},
+        "SYNTHWEB_REST_PER_MINUTE": "0",
         "SYNTHWEB_VAR": str(folder),
         "SYNTHWEB_PORT": str(at.port),
         # The process that watches the others asks for health by its number.

@@ -36,16 +36,15 @@ PARTS = ("/runs/notice/",)
 """Addresses that are a part of every page, and lead elsewhere when they are opened by hand."""
 
 
-def begin(folder: Path, *, database: str = "") -> None:
-    """Django with new keys below `folder`, and a new database there or an empty one at an address."""
+def begin(folder: Path, *, database: str = "", settings: str = "synthweb.settings") -> None:
+    """Django with new keys below `folder`, and a new database there or an empty one at an address. settings: a module of them."""
     os.environ |= {
         "SYNTHWEB_VAR": str(folder),
         "SYNTHWEB_HOSTS": "testserver",
         "SYNTHWEB_SECRET_KEY": "bench",
     }
-    os.environ["DJANGO_SETTINGS_MODULE"] = "synthweb.settings"
-    for name in ("DATABASE_URL", "SYNTHWEB_DEBUG"):
-        os.environ.pop(name, None)
+    os.environ["DJANGO_SETTINGS_MODULE"] = settings
+    os.environ.pop("DATABASE_URL", None)
     if database:
         os.environ["DATABASE_URL"] = database
     sys.path.insert(0, str(ROOT))

@@ -137,7 +137,7 @@ def main() -> int:
         if "disk" in options.faults:
             stack.enter_context(nemeses.small_disk(var))
         if "clock" in options.faults:
-            os.environ["SYNTHWEB_RUN_LEASE_SECONDS"] = str(nemeses.LEASE)
+            os.environ["TESTS_RUN_LEASE_SECONDS"] = str(nemeses.LEASE)
         site = nemeses.Site(folder=var)
         if options.database == "postgresql":
             from tests import services
@@ -146,7 +146,11 @@ def main() -> int:
                 site.clock = folder / "clock"
                 site.clock.write_text("+0\n")
             site.database = stack.enter_context(services.postgres_server(clock=site.clock))
-        begin(var, database=site.database.address if site.database else "")
+        begin(
+            var,
+            database=site.database.address if site.database else "",
+            settings="tests.settings",
+        )
         if "redis" in options.faults:
             stack.callback(site.kill_redis)
             site.start_redis()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery, Task, signals
@@ -90,4 +89,4 @@ def load_loops(sender: WorkController | None = None, **_about: object) -> None:
     # It loads a compiler, which beat and the notifications do without.
     from synth_engine import jit
 
-    jit.warm_up(Path(settings.COMPILED) if settings.COMPILED else None)
+    jit.warm_up(settings.COMPILED if settings.COMPILED.is_dir() else None)

@@ -1,8 +1,8 @@
 """What `manage.py check` says about an installation (docs/settings.md lists the ids).
 
 synthweb.E001   a private key can be read by others on this machine
-synthweb.E002   DEBUG is on while the application answers to other machines
 synthweb.E003   the list of breached passwords cannot be read
+synthweb.E004   a name in the environment looks like a setting and is none
 synthweb.W001   other machines are served without HTTPS
 synthweb.W002   demo users may sign in while other machines are served
 synthweb.W003   a test's failure points are switched on
@@ -10,6 +10,7 @@ synthweb.W003   a test's failure points are switched on
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +19,27 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from synthweb.lib import env
 from synthweb.lib.env import LOCAL
 
 
 @register(Tags.security)
 def check_installation(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
     """All of the above."""
-    return [*_keys(), *_passwords(), *_exposure()]
+    return [*_names(), *_keys(), *_passwords(), *_exposure()]
+
+
+def _names() -> Iterator[CheckMessage]:
+    documented = env.READ | env.OF_LOCAL | env.OF_COMPOSE
+    for name in env.unknown_names():
+        close = difflib.get_close_matches(name, sorted(documented), n=1, cutoff=0.8)
+        yield Error(
+            f"{name} is no setting, so that it has no effect.",
+            hint=f"Write {close[0]}, or unset it."
+            if close
+            else "Unset it; docs/settings.md lists all.",
+            id="synthweb.E004",
+        )
 
 
 def _keys() -> Iterator[CheckMessage]:
@@ -65,19 +80,13 @@ def _mode(path: Path) -> int:
 def _exposure() -> Iterator[CheckMessage]:
     if settings.DEBUG_FAILPOINTS:
         yield Warning(
-            "SYNTHWEB_DEBUG_FAILPOINTS is set.",
-            hint="Only tests need it: unset it.",
+            "Failure points of the tests are switched on.",
+            hint="Set DJANGO_SETTINGS_MODULE=synthweb.settings.",
             id="synthweb.W003",
         )
     # What follows exposes nothing as long as only this machine can ask.
     if set(settings.ALLOWED_HOSTS) <= LOCAL:
         return
-    if settings.DEBUG:
-        yield Error(
-            "SYNTHWEB_DEBUG is on and SYNTHWEB_HOSTS names other machines: errors would show what the server holds.",
-            hint="Unset SYNTHWEB_DEBUG.",
-            id="synthweb.E002",
-        )
     if not settings.HTTPS:
         yield Warning(
             "SYNTHWEB_HOSTS names other machines but SYNTHWEB_HTTPS is off: passwords and tables travel in the open.",

@@ -1,4 +1,5 @@
-"""Settings of synthweb, all from the environment; docs/settings.md lists every one.
+"""Settings of synthweb. What an operator decides comes from the environment, and docs/settings.md lists it; the rest is a constant
+here. An empty value in the environment counts as none.
 
 Without any, this is the local installation of `make run`: SQLite and an embedded Redis below `var/`.
 """
@@ -6,6 +7,7 @@ Without any, this is the local installation of `make run`: SQLite and an embedde
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_INLINE
@@ -15,32 +17,28 @@ from redis.retry import Retry
 from synthweb.lib import logs
 from synthweb.lib.env import (
     LOCAL,
+    Environment,
     cookie_name,
+    counting_place,
     flag,
     log_format,
+    origin_of,
     otlp_endpoint,
-    refuse_debug_for_others,
     refuse_demo_users_for_others,
     refuse_plain_issuer,
     secret,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = Environment()
 
 # --- where things lie -------------------------------------------------------------------------------------------
 VAR_DIR = Path(env.str("SYNTHWEB_VAR", default=str(BASE_DIR / "var")))
-VAULT_DIR = Path(env.str("SYNTHWEB_VAULT", default=str(VAR_DIR / "vault")))  # encrypted tables
-PREVIEW_DIR = Path(
-    env.str("SYNTHWEB_PREVIEWS", default=str(VAR_DIR / "previews"))
-)  # encrypted steward objects
-ARTEFACT_DIR = Path(
-    env.str("SYNTHWEB_ARTEFACTS", default=str(VAR_DIR / "artefacts"))
-)  # noisy answers
-SPOOL_DIR = Path(
-    env.str("SYNTHWEB_SPOOL", default=str(VAR_DIR / "spool"))
-)  # synthetic rows on their way out
-KEY_DIR = Path(env.str("SYNTHWEB_KEYS", default=str(VAR_DIR / "keys")))
+VAULT_DIR = VAR_DIR / "vault"  # encrypted tables
+PREVIEW_DIR = VAR_DIR / "previews"  # encrypted steward objects
+ARTEFACT_DIR = VAR_DIR / "artefacts"  # noisy answers
+SPOOL_DIR = VAR_DIR / "spool"  # synthetic rows on their way out
+KEY_DIR = VAR_DIR / "keys"
 # The worker's private key opens tables: the web's environment must not have it (docs/deployment.md).
 VAULT_PUBLIC_KEY_FILE = Path(
     env.str("SYNTHWEB_VAULT_PUBLIC_KEY_FILE", default=str(KEY_DIR / "vault.pub"))
@@ -68,10 +66,8 @@ CHECKPOINT_DIR = env.str("SYNTHWEB_CHECKPOINTS", default="")
 
 # --- Django -----------------------------------------------------------------------------------------------------
 SECRET_KEY = secret("SYNTHWEB_SECRET_KEY", file=KEY_DIR / "secret.key")
-DEBUG = flag("SYNTHWEB_DEBUG", default=False)
+DEBUG = False  # Django's error pages show what the server holds
 ALLOWED_HOSTS = env.list("SYNTHWEB_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-refuse_debug_for_others(debug=DEBUG, hosts=ALLOWED_HOSTS)
-CSRF_TRUSTED_ORIGINS = env.list("SYNTHWEB_ORIGINS", default=[])
 HTTPS = flag("SYNTHWEB_HTTPS", default=False)
 PROXIES = env.int(
     "SYNTHWEB_PROXIES", default=0
@@ -202,10 +198,8 @@ OIDC_ISSUER = env.str("SYNTHWEB_OIDC_ISSUER", default="")
 refuse_plain_issuer(OIDC_ISSUER)
 OIDC_NAME = env.str("SYNTHWEB_OIDC_NAME", default="")
 OIDC_CLIENT_ID = env.str("SYNTHWEB_OIDC_CLIENT_ID", default="")
-OIDC_CLIENT_SECRET = (
-    secret("SYNTHWEB_OIDC_CLIENT_SECRET", file=KEY_DIR / "web" / "oidc.secret")
-    if OIDC_ISSUER
-    else ""
+OIDC_CLIENT_SECRET = secret(
+    "SYNTHWEB_OIDC_CLIENT_SECRET", file=KEY_DIR / "web" / "oidc.secret" if OIDC_ISSUER else None
 )
 OIDC_SCOPES = env.str("SYNTHWEB_OIDC_SCOPES", default="openid profile email")
 OIDC_USERNAME_CLAIM = env.str("SYNTHWEB_OIDC_USERNAME_CLAIM", default="preferred_username")
@@ -219,7 +213,7 @@ SECOND_FACTOR_ROLES = env.list(
 )
 # SHA-1 hashes of passwords that were found in breaches, in order; "" has none (docs/security.md).
 BREACHED_PASSWORDS_FILE = env.str("SYNTHWEB_BREACHED_PASSWORDS_FILE", default="")
-PASSWORD_RESET_TIMEOUT = env.int("SYNTHWEB_PASSWORD_RESET_MINUTES", default=30) * 60
+PASSWORD_RESET_TIMEOUT = 30 * 60  # seconds
 
 # --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) ------------------------------
 CELERY_BROKER_URL = secret(
@@ -251,9 +245,11 @@ CACHES = {
 }
 if not CELERY_BROKER_URL.startswith(("redis://", "rediss://", "redis+socket://")):
     CACHES["default"] = CACHES["process"]
-RUN_LEASE_SECONDS = env.int("SYNTHWEB_RUN_LEASE_SECONDS", default=60)
-RECONCILE_SECONDS = env.int("SYNTHWEB_RECONCILE_SECONDS", default=10)
-CELERY_BEAT_SCHEDULE = {
+# A worker without a heartbeat for so long loses its run.
+RUN_LEASE_SECONDS = 60
+# How often the reconciler looks for lost messages and lost workers.
+RECONCILE_SECONDS = 10
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "reconcile": {
         "task": "runs.reconcile",
         "schedule": float(RECONCILE_SECONDS),
@@ -273,56 +269,58 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "notifications", "expires": RECONCILE_SECONDS},
     },
 }
-# Where the confidential worker counts records: "memory", "parquet", "dask", "spark", or "" for one of the first two that fits the
-# table (docs/scale.md).
+# Where the confidential worker counts records: "dask" or "spark" on a cluster, and without one in memory or in encrypted files, as
+# fits the table (docs/scale.md).
+_CLUSTER = env.str("SYNTHWEB_CLUSTER", default="")
 COUNTING = {
-    "place": env.str("SYNTHWEB_COUNTING", default=""),
-    "address": env.str("SYNTHWEB_CLUSTER", default=""),
+    "place": counting_place(_CLUSTER),
+    "address": _CLUSTER,
     "folder": env.str("SYNTHWEB_CLUSTER_FOLDER", default=""),
     "key_file": env.str("SYNTHWEB_CLUSTER_KEY_FILE", default=""),
 }
-# What `jit.warm_up` left of this installation, as its owner (docs/deployment.md).
-COMPILED = env.str("SYNTHWEB_COMPILED", default="")
-# Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).
-DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
+# What `jit.warm_up` left of this installation, as its owner (docs/deployment.md); none in a checkout.
+COMPILED = BASE_DIR / "compiled"
+# Tests kill workers at named places, with settings of their own (synthweb/runs/failpoints.py).
+DEBUG_FAILPOINTS = FAIL_AT = ""
 
 # --- notifications: without a host no e-mail is sent -----------------------------------------------------------------
 SITE_URL = env.str(
     "SYNTHWEB_SITE_URL", default="http://localhost:8000"
 )  # what links begin with
+# Forms come from there, too, where a proxy gives the application another host.
+CSRF_TRUSTED_ORIGINS = origin_of(SITE_URL)
 EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 EMAIL_HOST = env.str("SYNTHWEB_EMAIL_HOST", default="")
 EMAIL_PORT = env.int("SYNTHWEB_EMAIL_PORT", default=587)
 EMAIL_HOST_USER = env.str("SYNTHWEB_EMAIL_USER", default="")
 EMAIL_HOST_PASSWORD = secret("SYNTHWEB_EMAIL_PASSWORD", default="")
 EMAIL_USE_TLS = flag("SYNTHWEB_EMAIL_STARTTLS", default=True)
-EMAIL_TIMEOUT = env.int("SYNTHWEB_EMAIL_SECONDS", default=10)
+EMAIL_TIMEOUT = 10  # seconds, for each reply of the mail server
 DEFAULT_FROM_EMAIL = env.str("SYNTHWEB_EMAIL_FROM", default="synthweb@localhost")
-WEBHOOK_SECONDS = env.int("SYNTHWEB_WEBHOOK_SECONDS", default=10)
-WEBHOOK_DISABLE_DAYS = env.int("SYNTHWEB_WEBHOOK_DISABLE_DAYS", default=5)
+WEBHOOK_SECONDS = 10  # one call in all
+WEBHOOK_DISABLE_DAYS = 5  # without an arrival it is switched off
 # Networks that are not public and may be called all the same.
 WEBHOOK_NETWORKS = env.list("SYNTHWEB_WEBHOOK_NETWORKS", default=[])
 
 # --- limits -----------------------------------------------------------------------------------------------------
 # Words that passwords should not be made of: names of the place, its offices and projects.
 PASSWORD_WORDS = env.list("SYNTHWEB_PASSWORD_WORDS", default=[])
-ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72)
+ONE_TIME_PASSWORD_HOURS = 72
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 # How long an unfinished upload waits for its next piece.
-UPLOAD_HOURS = env.int("SYNTHWEB_UPLOAD_HOURS", default=24)
-UPLOADS_UNFINISHED = env.int("SYNTHWEB_UPLOADS_UNFINISHED", default=5)  # of one person
+UPLOAD_HOURS = 24
+UPLOADS_UNFINISHED = 5  # of one person
 RHO = env.float(
     "SYNTHWEB_RHO", default=0
 )  # of all columns of unknown values; 0: of each its own
-PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
-SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
-TEST_DATA_MAX_ROWS = env.int("SYNTHWEB_TEST_DATA_MAX_ROWS", default=1_000_000)
-DRAWINGS = env.int(
-    "SYNTHWEB_DRAWINGS", default=4
-)  # tables drawn or downloaded at once, of everybody
-DRAWINGS_PER_PERSON = env.int("SYNTHWEB_DRAWINGS_PER_PERSON", default=2)
-PREVIEWS_AT_ONCE = env.int("SYNTHWEB_PREVIEWS_AT_ONCE", default=12)  # of everybody
-PREVIEWS_AT_ONCE_PER_PERSON = env.int("SYNTHWEB_PREVIEWS_AT_ONCE_PER_PERSON", default=8)
+PREVIEW_HOURS = 24  # previews and comparisons, which show real rows
+SAMPLE_MAX_ROWS = 10_000_000
+TEST_DATA_MAX_ROWS = 1_000_000  # all are in memory at once: with 15 columns about 2 GB
+# Tables that are generated or downloaded at once, on one machine.
+DRAWINGS, DRAWINGS_PER_PERSON = 4, 2
+# First rows, comparisons and forecasts that are made at once: of everybody fewer than the web's threads, so that other pages are
+# answered meanwhile.
+PREVIEWS_AT_ONCE, PREVIEWS_AT_ONCE_PER_PERSON = 12, 8
 # No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as it receives.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
@@ -347,18 +345,17 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "synthweb.api.pagination.Pages",
     "EXCEPTION_HANDLER": "synthweb.api.problems.exception_handler",
 }
-# Most requests a minute; 0 is no limit. Counted for each token and person, writes and tables drawn besides; requests
-# without a usable token are counted for each address.
+# Most requests a minute of one person, whatever tokens and browsers they use; 0 is no limit. The other limits are shares of it:
+# of one token, of requests that change something, of tables to download, and without a usable token of one address.
+_REST = env.int("SYNTHWEB_REST_PER_MINUTE", default=600)
 REST_PER_MINUTE = {
-    "token": env.int("SYNTHWEB_REST_PER_TOKEN", default=300),
-    "user": env.int("SYNTHWEB_REST_PER_USER", default=600),
-    "write": env.int("SYNTHWEB_REST_WRITES_PER_USER", default=60),
-    "file": env.int("SYNTHWEB_REST_TABLES_PER_USER", default=30),
-    "stranger": env.int("SYNTHWEB_REST_PER_ADDRESS", default=30),
+    "user": _REST,
+    "token": -(-_REST // 2),
+    "write": -(-_REST // 10),
+    "file": -(-_REST // 20),
+    "stranger": min(30, _REST),
 }
-IDEMPOTENCY_HOURS = env.int(
-    "SYNTHWEB_IDEMPOTENCY_HOURS", default=24
-)  # how long the answer to a key is kept
+IDEMPOTENCY_HOURS = 24  # how long the answer to a key is kept
 REST_VERSION = "1.0"  # stated in every answer (synthweb/api/version.py)
 SPECTACULAR_SETTINGS = {
     "TITLE": "synthweb",
@@ -405,18 +402,13 @@ STATICFILES_DIRS = [
     ("vendor", BASE_DIR / "synth_engine" / "evaluation" / "assets" / "plotly"),
 ]
 # Deployed: names with hashes, compressed once by collectstatic. Local: straight from where the files lie.
-STATIC_MANIFEST = flag("SYNTHWEB_STATIC_MANIFEST", default=False)
-STATIC_ROOT = (
-    Path(env.str("SYNTHWEB_STATIC_ROOT", default=str(VAR_DIR / "static")))
-    if STATIC_MANIFEST
-    else None
-)
-WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
+STATIC_ROOT = env.str("SYNTHWEB_STATIC_ROOT", default="") or None
+WHITENOISE_USE_FINDERS = STATIC_ROOT is None
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if STATIC_MANIFEST
+        if STATIC_ROOT
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
@@ -442,7 +434,7 @@ SESSION_HOURS = env.int("SYNTHWEB_SESSION_HOURS", default=12)
 SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 IDLE_MINUTES = env.int("SYNTHWEB_IDLE_MINUTES", default=60)
 REAUTHENTICATION_MINUTES = env.int("SYNTHWEB_REAUTHENTICATION_MINUTES", default=15)
-REAUTHENTICATION_SHARE = env.float("SYNTHWEB_REAUTHENTICATION_SHARE", default=0.25)
+REAUTHENTICATION_SHARE = 0.25  # of what an account has left: a run that takes more needs one
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = (
     True  # htmx sends the token that the page gives it
 )

@@ -45,22 +45,14 @@ def _make() -> None:
     ]:
         del os.environ[name]  # somebody's own settings must not steer the tests
     os.environ.pop("DATABASE_URL", None)
-    os.environ["SYNTHWEB_TEST_FOLDER"] = str(folder)
+    os.environ["TESTS_FOLDER"] = str(folder)
     # Parallel workers, which have no arguments of their own, inherit both.
     if _engine_alone(sys.argv[1:]):
         os.environ.pop("DJANGO_SETTINGS_MODULE", None)
     else:
-        os.environ["DJANGO_SETTINGS_MODULE"] = "synthweb.settings"
+        os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     os.environ["SYNTHWEB_VAR"] = str(folder / "var")
-    for limit in ("PER_TOKEN", "PER_USER", "WRITES_PER_USER", "TABLES_PER_USER", "PER_ADDRESS"):
-        os.environ[f"SYNTHWEB_REST_{limit}"] = "0"  # a test run asks faster than people do
-    for limit in ("PREVIEWS_AT_ONCE", "PREVIEWS_AT_ONCE_PER_PERSON"):
-        # On a busy machine a browser has asked for the next forecast long before the last one is made.
-        os.environ[f"SYNTHWEB_{limit}"] = "10000"
-    for limit in ("DRAWINGS", "DRAWINGS_PER_PERSON"):
-        # A test that does not read a download to its end holds the slot until Python collects the response, perhaps
-        # in a later test, whose people have the same numbers.
-        os.environ[f"SYNTHWEB_{limit}"] = "10000"
+    os.environ["SYNTHWEB_REST_PER_MINUTE"] = "0"  # a test run asks faster than people do
     keys.make(folder / "var" / "keys")
     if wanted == "postgres":
         from tests import services
@@ -70,9 +62,9 @@ def _make() -> None:
         atexit.register(running.close)
 
 
-if "SYNTHWEB_TEST_FOLDER" not in os.environ:
+if "TESTS_FOLDER" not in os.environ:
     _make()
-FOLDER = Path(os.environ["SYNTHWEB_TEST_FOLDER"])
+FOLDER = Path(os.environ["TESTS_FOLDER"])
 ENGINE_ALONE = "DJANGO_SETTINGS_MODULE" not in os.environ
 ON_POSTGRES = os.environ.get("DATABASE_URL", "").startswith("postgres")
 
@@ -86,5 +78,3 @@ def _own_var() -> None:
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     _own_var()
-# Slots of downloads are locks in a folder: people of one worker's database must not wait for those of another's.
-os.environ["SYNTHWEB_SPOOL"] = str(FOLDER / f"spool-{WORKER}")

@@ -7,8 +7,10 @@ import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import environ
 from django.core.exceptions import ImproperlyConfigured
 
 OTLP_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
@@ -20,8 +22,55 @@ LOCAL = frozenset(
 )  # names by which a machine calls itself
 
 
+# Names that settings have asked for, set or not: whatever else begins with SYNTHWEB_ has no effect (synthweb/checks.py).
+READ: set[str] = set()
+# Of `make run` alone (synthweb/local).
+OF_LOCAL = frozenset({"SYNTHWEB_PORT"})
+# Of docker-compose.yml and deploy/compose-logs.yml alone, which put them into no container but the one that checks `.env`.
+OF_COMPOSE = frozenset(
+    {
+        "SYNTHWEB_ADDRESS",
+        "SYNTHWEB_BACKUPS",
+        "SYNTHWEB_CHECKPOINTS_FOLDER",
+        "SYNTHWEB_GID",
+        "SYNTHWEB_LOG_HOST",
+        "SYNTHWEB_MEMORY_BACKUP",
+        "SYNTHWEB_MEMORY_CONFIDENTIAL",
+        "SYNTHWEB_MEMORY_DEFAULT",
+        "SYNTHWEB_MEMORY_POSTGRES",
+        "SYNTHWEB_MEMORY_REDIS",
+        "SYNTHWEB_MEMORY_WEB",
+        "SYNTHWEB_SCRATCH",
+        "SYNTHWEB_SECRETS",
+        "SYNTHWEB_UID",
+    }
+)
+# Of tests and benches (CONTRIBUTING.md).
+OF_TESTS = frozenset({"SYNTHWEB_BENCHMARK", "SYNTHWEB_SHARED", "SYNTHWEB_TEST_DATABASE"})
+
+
+class Environment(environ.Env):  # type: ignore[misc]  # it has no types
+    """Values of the environment, and the names that were asked for. An empty value counts as none: `.env` has lines without one,
+    and Compose hands on what nobody set as an empty text."""
+
+    def get_value(self, var: str, cast: Any = None, default: Any = None, **options: Any) -> Any:
+        READ.add(var)
+        if not os.environ.get(var):
+            return default
+        return super().get_value(var, cast=cast, default=default, **options)
+
+
+def unknown_names(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Names of the environment that look like settings and are none."""
+    known = READ | OF_LOCAL | OF_COMPOSE | OF_TESTS
+    return sorted(
+        name for name in environment if name.startswith("SYNTHWEB_") and name not in known
+    )
+
+
 def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.environ) -> bool:
     """A truth value. "False" is false, and a misspelt one stops the start instead of meaning either."""
+    READ.add(name)
     value = environment.get(name, "").strip().lower()
     if not value:
         return default
@@ -33,6 +82,7 @@ def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.enviro
 def secret(name: str, *, file: Path | None = None, default: str = "") -> str:
     """A secret from the environment, else from the file that NAME_FILE names, else from `file`; `default` where no file is
     named."""
+    READ.update((name, f"{name}_FILE"))
     if value := os.environ.get(name, ""):
         return value
     named = os.environ.get(f"{name}_FILE") or file
@@ -92,15 +142,6 @@ def is_installed(package: str) -> bool:
         return False
 
 
-def refuse_debug_for_others(*, debug: bool, hosts: Sequence[str]) -> None:
-    """Django's error pages show what the server holds: whoever turns them on answers to this machine alone."""
-    if debug and not set(hosts) <= LOCAL:
-        raise ImproperlyConfigured(
-            "SYNTHWEB_DEBUG is on and SYNTHWEB_HOSTS names other machines: errors would show what the server holds. "
-            "Unset SYNTHWEB_DEBUG."
-        )
-
-
 def refuse_demo_users_for_others(*, demo_users: bool, hosts: Sequence[str]) -> None:
     """The passwords of demo users lie in a file, and no second factor is asked of them."""
     if demo_users and not set(hosts) <= LOCAL:
@@ -115,3 +156,17 @@ def refuse_plain_issuer(issuer: str) -> None:
     parts = urlsplit(issuer)
     if issuer and parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1"):
         raise ImproperlyConfigured("SYNTHWEB_OIDC_ISSUER must begin with https://")
+
+
+def origin_of(address: str) -> list[str]:
+    """The origin of an address by which others reach the application; none for this machine's own names."""
+    parts = urlsplit(address)
+    is_local = parts.hostname is None or {parts.hostname, f"[{parts.hostname}]"} & LOCAL
+    return [] if is_local else [f"{parts.scheme}://{parts.netloc}"]
+
+
+def counting_place(cluster: str) -> str:
+    """What counts at an address: Spark's masters begin with the name of what manages them, Dask's schedulers with a protocol."""
+    if not cluster:
+        return ""
+    return "spark" if cluster.startswith(("spark://", "k8s://", "yarn", "local")) else "dask"

@@ -1,8 +1,8 @@
 """Places at which tests kill or freeze a worker, to prove that no fault loses budget or draws noise twice.
 
-Off unless SYNTHWEB_DEBUG_FAILPOINTS names a folder and SYNTHWEB_FAIL_AT some places, separated by commas, each
-optionally with `:stop`. The process gets SIGKILL (or SIGSTOP) from itself at each place once: a mark with its process
-id in the folder keeps a worker that comes back from dying there again. Never set either variable in production.
+Off but for settings of the tests (tests/settings.py), where DEBUG_FAILPOINTS names a folder and FAIL_AT some places, separated
+by commas, each optionally with `:stop`. The process gets SIGKILL (or SIGSTOP) from itself at each place once: a mark with its process
+id in the folder keeps a worker that comes back from dying there again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def reach(point: str) -> None:
     """Say that execution has come to `point`; dies or freezes here if a test asked for it."""
     if not settings.DEBUG_FAILPOINTS:
         return
-    for wanted in os.environ.get("SYNTHWEB_FAIL_AT", "").split(","):
+    for wanted in settings.FAIL_AT.split(","):
         name, _, how = wanted.partition(":")
         if name == point and _first(Path(settings.DEBUG_FAILPOINTS) / point):
             # A signal, not an exception: as in a real fault, no

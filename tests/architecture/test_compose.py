@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from synthweb import settings as shipped
+from synthweb.lib import env
 from synthweb.local import processes
 from synthweb.local.paths import Places
 
@@ -27,9 +29,51 @@ MAY_KNOW = {
     "worker-notifications": set(),
     "beat": set(),
     "migrate": set(),
+    "check": set(),
 }
 # It copies all of an installation, and writes nothing that is not encrypted.
 MAY_KNOW["backup"] = set().union(*MAY_KNOW.values())
+PRIVATE = {"vault_private", "preview_private"}
+"""Keys that open what people uploaded."""
+OF_ONE = {
+    "SYNTHWEB_METRICS_TOKEN": {"web"},
+    "SYNTHWEB_OIDC_CLIENT_SECRET": {"web"},
+    "SYNTHWEB_BREACHED_PASSWORDS_FILE": {"web"},
+    "SYNTHWEB_CHECKPOINTS": {"web"},
+    "SYNTHWEB_EMAIL_PASSWORD": {"worker-notifications"},
+    "SYNTHWEB_CLUSTER": {"worker-confidential"},
+    "SYNTHWEB_CLUSTER_FOLDER": {"worker-confidential"},
+    "SYNTHWEB_CLUSTER_KEY_FILE": {"worker-confidential"},
+    "SYNTHWEB_APPLICATION_ROLE": {"migrate", "backup"},
+    "SYNTHWEB_APPLICATION_PASSWORD": {"migrate", "backup"},
+    "SYNTHWEB_BACKUP_RECIPIENT": {"migrate", "backup"},
+}
+"""Settings that one process alone may know or needs, and its services; those of the owner of the tables share a file with systemd."""
+WITH_FILE = {f"{name}_FILE": services for name, services in OF_ONE.items()}
+# The file says these itself: addresses of its own services, and places in the container.
+OF_THE_FILE = {
+    "DATABASE_URL",
+    "DATABASE_URL_FILE",
+    "SYNTHWEB_APPLICATION_PASSWORD",
+    "SYNTHWEB_APPLICATION_PASSWORD_FILE",
+    "SYNTHWEB_APPLICATION_ROLE",
+    "SYNTHWEB_BROKER",
+    "SYNTHWEB_BROKER_FILE",
+    "SYNTHWEB_SECRET_KEY",
+    *(
+        f"SYNTHWEB_{name}_FILE"
+        for name in (
+            "SECRET_KEY",
+            "VAULT_PUBLIC_KEY",
+            "VAULT_PRIVATE_KEY",
+            "PREVIEW_PUBLIC_KEY",
+            "PREVIEW_PRIVATE_KEY",
+            "CONTENT_KEY",
+            "SIGNING_PRIVATE_KEY",
+        )
+    ),
+}
+OF_THE_IMAGE = {"SYNTHWEB_VAR", "SYNTHWEB_STATIC_ROOT"}
 REDIS_PASSWORD = "${REDIS_PASSWORD:?set it in .env}"
 OWNERS = ("migrate", "backup")
 """Who connects as the owner of the tables: whoever changes them, and whoever copies all of them."""
@@ -71,7 +115,7 @@ def test_nobody_knows_more_keys_than_they_must(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(MAY_KNOW))
 def test_a_service_lacks_exactly_the_private_keys_that_are_withheld_locally(name: str) -> None:
-    if name in OWNERS:
+    if name in (*OWNERS, "check"):
         return
     local = {
         process.name: process
@@ -89,7 +133,7 @@ def test_only_the_web_has_djangos_secret() -> None:
 
 
 def test_every_service_of_ours_speaks_to_postgres_and_redis() -> None:
-    for name in MAY_KNOW:
+    for name in set(MAY_KNOW) - {"check"}:
         environment = SERVICES[name]["environment"]
         assert environment["DATABASE_URL"].startswith("postgres://")
         assert environment["SYNTHWEB_BROKER"] == f"redis://:{REDIS_PASSWORD}@redis:6379/0"
@@ -97,7 +141,7 @@ def test_every_service_of_ours_speaks_to_postgres_and_redis() -> None:
 
 
 def test_only_migrations_and_backups_connect_as_the_owner_of_the_tables() -> None:
-    for name in MAY_KNOW:
+    for name in set(MAY_KNOW) - {"check"}:
         environment = SERVICES[name]["environment"]
         owns = name in OWNERS
         role = "synthweb" if owns else environment["DATABASE_URL"].split("//")[1].split(":")[0]
@@ -127,13 +171,15 @@ def test_only_the_web_can_be_reached_from_outside() -> None:
     reachable = {
         name
         for name, service in SERVICES.items()
-        if "ports" in service or "outside" in service["networks"]
+        if "ports" in service or "outside" in service.get("networks", [])
     }
     assert reachable == {"web"}
 
 
 def test_only_the_worker_of_notifications_calls_other_machines() -> None:
-    calling = {name for name, service in SERVICES.items() if "outgoing" in service["networks"]}
+    calling = {
+        name for name, service in SERVICES.items() if "outgoing" in service.get("networks", [])
+    }
     assert calling == {"worker-notifications"}
     assert not SERVICES["worker-notifications"].get("volumes")
     for name in MAY_KNOW:
@@ -162,7 +208,7 @@ def test_every_service_has_few_rights_and_bounds(name: str) -> None:
     assert all("size=" in mounted for mounted in service.get("tmpfs", []) if name in MAY_KNOW)
 
 
-@pytest.mark.parametrize("name", sorted(set(SERVICES) - {"migrate"}))
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - {"migrate", "check"}))
 def test_every_service_that_stays_says_whether_it_is_well(name: str) -> None:
     check = SERVICES[name]["healthcheck"]
     assert check["test"][0] in ("CMD", "CMD-SHELL")
@@ -176,6 +222,9 @@ def test_what_the_web_writes_has_a_volume() -> None:
     checkpoints = "${SYNTHWEB_CHECKPOINTS_FOLDER:-./checkpoints}:/checkpoints:ro"
     mounted.discard(checkpoints.split(":")[1])
     assert checkpoints in SERVICES["web"]["volumes"]
+    passwords = "${SYNTHWEB_BREACHED_PASSWORDS_FILE:-/dev/null}:/run/breached-passwords:ro"
+    assert passwords in SERVICES["web"]["volumes"]
+    mounted.discard(passwords.split(":")[1])
     assert mounted == {"/data/vault", "/data/previews", "/data/spool"}
     assert all(f" {folder}" in DOCKERFILE for folder in mounted)
 
@@ -231,9 +280,10 @@ def test_each_container_compiles_for_itself() -> None:
 
 
 def test_the_image_has_compiled_loops_that_no_container_can_write() -> None:
-    folder = re.search(r"SYNTHWEB_COMPILED=(\S+)", DOCKERFILE)
-    assert folder is not None
-    made = f'RUN NUMBA_CACHE_DIR={folder[1]} python -c "from synth_engine import jit; jit.warm_up()"'
+    folder = f"/app/{shipped.COMPILED.relative_to(ROOT)}"
+    made = (
+        f'RUN NUMBA_CACHE_DIR={folder} python -c "from synth_engine import jit; jit.warm_up()"'
+    )
     # As root, of the source where it lies at run time, which its index names.
     assert (
         DOCKERFILE.index("COPY synth_engine")
@@ -243,5 +293,70 @@ def test_the_image_has_compiled_loops_that_no_container_can_write() -> None:
     for name in OURS:
         assert SERVICES[name]["read_only"] is True
         places = [*SERVICES[name]["tmpfs"], *SERVICES[name].get("volumes", [])]
-        assert not any(folder[1] in place for place in places)
-        assert "SYNTHWEB_COMPILED" not in SERVICES[name]["environment"]
+        assert not any("/app" in place for place in places)
+
+
+# --- settings -----------------------------------------------------------------------------------------------------------
+def _documented() -> set[str]:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    return set(re.findall(r"^\| `((?:SYNTHWEB|DATABASE)_\w+)` \|", page, flags=re.MULTILINE))
+
+
+def _set_by_operators(service: str) -> set[str]:
+    """The settings of a service whose value is what `.env` says under the same name."""
+    return {
+        name
+        for name, value in SERVICES[service]["environment"].items()
+        if re.search(rf"\$\{{{name}:", str(value))
+    }
+
+
+def test_there_are_at_most_sixty_settings() -> None:
+    assert 40 < len(_documented()) <= 60
+
+
+def test_every_setting_of_operators_reaches_the_services_that_need_it() -> None:
+    everybodys = (
+        _documented() - set(OF_ONE) - set(WITH_FILE) - OF_THE_FILE - OF_THE_IMAGE - env.OF_LOCAL
+    )
+    assert len(everybodys) > 25
+    for name in MAY_KNOW:
+        assert everybodys - _set_by_operators(name) == set()
+
+
+def test_what_one_process_alone_may_know_reaches_no_other_one() -> None:
+    operators = {
+        name: services
+        for name, services in (OF_ONE | WITH_FILE).items()
+        if name in _documented() - OF_THE_FILE
+    } | {"SYNTHWEB_BACKUP_RECIPIENT": {"backup"}}
+    for name, services in operators.items():
+        assert {each for each in MAY_KNOW if name in _set_by_operators(each)} == services, name
+
+
+def test_services_are_given_nothing_that_is_no_setting() -> None:
+    given = {name for service in MAY_KNOW for name in SERVICES[service]["environment"]}
+    ours = {name for name in given if name.startswith(("SYNTHWEB_", "DATABASE_"))}
+    assert ours <= _documented()
+
+
+def test_names_of_the_file_alone_are_known_to_the_check_of_names() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    text += (ROOT / "deploy" / "compose-logs.yml").read_text()
+    named = set(re.findall(r"\$\{(SYNTHWEB_\w+)", text))
+    assert named - _documented() == env.OF_COMPOSE
+
+
+def test_all_of_the_settings_file_is_checked_by_who_can_tell_nobody() -> None:
+    service = SERVICES["check"]
+    assert service["env_file"] == [".env"]
+    assert service["network_mode"] == "none"
+    assert service["command"] == ["python", "manage.py", "check"]
+    assert not {"networks", "volumes", "secrets", "ports"} & set(service)
+    assert [name for name in SERVICES if "env_file" in SERVICES[name]] == ["check"]
+    started = {name for name, each in SERVICES.items() if "check" in each.get("depends_on", {})}
+    assert started == {"migrate"}
+    assert (
+        SERVICES["migrate"]["depends_on"]["check"]["condition"]
+        == "service_completed_successfully"
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from synthweb.lib import env
 from tests import bill_of_materials, errors_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,24 +18,7 @@ SECRETS = re.findall(r"\bsecret\(\s*\"(\w+)\"", (ROOT / "synthweb" / "settings.p
 CODE = [
     ROOT / "synthweb" / "settings.py",
     *(ROOT / "synthweb" / "local").glob("*.py"),
-    ROOT / "tests" / "all.py",
 ]
-OF_CONTAINERS = {
-    "SYNTHWEB_LOG_HOST",
-    "SYNTHWEB_UID",
-    "SYNTHWEB_GID",
-    "SYNTHWEB_SECRETS",
-    "SYNTHWEB_SCRATCH",
-    "SYNTHWEB_ADDRESS",
-    "SYNTHWEB_BACKUPS",
-    "SYNTHWEB_CHECKPOINTS_FOLDER",
-    "SYNTHWEB_MEMORY_POSTGRES",
-    "SYNTHWEB_MEMORY_REDIS",
-    "SYNTHWEB_MEMORY_WEB",
-    "SYNTHWEB_MEMORY_CONFIDENTIAL",
-    "SYNTHWEB_MEMORY_DEFAULT",
-    "SYNTHWEB_MEMORY_BACKUP",
-}
 
 
 def _in_code() -> set[str]:
@@ -90,7 +74,7 @@ def test_every_setting_of_the_compose_file_is_known() -> None:
             (ROOT / "docker-compose.yml").read_text() + (ROOT / ".env.example").read_text()
         )
     )
-    assert used <= _in_code() | OF_CONTAINERS
+    assert used <= _in_code() | env.OF_COMPOSE
 
 
 @pytest.mark.parametrize(

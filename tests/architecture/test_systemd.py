@@ -14,7 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.test_compose import MAY_KNOW, OURS, OWNERS, ROOT, SERVICES
+from synthweb import settings as shipped
+from tests.architecture.test_compose import (
+    MAY_KNOW,
+    OF_ONE,
+    OURS,
+    OWNERS,
+    PRIVATE,
+    ROOT,
+    SERVICES,
+)
 
 FOLDER = ROOT / "deploy" / "systemd"
 UNITS = {path.name: path.read_text() for path in sorted(FOLDER.iterdir())}
@@ -135,6 +144,38 @@ def test_every_service_is_shut_in(name: str) -> None:
     assert directives.get("IPAddressDeny", []) == ([] if outside else ["any"])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_decrypted_is_swapped_neither_here_nor_in_compose(name: str) -> None:
+    decrypts = bool(PRIVATE & MAY_KNOW[name])
+    assert service(name).get("MemorySwapMax", []) == (["0"] if decrypts else [])
+    of_compose = SERVICES[name]
+    assert (of_compose.get("mem_swappiness"), of_compose.get("memswap_limit")) == (
+        (0, of_compose["mem_limit"]) if decrypts else (None, None)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_reach_every_unit_and_secrets_the_one_that_has_them_in_compose(
+    name: str,
+) -> None:
+    files = [value.removeprefix("-") for value in service(name)["EnvironmentFile"]]
+    assert files[0] == "/etc/synthweb/synthweb.env"
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    said = dict(
+        re.findall(r"^\| (.*?) \| [^|]* \| `(/etc/synthweb/\S+)` \|$", page, re.MULTILINE)
+    )
+    own = {
+        setting
+        for settings, file in said.items()
+        if file in files[1:]
+        for setting in re.findall(r"`(\w+)`", settings)
+    }
+    assert set(files[1:]) <= set(said.values())
+    assert own == {setting for setting, services in OF_ONE.items() if name in services} | (
+        {"DATABASE_URL"} if name in OWNERS else set()
+    )
+
+
 def test_the_children_of_a_worker_are_not_asked_to_stop() -> None:
     """Celery's children die of SIGTERM, in the middle of a draw, too. The time for stopping is that of compose."""
     workers = [name for name in NAMES if name.startswith("worker-")]
@@ -148,10 +189,9 @@ def test_the_children_of_a_worker_are_not_asked_to_stop() -> None:
 def test_workers_that_compute_start_with_loops_that_root_compiled() -> None:
     page = " ".join((ROOT / "docs" / "deployment.md").read_text().split())
     for name in ("worker-confidential", "worker-default"):
-        [folder] = re.findall(
-            r"SYNTHWEB_COMPILED=(\S+)", "\n".join(service(name)["Environment"])
-        )
-        assert folder.startswith(f"{PLACE}/")  # which no service writes: `ProtectSystem`
+        # Beside the code, which no service writes: `ProtectSystem`
+        folder = f"{PLACE}/{shipped.COMPILED.relative_to(ROOT)}"
+        assert service(name)["WorkingDirectory"] == [PLACE]
         assert (
             f'NUMBA_CACHE_DIR={folder} .venv/bin/python -c "from synth_engine import jit'
             in page

@@ -32,6 +32,7 @@ IMAGE = dict(
     )
 )
 STARTED = ("worker-confidential", "worker-default", "worker-notifications", "beat", "web")
+OURS = ("PATH", "HOME", "LANG")
 PATIENCE = 240.0  # seconds
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -93,11 +94,11 @@ class Installation:
 
     def environment(self, service: str) -> dict[str, str]:
         """The environment that the file gives a service, and nothing of ours but the way to Python."""
-        kept = {
-            name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
+        given = environment_of(service, self.variables)
+        return {
+            name: value if name in OURS else self._replaced(value)
+            for name, value in given.items()
         }
-        given = IMAGE | FILE["services"][service]["environment"]
-        return kept | {name: self._resolved(str(value)) for name, value in given.items()}
 
     def start_service(self, name: str) -> None:
         """Start a service, or start it again, as compose does with one that has ended."""
@@ -113,13 +114,10 @@ class Installation:
             )
 
     def _resolved(self, text: str) -> str:
-        """`${NAME:-default}` as Compose reads it, then this machine's places for the container's."""
+        """A text of the file, with this machine's places for the container's."""
+        return self._replaced(resolved(text, self.variables))
 
-        def variable(found: re.Match[str]) -> str:
-            name, default = found[1], found[3] or ""
-            return self.variables.get(name) or ("" if found[2] == ":?" else default)
-
-        text = re.sub(r"\$\{(\w+)(?:(:-|:\?)([^}]*))?\}", variable, text)
+    def _replaced(self, text: str) -> str:
         for there, here in self.replaced.items():
             text = text.replace(there, here)
         return text
@@ -133,6 +131,30 @@ class Installation:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+
+def environment_of(service: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment that the file gives a service, with these variables in `.env`, and nothing of ours but the way to Python."""
+    kept = {name: os.environ[name] for name in OURS if name in os.environ}
+    told = FILE["services"][service]
+    given = IMAGE | told["environment"]
+    whole = variables if told.get("env_file") else NOTHING
+    return kept | {
+        **whole,
+        **{name: resolved(str(value), variables) for name, value in given.items()},
+    }
+
+
+def resolved(text: str, variables: Mapping[str, str]) -> str:
+    """`${NAME:-default}` and `${NAME:+instead}` as Compose reads them."""
+
+    def variable(found: re.Match[str]) -> str:
+        value, default = variables.get(found[1], ""), found[3] or ""
+        if found[2] == ":+":
+            return default if value else ""
+        return value or ("" if found[2] == ":?" else default)
+
+    return re.sub(r"\$\{(\w+)(?:(:-|:\?|:\+)([^}]*))?\}", variable, text)
 
 
 @contextlib.contextmanager

@@ -38,9 +38,9 @@ class Worker:
         self._folder = Path(tempfile.mkdtemp(dir=plant.folder, prefix="marks-"))
         self.log = self._folder / "log"
         environment = plant.environment | {
-            "SYNTHWEB_FAIL_AT": failpoints,
-            "SYNTHWEB_RUN_LEASE_SECONDS": str(lease),
-            "SYNTHWEB_DEBUG_FAILPOINTS": str(self._folder) if failpoints else "",
+            "TESTS_FAIL_AT": failpoints,
+            "TESTS_RUN_LEASE_SECONDS": str(lease),
+            "TESTS_FAILPOINTS": str(self._folder) if failpoints else "",
         }
         command = [
             sys.executable,
@@ -247,12 +247,12 @@ def running_plant() -> Iterator[Plant]:
             key: value for key, value in os.environ.items() if not key.startswith("SYNTHWEB_")
         }
         environment = kept | {
-            "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database.address,
             "SYNTHWEB_VAR": str(folder / "var"),
             "SYNTHWEB_BROKER": f"redis+socket://{folder / 'redis' / 'redis.sock'}",
-            "SYNTHWEB_RUN_LEASE_SECONDS": str(LEASE),
-            "SYNTHWEB_RECONCILE_SECONDS": str(RECONCILE),
+            "TESTS_RUN_LEASE_SECONDS": str(LEASE),
+            "TESTS_RECONCILE_SECONDS": str(RECONCILE),
             "TMPDIR": str(folder / "tmp"),
             "PLANT_CANARY": CANARY,
         }

@@ -13,7 +13,7 @@ from django.urls import get_resolver
 from pytest_django import Settings
 
 from synthweb.lib import bodies, env
-from synthweb.lib.env import refuse_debug_for_others, refuse_demo_users_for_others
+from synthweb.lib.env import refuse_demo_users_for_others
 from tests.cast import Cast
 from tests.web.rest import PROBLEM, Caller
 
@@ -105,15 +105,6 @@ def test_every_view_that_receives_a_table_says_so() -> None:
         "synthweb.api.views.references.VersionsView",
         "synthweb.api.views.uploads.UploadView",
     }
-
-
-def test_debug_does_not_start_while_others_are_served() -> None:
-    refuse_debug_for_others(debug=True, hosts=sorted(env.LOCAL))
-    refuse_debug_for_others(debug=False, hosts=["synthweb.example.org"])
-    with pytest.raises(ImproperlyConfigured, match="SYNTHWEB_DEBUG"):
-        refuse_debug_for_others(debug=True, hosts=["localhost", "synthweb.example.org"])
-    with pytest.raises(ImproperlyConfigured, match="SYNTHWEB_DEBUG"):
-        refuse_debug_for_others(debug=True, hosts=["*"])
 
 
 def test_demo_users_do_not_start_while_others_are_served() -> None:

@@ -16,13 +16,17 @@ from synthweb import celery
     ("queues", "times"), [(["confidential"], 1), (["default"], 1), (["notifications"], 0)]
 )
 def test_workers_that_compute_load_the_compiled_loops(
-    queues: list[str], times: int, monkeypatch: pytest.MonkeyPatch, settings: Any
+    queues: list[str],
+    times: int,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    tmp_path: Path,
 ) -> None:
     loaded: list[Path | None] = []
     monkeypatch.setattr(jit, "warm_up", loaded.append)
     amqp = SimpleNamespace(queues=SimpleNamespace(consume_from=dict.fromkeys(queues)))
     worker: Any = SimpleNamespace(app=SimpleNamespace(amqp=amqp))
     celery.load_loops(sender=worker)
-    settings.COMPILED = "/opt/compiled"
+    settings.COMPILED = tmp_path
     celery.load_loops(sender=worker)
-    assert loaded == [None, Path("/opt/compiled")][: 2 * times]
+    assert loaded == [None, tmp_path][: 2 * times]

@@ -13,6 +13,7 @@ import pytest
 
 from synthweb.local import keys
 from synthweb.local.paths import REPOSITORY
+from tests.e2e import composed
 
 LOOK = """
 import django; django.setup()
@@ -45,7 +46,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "synthweb.settings",
         "SYNTHWEB_VAR": str(folder),
         "SYNTHWEB_SECRET_KEY": secrets.token_urlsafe(48),
-        "SYNTHWEB_STATIC_MANIFEST": "true",
         "SYNTHWEB_STATIC_ROOT": str(folder / "static"),
         "SYNTHWEB_HOSTS": "synthweb.example.org,localhost",
         "SYNTHWEB_HTTPS": "true",
@@ -117,15 +117,51 @@ def test_a_truth_value_that_is_none_stops_the_start(environment: dict[str, str])
 
 
 @pytest.mark.slow
-def test_debug_while_others_are_served_stops_the_start(environment: dict[str, str]) -> None:
-    for hosts, fine in (("localhost", True), ("synthweb.example.org,localhost", False)):
+def test_a_settings_file_with_a_name_that_is_none_stops_the_containers() -> None:
+    """The service `check` of the compose file, with `.env` as Compose gives it to it."""
+    example = dict(
+        line.split("=", 1)
+        for line in (REPOSITORY / ".env.example").read_text().splitlines()
+        if line and not line.startswith("#")
+    )
+    for more, said in (
+        # What nobody else gets is no setting that is unknown, and empty values are none.
+        ({"SYNTHWEB_IDLE_MINUTES": "30", "SYNTHWEB_REST_PER_MINUTE": ""}, ""),
+        ({"SYNTHWEB_IDLE_MINUTE": "30"}, "Write SYNTHWEB_IDLE_MINUTES"),
+        ({"SYNTHWEB_UPLOAD_HOURS": "48"}, "SYNTHWEB_UPLOAD_HOURS is no setting"),
+    ):
+        file = example | more
         done = subprocess.run(
-            [sys.executable, "-c", "import django; django.setup(); print('started')"],
+            [sys.executable, "manage.py", "check"],
             cwd=REPOSITORY,
-            env={**environment, "SYNTHWEB_DEBUG": "true", "SYNTHWEB_HOSTS": hosts},
+            env=composed.environment_of("check", file),
             capture_output=True,
             text=True,
             check=False,
         )
-        assert ("started" in done.stdout) is fine, done.stderr
-        assert fine or "SYNTHWEB_DEBUG is on" in done.stderr
+        assert (done.returncode == 0) is (not said), done.stderr
+        assert said in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("service", ["web", "worker-confidential", "backup"])
+def test_a_setting_of_the_file_has_its_effect_in_a_container_and_an_empty_one_its_default(
+    service: str, tmp_path: Path
+) -> None:
+    keys.make(tmp_path / "keys")
+    asked = "from synthweb import settings as s; print(s.IDLE_MINUTES, s.SESSION_HOURS, s.OIDC_ISSUER, s.COUNTING['place'], s.VAR_DIR)"
+    file = {
+        "SYNTHWEB_HOSTS": "synthweb.example.org",
+        "SYNTHWEB_IDLE_MINUTES": "30",
+        "SYNTHWEB_OIDC_ISSUER": "https://id.example.org",
+        "SYNTHWEB_OIDC_CLIENT_SECRET": "of the web alone",
+        "SYNTHWEB_CLUSTER": "tls://scheduler:8786",
+    }
+    environment = composed.environment_of(service, file) | {
+        "SYNTHWEB_SECRET_KEY_FILE": str(tmp_path / "keys" / "secret.key")
+    }
+    said = _python(environment, "-c", asked).split()
+    place = ["dask"] if service == "worker-confidential" else []
+    assert said == ["30", "12", "https://id.example.org", *place, "/data"]
+    secret = environment["SYNTHWEB_OIDC_CLIENT_SECRET"]
+    assert (secret == "of the web alone") is (service == "web")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -11,6 +12,7 @@ from typing import ClassVar
 import pytest
 from celery import Task
 from celery.utils.threads import LocalStack
+from django.core.checks import ERROR
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
@@ -189,14 +191,74 @@ def test_an_installation_for_one_machine_is_in_order(settings: Settings) -> None
     assert _said() == []
 
 
-def test_serving_others_without_https_with_demo_users_or_debug_is_said(
-    settings: Settings,
-) -> None:
+def test_serving_others_without_https_or_with_demo_users_is_said(settings: Settings) -> None:
     settings.ALLOWED_HOSTS = ["synthweb.example.org", "localhost"]
-    settings.HTTPS, settings.DEMO_USERS, settings.DEBUG = False, True, True
-    assert _said() == ["synthweb.E002", "synthweb.W001", "synthweb.W002"]
-    settings.HTTPS, settings.DEMO_USERS, settings.DEBUG = True, False, False
+    settings.HTTPS, settings.DEMO_USERS = False, True
+    assert _said() == ["synthweb.W001", "synthweb.W002"]
+    settings.HTTPS, settings.DEMO_USERS = True, False
     assert _said() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "repair"),
+    [
+        ("SYNTHWEB_IDLE_MINUTE", "SYNTHWEB_IDLE_MINUTES"),
+        ("SYNTHWEB_MEMORY_WEBS", "SYNTHWEB_MEMORY_WEB"),
+        ("SYNTHWEB_NOTHING_OF_THE_KIND", "docs/settings.md"),
+    ],
+)
+def test_a_name_that_is_no_setting_is_an_error_that_says_which_one_is_near(
+    name: str, repair: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "x")
+    [error] = checks.check_installation(None)
+    assert (error.id, error.level) == ("synthweb.E004", ERROR)
+    assert name in error.msg
+    assert repair in str(error.hint)
+    # The value may be a secret.
+    assert "x" not in error.msg.replace(name, "").split()
+
+
+def test_every_name_of_the_page_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    for name in re.findall(r"^\| `(SYNTHWEB_\w+)`", page, flags=re.MULTILINE):
+        monkeypatch.setenv(name, "x")
+    assert env.unknown_names() == []
+
+
+def test_an_empty_value_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = env.Environment()
+    monkeypatch.setenv("SYNTHWEB_IDLE_MINUTES", "")
+    assert read.int("SYNTHWEB_IDLE_MINUTES", default=60) == 60
+    assert read.list("SYNTHWEB_IDLE_MINUTES", default=["a"]) == ["a"]
+    assert read.str("SYNTHWEB_IDLE_MINUTES", default="b") == "b"
+    monkeypatch.setenv("SYNTHWEB_IDLE_MINUTES", "0")
+    assert read.int("SYNTHWEB_IDLE_MINUTES", default=60) == 0
+
+
+def test_forms_may_come_from_the_address_that_links_begin_with() -> None:
+    assert env.origin_of("https://synthweb.example.org/") == ["https://synthweb.example.org"]
+    assert env.origin_of("https://synthweb.example.org:8443") == [
+        "https://synthweb.example.org:8443"
+    ]
+    for local in ("http://localhost:8000", "http://127.0.0.1:8000/", "http://[::1]:8000"):
+        assert env.origin_of(local) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("", ""),
+        ("tls://scheduler:8786", "dask"),
+        ("tcp://127.0.0.1:8786", "dask"),
+        ("spark://master:7077", "spark"),
+        ("k8s://https://cluster:6443", "spark"),
+        ("yarn", "spark"),
+        ("local-cluster[2,1,1024]", "spark"),
+    ],
+)
+def test_the_address_of_a_cluster_says_what_counts_there(address: str, place: str) -> None:
+    assert env.counting_place(address) == place
 
 
 def test_a_key_that_others_can_read_is_an_error(settings: Settings, tmp_path: Path) -> None:

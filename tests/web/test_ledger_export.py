@@ -607,6 +607,20 @@ def test_the_command_signs_every_chain_and_the_signed_files_hold_the_database_to
     assert "cut off or set back" in capsys.readouterr().out
 
 
+def test_the_command_makes_the_folder_that_the_steps_of_an_upgrade_name(account, tmp_path):
+    folder = tmp_path / "kept" / "heads"
+    call_command("sign_heads", str(folder))
+    assert len(list(folder.glob("head-*.json"))) == 2
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_cannot_be_made_is_named(account, tmp_path):
+    (tmp_path / "heads").write_text("a file")
+    with pytest.raises(CommandError, match="heads") as stopped:
+        call_command("sign_heads", str(tmp_path / "heads"))
+    assert stopped.value.returncode == 2
+
+
 def test_the_command_signs_the_other_chains_when_one_is_broken(account, tmp_path, capsys):
     take_triggers_down()
     with connection.cursor() as cursor:

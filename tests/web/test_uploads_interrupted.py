@@ -133,11 +133,10 @@ def served(cast: Cast, tmp_path: Path) -> Iterator[Served]:
     )
     folder = tmp_path / "server"
     folder.mkdir()
-    environment = {
-        "DATABASE_URL": address,
-        "SYNTHWEB_VAULT": str(settings.VAULT_DIR),
-        "SYNTHWEB_PREVIEWS": str(settings.PREVIEW_DIR),
-    }
+    # Files where the fixtures of this folder have put them, keys where all tests have them.
+    assert Path(settings.VAULT_DIR).parent == Path(settings.PREVIEW_DIR).parent == tmp_path
+    (tmp_path / "keys").symlink_to(settings.KEY_DIR)
+    environment = {"DATABASE_URL": address, "SYNTHWEB_VAR": str(tmp_path)}
     with running(folder, app="synthweb.wsgi:application", environment=environment) as port:
         yield Served(port, token)
 

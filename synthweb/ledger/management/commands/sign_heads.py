@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "folder", type=Path, help="where the files go; it is made if it is not there"
+            "folder", type=Path, help="where the files go; made if it is not there"
         )
         parser.add_argument(
             "--account", action="append", default=[], metavar="CODE", help="only these accounts"
