@@ -72,6 +72,11 @@ SESSION = "privacy/test_session.py::"
 INTERRUPTED = "privacy/test_interrupted.py::"
 DISCOVERY = "privacy/test_law_of_discovery.py::"
 GAUSSIAN_DP = "privacy/test_gaussian_dp.py::"
+CHECK = "privacy/test_law_of_release_check.py::"
+LEARNING = "privacy/test_law_of_learning.py::"
+GROW = "privacy/test_law_of_grow.py::"
+OF_UNITS = "test_people_of_several_records_and_replaced_ones_lose_the_target_at_most"
+GAUSSIAN_CAPS = "privacy/test_law_of_gaussian_caps.py::"
 RELATIONAL = "privacy/test_law_of_relational.py::"
 SKETCH = "privacy/test_law_of_link_sketch.py::"
 BOOKS = "web/test_ledger_services.py::"
@@ -448,6 +453,110 @@ MUTANTS = (
         "    most = (np.uint64(2**63) // limits) * limits\n",
         "    most = np.full(bounds.size, 2**63, dtype=np.uint64)\n",
         ("privacy/test_randomness.py::test_numbers_below_a_bound_are_exactly_uniform",),
+    ),
+    # ---- whole runs under a cap on mu² or rho ------------------------------------------------------------------------
+    Mutant(
+        "counts with half of the noise that was paid for",
+        ROOM + "verbs/measure.py",
+        "values=sampler.counts(table.ravel(), noise).reshape(shape),",
+        "values=sampler.counts(table.ravel(), Noise(law=noise.law, scale=noise.scale / 2)).reshape(shape),",
+        (GAUSSIAN_CAPS + "test_all_answers_together_keep_to_the_cap_on_mu_and_use_most_of_it",),
+    ),
+    Mutant(
+        "interactions with half of the noise that was paid for",
+        ROOM + "verbs/interaction.py",
+        "values=sampler.counts(table.ravel(), noise).reshape(shape),",
+        "values=sampler.counts(table.ravel(), Noise(law=noise.law, scale=noise.scale / 2)).reshape(shape),",
+        (GAUSSIAN_CAPS + "test_all_answers_together_keep_to_the_cap_on_mu_and_use_most_of_it",),
+    ),
+    Mutant(
+        "scores with half of the noise that was paid for",
+        ROOM + "verbs/score.py",
+        "noise=noise, values=sampler.counts(scores, noise)",
+        "noise=noise, values=sampler.counts(scores, Noise(law=noise.law, scale=noise.scale / 2))",
+        (
+            GAUSSIAN_CAPS
+            + "test_all_answers_together_keep_to_the_cap_on_mu_and_use_most_of_it",
+            GAUSSIAN_CAPS
+            + "test_all_answers_together_keep_to_the_cap_on_rho_and_use_most_of_it",
+        ),
+    ),
+    Mutant(
+        "a choice with a quarter of the scale that was paid for",
+        ROOM + "verbs/select.py",
+        "Selection(sampler.choose(scores, scale=scale, law=law)),",
+        "Selection(sampler.choose(scores, scale=scale / 4, law=law)),",
+        (
+            GAUSSIAN_CAPS
+            + "test_all_answers_together_keep_to_the_cap_on_rho_and_use_most_of_it",
+        ),
+    ),
+    Mutant(
+        "whole runs as if a person had one record",
+        PRIVACY + "unit.py",
+        "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
+        "    m = 1\n    if relation is Relation.ADD_REMOVE:\n",
+        (GAUSSIAN_CAPS + "test_all_answers_together_keep_to_the_cap_on_mu_and_use_most_of_it",),
+    ),
+    Mutant(
+        "a target that buys twice its mu²",
+        PRIVACY + "conversion.py",
+        "GaussianDP(mu_squared=mu_squared_for(epsilon, delta))",
+        "GaussianDP(mu_squared=2 * mu_squared_for(epsilon, delta))",
+        (GAUSSIAN_CAPS + "test_all_answers_together_keep_to_the_cap_on_mu_and_use_most_of_it",),
+    ),
+    Mutant(
+        "a target that buys twice its rho",
+        PRIVACY + "conversion.py",
+        "ZeroConcentrated(rho=rho_for(epsilon, delta))",
+        "ZeroConcentrated(rho=2 * rho_for(epsilon, delta))",
+        (
+            GAUSSIAN_CAPS
+            + "test_all_answers_together_keep_to_the_cap_on_rho_and_use_most_of_it",
+        ),
+    ),
+    # ---- people of several records, and records that are replaced ------------------------------------------------------
+    Mutant(
+        "learning as if a person had one record",
+        PRIVACY + "unit.py",
+        "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
+        "    m = 1\n    if relation is Relation.ADD_REMOVE:\n",
+        (LEARNING + OF_UNITS,),
+    ),
+    Mutant(
+        "a check as if a person had one record",
+        PRIVACY + "unit.py",
+        "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
+        "    m = 1\n    if relation is Relation.ADD_REMOVE:\n",
+        (CHECK + OF_UNITS,),
+    ),
+    Mutant(
+        "learning where a record is replaced as where one is added",
+        PRIVACY + "unit.py",
+        "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
+        "    m = unit.max_records\n    if relation in Relation:\n",
+        (LEARNING + OF_UNITS,),
+    ),
+    Mutant(
+        "a check where a record is replaced as where one is added",
+        PRIVACY + "unit.py",
+        "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
+        "    m = unit.max_records\n    if relation in Relation:\n",
+        (CHECK + OF_UNITS,),
+    ),
+    Mutant(
+        "nodes that are opened for one record that is added",
+        ROOM + "verbs/grow.py",
+        "l1=facts.sensitivity.l1 * rule.parts,",
+        "l1=rule.parts,",
+        (GROW + "test_opening_nodes_costs_several_records_and_replaced_ones_what_is_charged",),
+    ),
+    Mutant(
+        "counts of nodes for one record that is added",
+        ROOM + "verbs/grow.py",
+        "levels_sensitivity(facts.sensitivity, levels=rule.depth)",
+        "levels_sensitivity(type(facts.sensitivity)(l1=1, l2_squared=1, linf=1), levels=rule.depth)",
+        (GROW + "test_counts_of_nodes_cost_several_records_and_replaced_ones_what_is_charged",),
     ),
     # ---- thresholds ------------------------------------------------------------------------------------------------------
     Mutant(

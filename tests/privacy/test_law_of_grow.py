@@ -364,6 +364,80 @@ def test_the_room_counts_every_child_of_an_opened_node() -> None:
     assert exact.worst_ratio(occupied, iter([((), ((0,),)), (((0,),), ())]))[0] == inf
 
 
+# ---- people of several records, and records that are replaced ---------------------------------------------------
+
+SHALLOW = Rule(name="basic", depth=2, threshold=3)
+NEAR, FAR = (0,), (7,)
+"""Records at both ends of the tree."""
+ADDED, REPLACED = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+
+
+def loss_of_units(
+    rule: Rule, domain: Domain, x: exact.Table, y: exact.Table
+) -> tuple[float, Fraction]:
+    """The largest loss of what leaves the room, either way round, and what the room charges."""
+    charged: set[Fraction | None] = set()
+
+    def program(session: RoomSession, rows: Rows) -> Hashable:
+        seen = grown(rule)(session, rows)
+        charged.add(session.calls[0].event.pure_epsilon())
+        return seen
+
+    cap = Pure(epsilon=Fraction(90))
+    laws = {
+        table: exact.law_of(program, table, domain=domain, cap=cap, high=3) for table in (x, y)
+    }
+    ratio, _ = exact.worst_ratio(laws, iter([(x, y), (y, x)]))
+    (claim,) = charged
+    assert claim is not None
+    return exact.loss_within(ratio, claim=claim), claim
+
+
+@pytest.mark.parametrize(
+    ("rule", "relation", "max_records", "x", "y", "least"),
+    [
+        (IMPROVED, ADDED, 2, 2 * (NEAR,), 4 * (NEAR,), 0.75),
+        (IMPROVED, REPLACED, 1, (*2 * (NEAR,), FAR), 3 * (NEAR,), 0.8),
+        (IMPROVED, REPLACED, 2, (*2 * (NEAR,), *2 * (FAR,)), 4 * (NEAR,), 0.7),
+        (PRIVTREE, ADDED, 2, 5 * (NEAR,), 7 * (NEAR,), 0.85),
+        (PRIVTREE, REPLACED, 1, (*8 * (NEAR,), *5 * (FAR,)), (*9 * (NEAR,), *4 * (FAR,)), 0.7),
+        # Where one end is opened more often and the other one less often, not both losses are at their largest.
+        (PRIVTREE, REPLACED, 2, (*7 * (NEAR,), *2 * (FAR,)), 9 * (NEAR,), 0.5),
+    ],
+)
+def test_opening_nodes_costs_several_records_and_replaced_ones_what_is_charged(
+    rule: Rule,
+    relation: Relation,
+    max_records: int,
+    x: exact.Table,
+    y: exact.Table,
+    least: float,
+) -> None:
+    domain = replace(DOMAIN, relation=relation, unit=PrivacyUnit(max_records=max_records))
+    found, claim = loss_of_units(rule, domain, x, y)
+    assert least * claim <= found < inf
+    # At most half of it would be charged by a room that takes no notice of the unit or the relation.
+    if max_records == 1 or relation is ADDED:
+        assert found > claim / 2
+
+
+@pytest.mark.parametrize(
+    ("relation", "max_records", "x", "y", "least"),
+    [
+        (ADDED, 2, (), 2 * (NEAR,), 0.99),
+        (REPLACED, 1, (NEAR,), ((3,),), 0.74),
+        (REPLACED, 2, 2 * (NEAR,), 2 * ((3,),), 0.74),
+    ],
+)
+def test_counts_of_nodes_cost_several_records_and_replaced_ones_what_is_charged(
+    relation: Relation, max_records: int, x: exact.Table, y: exact.Table, least: float
+) -> None:
+    domain = replace(SMALL, relation=relation, unit=PrivacyUnit(max_records=max_records))
+    found, claim = loss_of_units(SHALLOW, domain, x, y)
+    assert least * claim <= found < inf
+    assert found > claim / 2
+
+
 # ---- nodes without records, drawn all at once ----------------------------------------------------------------------
 
 

@@ -71,7 +71,12 @@ CASES = [
     pytest.param(
         plan_of("adaptive-improved", PERSONS, growing=0.1), 2, 0.85, id="improved, persons"
     ),
+    pytest.param(plan_of("adaptive-basic", PERSONS, clean=1), 2, 0.85, id="basic, persons"),
     pytest.param(plan_of("privtree", LINE, growing=0.1), 1, 0.85, id="privtree"),
+    pytest.param(plan_of("privtree", PERSONS, growing=0.1), 2, 0.85, id="privtree, persons"),
+    pytest.param(
+        plan_of("adaptive-improved", REPLACED, growing=0.1), 1, 0.45, id="improved, replaced"
+    ),
     # where a record is replaced one end gains and another loses, and below a threshold a loss hardly shows
     pytest.param(plan_of("privtree", REPLACED, growing=0.05), 1, 0.45, id="privtree, replaced"),
 ]
