@@ -28,7 +28,7 @@ class PeopleBackend(ModelBackend):
         if username is None or password is None:
             return None
         address = throttle.address_of(request)
-        attempt = throttle.begin(request, kind=throttle.Kind.PASSWORD, name=username)
+        attempt = throttle.begin(request, kind=throttle.Counted.PASSWORD, name=username)
         if attempt.refused:
             User().set_password(password)  # as slow as looking at it
             log.warning("sign-in refused: too many attempts; address %s", address)

@@ -26,9 +26,9 @@ def check_sign_ins(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # no
     except DatabaseError:
         # Before the first `migrate` there is nobody.
         return []
-    found: list[CheckMessage] = []
+    warnings: list[CheckMessage] = []
     if refused:
-        found.append(
+        warnings.append(
             Warning(
                 "These people cannot sign in: passwords are off, and the identity provider does not know them: "
                 f"{', '.join(refused)}.",
@@ -37,7 +37,7 @@ def check_sign_ins(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # no
             )
         )
     if emergency is None:
-        found.append(
+        warnings.append(
             Warning(
                 "Nobody can sign in while the identity provider is down: SYNTHWEB_EMERGENCY_USER names no account "
                 "that is in use and has a second factor.",
@@ -45,4 +45,4 @@ def check_sign_ins(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # no
                 id="synthweb.W005",
             )
         )
-    return found
+    return warnings

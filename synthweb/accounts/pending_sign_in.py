@@ -63,7 +63,7 @@ def finish(request: HttpRequest, pending: Pending, *, code: str = "", passkey: s
     """Sign in if `code`, or what a `passkey` answered, is right; otherwise why not."""
     user, address = pending.user, throttle.address_of(request)
     attempt = throttle.begin(
-        request, kind=throttle.Kind.SECOND_FACTOR, name=user.get_username()
+        request, kind=throttle.Counted.SECOND_FACTOR, name=user.get_username()
     )
     if attempt.refused:
         if attempt.first_refused:

@@ -87,7 +87,9 @@ def _has_password(user: User) -> bool:
 def _refusal(request: SignedInRequest) -> str:
     """Why the password does not confirm the person; empty where it does."""
     user, address = request.user, throttle.address_of(request)
-    attempt = throttle.begin(request, kind=throttle.Kind.CONFIRMATION, name=user.get_username())
+    attempt = throttle.begin(
+        request, kind=throttle.Counted.CONFIRMATION, name=user.get_username()
+    )
     if attempt.refused:
         if attempt.first_refused:
             services.sign_in_paused(username=user.get_username(), address=address)

@@ -30,7 +30,7 @@ LINE = 64  # bits of an IPv6 address that belong to a line; the rest its owner c
 Limit = SignInAttempt.Limit
 
 
-class Kind(StrEnum):
+class Counted(StrEnum):
     """What is guessed, or asked for. Part of each digest: no name that somebody types counts for another kind."""
 
     PASSWORD = "password"  # noqa: S105 - the name of a counter
@@ -48,7 +48,7 @@ class Attempt:
     first_refused: bool
 
 
-def begin(request: HttpRequest | None, *, kind: Kind, name: str) -> Attempt:
+def begin(request: HttpRequest | None, *, kind: Counted, name: str) -> Attempt:
     """Count an attempt before anybody looks at its password. name: a user name."""
     now = timezone.now()
     # What is old goes here, so that the tables stay short without a scheduled job.

@@ -296,7 +296,7 @@ def reset(request: HttpRequest) -> HttpResponse:
         person = selectors.resettable(name)
         attempt = throttle.begin(
             request,
-            kind=throttle.Kind.RESET_MAIL,
+            kind=throttle.Counted.RESET_MAIL,
             name=person.get_username() if person else name,
         )
         if not attempt.refused:

@@ -172,10 +172,10 @@ def _meanings(address: Address) -> list[Address]:
     if any(address in network for network in _ENDING_IN_IPV4):
         return [ipaddress.IPv4Address(address.packed[-4:])]
     # An ISATAP address is one of its own network as well; the rest of a 6to4 address is the affair of its network.
-    found: list[Address] = [address.sixtofour or address]
+    meanings: list[Address] = [address.sixtofour or address]
     if address.packed[8:12] in _ISATAP:
-        found.append(ipaddress.IPv4Address(address.packed[-4:]))
-    return found
+        meanings.append(ipaddress.IPv4Address(address.packed[-4:]))
+    return meanings
 
 
 def _is_in(address: Address, network: Network) -> bool:

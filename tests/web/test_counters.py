@@ -41,14 +41,14 @@ RAISED_BY_THE_PERSON_ALONE = "the subject is a person who is signed in, or their
 PUBLIC = "tests/web/test_public_links.py::test_visitors_are_counted_each_for_themselves"
 COUNTERS = {
     # whose subject a stranger names: walked below
-    "throttle.begin(request, kind=throttle.Kind.PASSWORD, name=username)": "sign-in",
-    "throttle.begin(request, kind=throttle.Kind.SECOND_FACTOR, name=user.get_username())": (
+    "throttle.begin(request, kind=throttle.Counted.PASSWORD, name=username)": "sign-in",
+    "throttle.begin(request, kind=throttle.Counted.SECOND_FACTOR, name=user.get_username())": (
         "second factor"
     ),
-    "throttle.begin(request, kind=throttle.Kind.CONFIRMATION, name=user.get_username())": (
+    "throttle.begin(request, kind=throttle.Counted.CONFIRMATION, name=user.get_username())": (
         "confirmation"
     ),
-    "throttle.begin(request, kind=throttle.Kind.RESET_MAIL, name=person.get_username() if person else name)": (
+    "throttle.begin(request, kind=throttle.Counted.RESET_MAIL, name=person.get_username() if person else name)": (
         "reset mail"
     ),
     "rates.within(kind, f'{link.code} {line_of(request)}')": PUBLIC,
@@ -206,7 +206,7 @@ def request_from(address: str) -> HttpRequest:
 
 def tried(address: str, name: str) -> bool:
     """Whether an attempt was let through to the password."""
-    begun = throttle.begin(request_from(address), kind=throttle.Kind.PASSWORD, name=name)
+    begun = throttle.begin(request_from(address), kind=throttle.Counted.PASSWORD, name=name)
     return not begun.refused
 
 
