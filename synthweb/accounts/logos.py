@@ -16,7 +16,7 @@ MAX_BYTES = 30_000
 """The logo is part of each page that shows it."""
 MAX_WIDTH, MAX_HEIGHT = 2_000, 500
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_KEPT = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
+_DRAWN = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
 """What the pixels are drawn from. Texts, times, profiles and what programs add besides are left out."""
 _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel, by the type of its colour."""
@@ -80,7 +80,7 @@ def _picture(data: bytes) -> bytes:
     pixels = b"".join(content for name, content in chunks if name == b"IDAT")
     palettes = [content for name, content in chunks if name == b"PLTE"]
     _check(header, pixels, palettes)
-    return b"".join(_chunk(name, content) for name, content in chunks if name in _KEPT)
+    return b"".join(_chunk(name, content) for name, content in chunks if name in _DRAWN)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -92,7 +92,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         if len(content) < size or _chunk(name, content)[-4:] != rest[:4]:
             raise _Broken
         # A critical chunk, by the case of its first letter, that is not known.
-        if name[:1].isupper() and name not in _KEPT:
+        if name[:1].isupper() and name not in _DRAWN:
             raise _Broken
         yield name, content
         data = rest[4:]

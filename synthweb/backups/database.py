@@ -51,10 +51,10 @@ def check(path: Path) -> None:
         return
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
-            said = copy.execute("PRAGMA quick_check(1)").fetchone()
+            answer = copy.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError:
-        said = None
-    if said != ("ok",):
+        answer = None
+    if answer != ("ok",):
         raise BackupError(
             "the copy of the database in the backup is damaged: use another backup"
         )

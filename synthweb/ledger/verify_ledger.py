@@ -264,7 +264,7 @@ def check_export(export: Facts, heads: list[Facts]) -> tuple[list[str], bool]:
     held = [_holds(entries, head, whole=whole and not is_audit) for head in heads]
     if not whole:
         narrowed = ", ".join(f"{name} {value}" for name, value in filters.items())
-        said = [f"filtered by {narrowed}"] * bool(narrowed) + [
+        reasons = [f"filtered by {narrowed}"] * bool(narrowed) + [
             f"missing: entries {gaps}"
         ] * bool(gaps)
         of_all = (
@@ -275,7 +275,7 @@ def check_export(export: Facts, heads: list[Facts]) -> tuple[list[str], bool]:
         )
         return [
             f"Intact as far as it goes: each of {len(entries)} entries is as it was written.",
-            f"This is NOT the whole chain ({'; '.join(said)}): what is missing"
+            f"This is NOT the whole chain ({'; '.join(reasons)}): what is missing"
             f"{'' if is_audit else ', and the balance,'} cannot be checked from it.{of_all}",
             *held,
         ], False
@@ -312,9 +312,9 @@ def check_everything(
     signed = {
         facts["chain"]: {**facts, "at": statement["at"]} for facts in statement["accounts"]
     }
-    kept: dict[str, list[Facts]] = {}
+    known: dict[str, list[Facts]] = {}
     for head in heads:
-        kept.setdefault(head["chain"], []).append(head)
+        known.setdefault(head["chain"], []).append(head)
     lines = [
         f"Signed: {len(signed)} accounts and the audit log of organisation {statement['organisation']}, at {statement['at']}, by the key",
         _key_line(statement, key),
@@ -327,16 +327,16 @@ def check_everything(
         faults.append("an account is in the file more than once")
     faults += [
         f"a signed checkpoint is of {name}, which is not in the file"
-        for name in kept.keys() - signed.keys() - {"audit"}
+        for name in known.keys() - signed.keys() - {"audit"}
     ]
     for code, facts in signed.items():
         try:
-            said = _check_account(exports.get(code), facts, kept.get(code, []))
-            lines += [f"{code}: {said[0]}", *said[1:]]
+            sentences = _check_account(exports.get(code), facts, known.get(code, []))
+            lines += [f"{code}: {sentences[0]}", *sentences[1:]]
         except Wrong as wrong:
             faults.append(f"account {code}: {wrong}")
     try:
-        lines += _check_log(document["audit"], statement["audit"], kept.get("audit", []))
+        lines += _check_log(document["audit"], statement["audit"], known.get("audit", []))
     except Wrong as wrong:
         faults.append(f"audit log: {wrong}")
     return lines, faults
@@ -584,15 +584,15 @@ def _verdict(
         return 0, lines
     export = read(path)
     if export.get("schema") == EVERYTHING:
-        said, faults = check_everything(export, heads, key)
-        lines += said + [f"NOT INTACT: {fault}" for fault in faults]
+        sentences, faults = check_everything(export, heads, key)
+        lines += sentences + [f"NOT INTACT: {fault}" for fault in faults]
         if faults:
             return 1, lines
         return 0, [*lines, "Intact: everything that was signed is there, as it was written."]
     if any(head["chain"] != _name(export) for head in heads):
         raise Wrong("the export and the signed checkpoint are of different chains")
-    said, whole = check_export(export, heads)
-    return (0 if whole else 3), lines + said
+    sentences, whole = check_export(export, heads)
+    return (0 if whole else 3), lines + sentences
 
 
 def _key_line(statement: Facts, key: bytes | None) -> str:

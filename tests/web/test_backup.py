@@ -388,16 +388,18 @@ def test_a_key_that_is_not_noted_is_named_at_the_command(
 def test_what_cannot_be_put_in_place_is_taken_back(
     installation: Path, identity: pyrage.x25519.Identity, empty_database: str
 ) -> None:
+    (installation / "vault").mkdir()
+    (installation / "vault" / "table").write_bytes(b"sealed")
     file = _made(installation, identity)
-    if connection.vendor == "sqlite":
-        # The folder of the database is not there.
-        empty_database = f"sqlite:///{file.parent / 'nowhere' / 'new.sqlite3'}"
-    else:
-        # pg_restore needs a database that is there.
-        pytest.skip("pg_restore puts everything in place or nothing")
+    # Where the folder of tables should be; keys come before it.
+    after = file.parent / "after"
+    after.mkdir()
+    (after / "vault").touch()
     done = restored(file, empty_database, key=file.parent / "KEY")
     assert done.returncode == 1
-    assert not (file.parent / "after").exists()
+    assert "Traceback" not in done.stderr
+    assert list(after.iterdir()) == [after / "vault"]
+    assert not _tables(empty_database)
 
 
 def _everything(folder: Path) -> dict[Path, bytes]:
