@@ -30,6 +30,7 @@ UNUSABLE = "not an Excel workbook that can be read"
 _PIECE = 2**18
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LOCKED = 1  # the flag of a part with a password
+_NOT_PARSED: tuple[type[Exception], ...] = (expat.ExpatError, *DAMAGED)
 
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str], None]
@@ -119,7 +120,7 @@ class Archive:
                     parser.Parse(data, False)
                     yield part.tell() / max(1, self._sizes[name])
             parser.Parse(b"", True)
-        except (expat.ExpatError, *DAMAGED):
+        except _NOT_PARSED:
             refuse()
         yield 1.0
 

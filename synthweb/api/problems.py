@@ -110,13 +110,12 @@ def failed(request: HttpRequest) -> HttpResponse:
     """What Django answers when an error passed every view and every middleware: below /api/ a problem document, else a page
     that needs neither a database nor a disk. Call it while the error is handled."""
     error = sys.exception()
-    problem = (isinstance(error, Exception) and _outage(error)) or document(
-        status=HTTPStatus.INTERNAL_SERVER_ERROR, detail=FAILED
-    )
-    status = int(problem["status"])
+    problem = _outage(error) if isinstance(error, Exception) else None
+    status = 500 if problem is None else int(problem["status"])
     answer: HttpResponse
     if request.path_info.startswith(REST):
-        answer = JsonResponse(problem, status=status, content_type=MEDIA_TYPE)
+        body = problem or document(status=status, detail=FAILED)
+        answer = JsonResponse(body, status=status, content_type=MEDIA_TYPE)
     else:
         # Without the request: what the other pages know about their reader comes from the database.
         answer = render(None, "500.html", {"status": status}, status=status)
