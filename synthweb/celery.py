@@ -11,7 +11,7 @@ from celery import Celery, Task, signals
 from django.conf import settings
 
 from synthweb.datasets import opened_tables
-from synthweb.lib import dumps, log_context, tracing
+from synthweb.lib import disks, dumps, log_context, tracing
 
 if TYPE_CHECKING:
     from celery.worker import WorkController
@@ -78,6 +78,13 @@ def begin_clean(**_about: object) -> None:
     # In the parent, before any pool process is forked: the limit is inherited.
     dumps.forbid()
     opened_tables.sweep()
+
+
+@signals.worker_init.connect
+def tell_room(sender: WorkController | None = None, **_about: object) -> None:
+    """The confidential worker tells how much room there is where it alone writes."""
+    if sender is not None and "confidential" in sender.app.amqp.queues.consume_from:
+        signals.heartbeat_sent.connect(disks.RoomOfWorker(), weak=False)
 
 
 @signals.worker_init.connect

@@ -1,19 +1,16 @@
 """Numbers for Prometheus: how much waits, is worked on and has ended, and what this process needs.
 
-States, queues and folders are the only labels. No name, code, account or count of records is among them: whoever may read the
+States, tasks, queues, folders, classes of status and two words for refused sign-ins are the only labels. No name, code, account or count of records is among them: whoever may read the
 numbers of an office still learns nothing about its data.
 """
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import caches
+from django.db import connection
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -29,14 +26,25 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from redis.exceptions import RedisError
 
+from synthweb.lib import disks, numbers, told
 from synthweb.notifications.models import Delivery
+from synthweb.runs import queue
 from synthweb.runs.models import OutboxMessage, SynthesisRun
-from synthweb.runs.reconcile import PASSED_AT, SUBJECTS
+from synthweb.runs.reconcile import SUBJECTS
 
-FOLDERS = {"vault": "VAULT_DIR", "previews": "PREVIEW_DIR", "spool": "SPOOL_DIR"}
-"""What the web writes to."""
+# What is told when it is through, and the name of its number.
+AGES = {
+    told.RECONCILED: (
+        "synthweb_reconciler_seconds",
+        "Since the reconciler, which beat rings for, was through",
+    ),
+    told.BACKED_UP: ("synthweb_backup_seconds", "Since a backup was made"),
+    told.VERIFIED: (
+        "synthweb_verification_seconds",
+        "Since manage.py verify_ledger found every chain intact",
+    ),
+}
 
 
 @require_safe
@@ -54,6 +62,7 @@ def _registry() -> CollectorRegistry:
     registry = CollectorRegistry()
     # Read from the database at each look: every web process says the same.
     registry.register(_Installation())
+    numbers.register(registry)
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     return registry
@@ -73,15 +82,17 @@ class _Installation(Collector):
             "synthweb_messages_unsent",
             "Messages to workers that the broker has not got yet, by queue",
             "queue",
-            _counted(unsent, "queue"),
+            dict.fromkeys((queue.CONFIDENTIAL, queue.DEFAULT), 0.0) | _counted(unsent, "queue"),
         )
-        yield _by(
-            "synthweb_free_bytes",
-            "Free space where the web writes, by folder",
-            "folder",
-            {name: _free(name) for name in FOLDERS},
-        )
-        yield from _reconciled()
+        yield _by("synthweb_free_bytes", "Free space, by folder", "folder", _free())
+        if connection.vendor == "postgresql":
+            yield GaugeMetricFamily(
+                "synthweb_database_bytes", "Size of the database", value=_database_bytes()
+            )
+        for what, (name, text) in AGES.items():
+            age = told.age(what)
+            if age is not None:
+                yield GaugeMetricFamily(name, text, value=age)
 
 
 def _work() -> Iterator[Metric]:
@@ -103,20 +114,6 @@ def _work() -> Iterator[Metric]:
     )
 
 
-def _reconciled() -> Iterator[Metric]:
-    """Of beat and the worker of the queue `default`: nothing where no pass is known."""
-    try:
-        at = caches["default"].get(PASSED_AT)
-    except (RedisError, OSError):
-        return
-    if at is not None:
-        yield GaugeMetricFamily(
-            "synthweb_reconciler_seconds",
-            "Since the reconciler, which beat rings for, was through",
-            value=max(0.0, time.time() - at),
-        )
-
-
 def _by(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
     family = GaugeMetricFamily(name, text, labels=[label])
     for key, value in values.items():
@@ -134,9 +131,16 @@ def _counted(rows: QuerySet[Any], field: str) -> dict[str, float]:
     return dict(rows.order_by().values_list(field).annotate(Count("pk")))
 
 
-def _free(folder: str) -> float:
-    place = Path(getattr(settings, FOLDERS[folder]))
-    # A folder that was not made yet lies where its parent does.
-    while not place.exists():
-        place = place.parent
-    return float(shutil.disk_usage(place).free)
+def _free() -> dict[str, float]:
+    """Of the folders of the web, and of those that others told of; a backup's as it was when it was made."""
+    room = {name: float(disks.free(place)) for name, place in disks.of_web().items()}
+    of_worker = told.last(disks.ROOM_OF_WORKER)
+    room |= {name: number for name, number in of_worker.items() if name != told.AT}
+    made = told.last(told.BACKED_UP)
+    return room | ({"backups": made["free"]} if made else {})
+
+
+def _database_bytes() -> float:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return float(cursor.fetchone()[0])

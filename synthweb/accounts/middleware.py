@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from synthweb.accounts import identity_provider, second_factors, services, sessions, throttle
 from synthweb.accounts.models import User
-from synthweb.lib import request_log, routes
+from synthweb.lib import numbers, request_log, routes
 
 logger = logging.getLogger("synthweb.requests")
 
@@ -42,16 +42,19 @@ SECOND_FACTOR = {"accounts:second_factor", "accounts:add_app", "accounts:add_pas
 def log_requests(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Write each request into the request log: who, from where, by which route, and what came of it."""
+    """Write each request into the request log: who, from where, by which route, and what came of it. Its answer is counted."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         begun = time.monotonic()
         response = get_response(request)
+        seconds = time.monotonic() - begun
+        if not routes.is_quiet(request):
+            numbers.answered(status=response.status_code, seconds=seconds)
         request_log.write(
             logger,
             called=(routes.method(request), routes.of(request)),
             status=response.status_code,
-            milliseconds=round((time.monotonic() - begun) * 1000),
+            milliseconds=round(seconds * 1000),
             address=throttle.address_of(request),
             person=_number_of_person(request),
         )

@@ -28,7 +28,7 @@ from synthweb.accounts.models import (
 )
 from synthweb.accounts.permissions import Need
 from synthweb.audit import services as audit
-from synthweb.lib import names
+from synthweb.lib import names, numbers
 
 SCOPES = tokens.SCOPES
 BY_PROVIDER = "identity provider"  # in the place of a second factor
@@ -534,6 +534,9 @@ def sign_in_paused(*, username: str, address: str) -> None:
 
 
 def _record_attempt(user: User | None, *, action: str, address: str, because: str) -> None:
+    numbers.sign_in_refused(
+        numbers.PAUSED if action == "user.sign_in_paused" else numbers.FAILED
+    )
     audit.record(
         actor="anonymous",
         action=action,

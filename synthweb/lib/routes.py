@@ -6,6 +6,14 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve
 
+# Asked again and again by machines, and answered from memory.
+QUIET = ("/livez", "/readyz", "/metrics")
+
+
+def is_quiet(request: HttpRequest) -> bool:
+    """Whether it is one of health, of numbers or for a static file, which is neither traced nor counted."""
+    return request.path in QUIET or request.path.startswith(settings.STATIC_URL)
+
 
 def of(request: HttpRequest) -> str:
     """Such as `public/<str:token>/`; of files that every page loads their folder; empty where nothing leads."""

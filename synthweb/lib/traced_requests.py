@@ -11,9 +11,6 @@ from django.http import HttpRequest, HttpResponse
 
 from synthweb.lib import log_context, routes, tracing
 
-# Asked again and again by machines, and answered from memory.
-QUIET = ("/livez", "/readyz", "/metrics")
-
 
 def trace_requests(
     get_response: Callable[[HttpRequest], HttpResponse],
@@ -23,7 +20,7 @@ def trace_requests(
         raise MiddlewareNotUsed
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if request.path in QUIET or request.path.startswith(settings.STATIC_URL):
+        if routes.is_quiet(request):
             return get_response(request)
         with tracing.request():
             response = get_response(request)

@@ -8,19 +8,17 @@ nobody else has locked, so that any number of reconcilers may run at once.
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.cache import caches
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
-from redis.exceptions import RedisError
 
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
+from synthweb.lib import told
 from synthweb.notifications.models import Event
 from synthweb.releases import public_links
 from synthweb.runs import artefacts, call_log, lease, queue, services
@@ -38,8 +36,6 @@ from synthweb.runs.models import (
 
 State = SynthesisRun.State
 logger = logging.getLogger(__name__)
-PASSED_AT = "reconciler-passed-at"
-"""Where the shared cache has the time of the last pass, in seconds."""
 # Rows of one step in one pass: a backlog is worked off in several short transactions.
 BATCH = 200
 INTERRUPTED = {
@@ -92,11 +88,8 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
 
 
 def note_pass() -> None:
-    """Note for whoever watches the installation that a pass is through; without a cache nobody can be told."""
-    try:
-        caches["default"].set(PASSED_AT, time.time(), timeout=None)
-    except (RedisError, OSError) as error:
-        logger.warning("the pass of the reconciler is not noted: %s", type(error).__name__)
+    """Note for whoever watches the installation that a pass is through."""
+    told.tell(told.RECONCILED)
 
 
 def is_anything_open() -> bool:

@@ -2,7 +2,24 @@
 
 The same on one's own machine and in a container, so it stands here and not in the commands."""
 
+import os
+import shutil
+import tempfile
+
 from synthweb.server import limits
+
+# Of prometheus_client, which must not be loaded here: it looks for the variable when it is.
+NUMBERS = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def on_starting(_server: object) -> None:
+    """Before any process begins: a folder in which all of them count (`synthweb.lib.numbers`)."""
+    os.environ[NUMBERS] = tempfile.mkdtemp(prefix="synthweb-numbers-")
+
+
+def on_exit(_server: object) -> None:
+    shutil.rmtree(os.environ.pop(NUMBERS), ignore_errors=True)
+
 
 worker_class = "synthweb.server.worker.BufferedWorker"
 workers = 2
