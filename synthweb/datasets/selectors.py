@@ -286,6 +286,13 @@ def table_of_run(run_code: str) -> TableVersion | None:
     return run_table.table if run_table else None
 
 
+def file_of_run(dataset: Dataset, run_code: str) -> Dataset | TableVersion:
+    """What says where the file is that a run read of a dataset, and how it is read: the version that it was submitted for, and the
+    dataset itself for a run from before there were versions."""
+    taken = tables_of_run(run_code).filter(table__dataset=dataset).first()
+    return taken.table if taken else dataset
+
+
 def tables_of_run(run_code: str) -> QuerySet[RunTable]:
     """The versions of all tables that a run was submitted for: one, unless it is of a database."""
     return (

@@ -85,7 +85,9 @@ def state_of(version: TableVersion, dataset: Dataset) -> str:
         )
     if version.erased_at is not None:
         return "erased"
-    return "kept until its successor is ready"
+    if dataset.status != Dataset.Status.READY:
+        return "kept until its successor is ready"
+    return "kept for comparisons with its releases"
 
 
 def replacing(dataset: Dataset) -> dict[str, object]:
