@@ -280,6 +280,12 @@ def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
     return dataset.tables.select_related("uploaded_by").order_by("-number")
 
 
+def earlier_files(dataset: Dataset) -> QuerySet[TableVersion]:
+    """Its earlier versions whose files are kept while the one in force is ready: of each there is a release."""
+    kept = dataset.tables.filter(erased_at=None).exclude(number=dataset.table_number)
+    return kept if dataset.status == Dataset.Status.READY else kept.none()
+
+
 def table_of_run(run_code: str) -> TableVersion | None:
     """The version of the table that a run was submitted for; None for a run from before there were versions."""
     run_table = tables_of_run(run_code).first()

@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset, Preview, RunTable, TableVersion
 from synthweb.lib.errors import Conflict
@@ -137,6 +138,36 @@ def test_the_day_of_the_table_ends_all_its_versions(
     with django_capture_on_commit_callbacks(execute=True):
         assert retention.delete_due() == 1
     assert kept() == {1: False, 2: False}
+
+
+@pytest.mark.parametrize("by", ["page", "rest"])
+def test_the_steward_erases_earlier_files_at_once(
+    cast: Cast,
+    release: Release,
+    replace: Callable[..., Dataset],
+    browser: Browser,
+    by: str,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    client, program = browser(cast.steward), Caller(cast.steward, "read", "spend")
+    compared(cast, release, client)
+    code = release.dataset.code
+    button = reverse("pages:erase-earlier", args=[code])
+    settings_page = reverse("pages:settings", args=[code])
+    assert f'action="{button}"' not in html_of(client.get(settings_page))
+    assert_problem(program.send(f"/datasets/{code}/erase-earlier/", None), status=409)
+    replace()
+    assert f'action="{button}"' in html_of(client.get(settings_page))
+    with django_capture_on_commit_callbacks(execute=True):
+        if by == "page":
+            assert client.post(button).status_code == 302
+        else:
+            answer = program.send(f"/datasets/{code}/erase-earlier/", None)
+            assert (answer.status_code, answer.json()["table_version"]) == (200, 2)
+    assert kept() == {1: False, 2: True}
+    assert not selectors.preview_exists(release.dataset, Preview.Kind.REPORT, release.code)
+    entry = AuditEntry.objects.get(action="dataset.earlier_erased")
+    assert (entry.object_code, entry.detail["keys_destroyed"]) == (code, 1)
 
 
 def test_where_the_file_was_erased_pages_and_programs_are_told_so(

@@ -117,9 +117,10 @@ def erase(versions: Iterable[TableVersion]) -> int:
     return len(names)
 
 
-def forget_reports(dataset: Dataset) -> None:
-    """Comparisons with a table that is read otherwise now."""
-    for preview in dataset.previews.filter(kind=Preview.Kind.REPORT):
+def forget_reports(dataset: Dataset, *, of: Iterable[str] | None = None) -> None:
+    """Erase comparisons with a table that is read otherwise now, or is gone. of: codes of releases; None: of all."""
+    reports = dataset.previews.filter(kind=Preview.Kind.REPORT)
+    for preview in reports if of is None else reports.filter(subject__in=list(of)):
         preview_store.erase(preview)
 
 
