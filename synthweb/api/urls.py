@@ -75,6 +75,11 @@ OF_DATASET = [
         "go-back/", datasets.DatasetViewSet.as_view({"post": "go_back"}), name="dataset-go-back"
     ),
     path(
+        "erase-earlier/",
+        datasets.DatasetViewSet.as_view({"post": "erase_earlier"}),
+        name="dataset-erase-earlier",
+    ),
+    path(
         "read-again/",
         datasets.DatasetViewSet.as_view({"post": "read_again"}),
         name="dataset-read-again",

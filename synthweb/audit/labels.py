@@ -64,6 +64,7 @@ SENTENCES = {
     "dataset.form_said": _("said how the file of a table is written"),
     "dataset.replaced": _("put a corrected file in the place of a table"),
     "dataset.returned": _("gave a refused file up for the one before it"),
+    "dataset.earlier_erased": _("erased the earlier files of a table"),
     "dataset.deleted": _("deleted the table of a dataset"),
     "dataset.retention_set": _("set until when table, noisy answers and releases are kept"),
     "answers.erased": _("erased noisy answers at the end of their time"),

@@ -128,7 +128,7 @@ class PartialUpload(models.Model):
 
 class TableVersion(models.Model):
     """One file of a dataset, then or now. A corrected file is a version under the same budget: the people in it are
-    the same people. Its file is erased once its successor is ready or its dataset is deleted; this row stays."""
+    the same people. Its file is erased once its successor is ready and there is no release of it, or its dataset is deleted; this row stays."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="tables")
     number = models.PositiveIntegerField()

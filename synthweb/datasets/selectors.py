@@ -280,10 +280,23 @@ def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
     return dataset.tables.select_related("uploaded_by").order_by("-number")
 
 
+def earlier_files(dataset: Dataset) -> QuerySet[TableVersion]:
+    """Its earlier versions whose files are kept while the one in force is ready: of each there is a release."""
+    kept = dataset.tables.filter(erased_at=None).exclude(number=dataset.table_number)
+    return kept if dataset.status == Dataset.Status.READY else kept.none()
+
+
 def table_of_run(run_code: str) -> TableVersion | None:
     """The version of the table that a run was submitted for; None for a run from before there were versions."""
     run_table = tables_of_run(run_code).first()
     return run_table.table if run_table else None
+
+
+def file_of_run(dataset: Dataset, run_code: str) -> Dataset | TableVersion:
+    """What says where the file is that a run read of a dataset, and how it is read: the version that it was submitted for, and the
+    dataset itself for a run from before there were versions."""
+    taken = tables_of_run(run_code).filter(table__dataset=dataset).first()
+    return taken.table if taken else dataset
 
 
 def tables_of_run(run_code: str) -> QuerySet[RunTable]:

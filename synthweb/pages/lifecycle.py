@@ -183,6 +183,19 @@ def back(request: SignedInRequest, code: str) -> HttpResponse:
     return redirect("pages:settings", dataset.code)
 
 
+@require_POST
+@login_required
+def erase_earlier(request: SignedInRequest, code: str) -> HttpResponse:
+    """Erase earlier files that are kept for comparisons with releases."""
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
+    try:
+        datasets.erase_earlier(actor=request.user, dataset=dataset)
+        messages.success(request, _("The earlier files of the table were erased."))
+    except Conflict as conflict:
+        messages.error(request, sentence(conflict))
+    return redirect("pages:settings", dataset.code)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def delete(request: SignedInRequest, code: str) -> HttpResponse:

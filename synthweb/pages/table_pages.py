@@ -33,6 +33,7 @@ def settings(dataset: Dataset) -> dict[str, object]:
         "crumbs": crumbs(dataset, gettext("Settings")),
         "name_form": NameForm(stored=names_of(dataset)),
         "kind": KIND_NAMES.get(cast(Kind, dataset.file_kind), dataset.file_kind),
+        "earlier_files": selectors.earlier_files(dataset),
         "tables": [(one, state_of(one, dataset)) for one in selectors.tables_of(dataset)],
         "missing": selectors.missing_columns(dataset),
         "unread": selectors.needs_reading_again(dataset),
@@ -85,7 +86,9 @@ def state_of(version: TableVersion, dataset: Dataset) -> str:
         )
     if version.erased_at is not None:
         return "erased"
-    return "kept until its successor is ready"
+    if dataset.status != Dataset.Status.READY:
+        return "kept until its successor is ready"
+    return "kept for comparisons with its releases"
 
 
 def replacing(dataset: Dataset) -> dict[str, object]:

@@ -20,6 +20,11 @@ urlpatterns = [
     path("datasets/<code:code>/settings/form/answer/", lifecycle.answer, name="form-answer"),
     path("datasets/<code:code>/replace/", lifecycle.replace, name="replace"),
     path("datasets/<code:code>/replace/back/", lifecycle.back, name="go-back"),
+    path(
+        "datasets/<code:code>/replace/erase-earlier/",
+        lifecycle.erase_earlier,
+        name="erase-earlier",
+    ),
     path("datasets/<code:code>/delete/", lifecycle.delete, name="delete"),
     path("datasets/<code:code>/retention/", retention.dataset, name="dataset-retention"),
     path("datasets/<code:code>/", views.dataset, name="dataset"),

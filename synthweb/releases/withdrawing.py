@@ -6,6 +6,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from synthweb.audit import services as audit
+from synthweb.datasets import services as datasets
+from synthweb.datasets.selectors import tables_of_run
 from synthweb.releases import public_links, services
 from synthweb.releases.models import (
     Edition,
@@ -45,6 +47,9 @@ def withdraw(release: Release) -> None:
     locked.model = {name: locked.model[name] for name in _KEPT if name in locked.model}
     locked.withdrawn_at = timezone.now()
     locked.save(update_fields=["model", "withdrawn_at"])
+    for taken in tables_of_run(locked.run_code):
+        # Of an earlier table that was kept to be compared with this release.
+        datasets.erase_spare(taken.table.dataset)
     audit.record(
         actor="system",
         action="release.withdrawn",

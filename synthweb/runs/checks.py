@@ -14,6 +14,7 @@ from synth_engine.domain import Domain
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
 from synth_engine.spec import Spec
+from synthweb.datasets import services as datasets
 from synthweb.datasets.selectors import table_of_run
 from synthweb.ledger.amounts import Amount
 from synthweb.releases import marginals, receipt_facts
@@ -54,8 +55,8 @@ def classifier_of(
 
 
 def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
-    """Plan a check against the description in force. Errors: NotReady for a table that is deleted or replaced, and for a release
-    of another description; SpecError for a figure that cannot be computed; RelationMismatch."""
+    """Plan a check against the description in force, of the version of the table that the release was made of. Errors: NotReady for
+    a table that is deleted and for a release of another description, Conflict for a version that was erased; SpecError for a figure that cannot be computed; RelationMismatch."""
     dataset = release.dataset
     version, account = planning.basis(dataset)
     if version.pk != release.domain_version_id:
@@ -66,11 +67,8 @@ def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
     planning.require_terms(version, account)
     planning.require_table(dataset, version)
     table = table_of_run(release.run_code)
-    if table is not None and table.vault_name != dataset.vault_name:
-        raise errors.NotReady(
-            "the table was replaced after the release was made",
-            repair="make a release of the table in force, and check that one",
-        )
+    if table is not None:
+        datasets.require_kept([table])
     plan = _plan(release, request, sampler=mechanisms.SAMPLER)
     return planning.Proposal(
         dataset=dataset,
@@ -80,6 +78,7 @@ def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
         plan=plan,
         price=Amount(**plan.cost(planning.rule_of(account))._asdict()),
         checks=release,
+        table_number=None if table is None else table.number,
     )
 
 

@@ -44,6 +44,7 @@ class DatabaseProposal:
     facts: PublicFacts = NO_FACTS
     checks: None = None
     link_side: None = None
+    table_number: None = None
 
     @property
     def tables(self) -> tuple[Dataset, ...]:

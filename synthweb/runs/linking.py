@@ -80,6 +80,7 @@ class SketchProposal:
     price: Amount
     facts: PublicFacts = NO_FACTS
     checks: None = None
+    table_number: None = None
 
     @property
     def dataset(self) -> Dataset:

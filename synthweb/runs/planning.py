@@ -67,6 +67,8 @@ class Proposal:
         None  # whose figures are measured; None for a run that makes a release
     )
     link_side: None = None
+    # The version of the table that is read; None: the one in force.
+    table_number: int | None = None
 
     @property
     def tables(self) -> tuple[Dataset, ...]:

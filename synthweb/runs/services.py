@@ -22,6 +22,7 @@ from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
+from synthweb.datasets.selectors import tables_of_run
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.protection import PlannedRun, Protection
@@ -322,7 +323,7 @@ def create(
 def take_tables(run: SynthesisRun, proposal: AnyProposal) -> None:
     """Note which files a run reads; from here on they are there until it is over."""
     for table in proposal.tables:
-        datasets.take(dataset=table, run_code=run.code)
+        datasets.take(dataset=table, run_code=run.code, number=proposal.table_number)
     if databases.is_of_database(run):
         databases.require_same_units(run)
 
@@ -445,7 +446,10 @@ def request_report(
 ) -> TableErrand:
     """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it may be
     published; later runs of the account say that they were chosen after looking, once somebody opens it. extras: what takes
-    longer and is asked for besides."""
+    longer and is asked for besides. The real side is the version of the table that the release was made of. Errors: Conflict if that
+    was erased."""
+    if not release.dataset.is_deleted:
+        datasets.require_kept(taken.table for taken in tables_of_run(release.run_code))
     return _errand(
         kind=TableErrand.Kind.REPORT,
         dataset=release.dataset,

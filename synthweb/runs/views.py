@@ -29,7 +29,7 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger import yearly_limits
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import fragments
-from synthweb.lib.errors import Refused
+from synthweb.lib.errors import Conflict, Refused, sentence
 from synthweb.lib.previews import limited
 from synthweb.releases import marginals, plausible
 from synthweb.releases import screens as release_screens
@@ -334,9 +334,12 @@ def report(request: SignedInRequest, code: str) -> HttpResponse:
     posted = request.POST if request.method == "POST" else None
     form = release_screens.comparison_form(release, posted)
     if request.method == "POST" and form.is_valid():
-        services.request_report(
-            release=release, actor=request.user, extras=Extras(**form.cleaned_data)
-        )
+        try:
+            services.request_report(
+                release=release, actor=request.user, extras=Extras(**form.cleaned_data)
+            )
+        except Conflict as refusal:
+            messages.warning(request, sentence(refusal))
         return redirect("runs:report", code)
     errand = selectors.latest_errand(
         kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release

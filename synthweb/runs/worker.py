@@ -49,7 +49,7 @@ from synth_engine.relational.plan import MECHANISM, DatabasePlan
 from synth_engine.spec import Spec
 from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets import services as datasets
-from synthweb.datasets.models import DatabaseVersion, Dataset, Preview
+from synthweb.datasets.models import DatabaseVersion, Dataset, Preview, TableVersion
 from synthweb.ledger import services as ledger
 from synthweb.lib import tracing
 from synthweb.lib.language import in_english
@@ -100,7 +100,7 @@ WAITING_FOR_ROOM = "The noisy answers cannot be stored yet: disk or database do 
 REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
 NO_ROOM = (
     "The disk has no room for the noisy answers, so nothing was charged. Have the operator free space where "
-    "SYNTHWEB_ARTEFACTS lies, then submit the run again."
+    "the folder of artefacts lies, then submit the run again."
 )
 GAVE_UP = {
     "code": "gave-up",
@@ -233,9 +233,12 @@ def _check_plan(run: SynthesisRun, plan: Plan | DatabasePlan) -> None:
 
 
 def _check_table(run: SynthesisRun | FilledCounts) -> None:
-    """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads another one."""
+    """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads another one. Only what measures
+    figures of a release reads the file of that release, which may be an earlier one."""
+    is_of_release = isinstance(run, SynthesisRun) and run.checks is not None
     for taken in selectors.tables_of_run(run.code):
-        if taken.table.vault_name != taken.table.dataset.vault_name:
+        replaced = taken.table.vault_name != taken.table.dataset.vault_name
+        if taken.table.erased_at is not None or (replaced and not is_of_release):
             raise PrivacyError(
                 "the table was replaced after this run was submitted; submit it again"
             )
@@ -250,7 +253,7 @@ def _charge_and_measure_database(
 ) -> DatabaseAnswers:
     """As `_charge_and_measure`, of all tables of a database."""
     _check_table(run)
-    with _opened_tables(databases.version_of(run)) as files:
+    with _opened_tables(databases.version_of(run), run.code) as files:
         pipeline.require_database(files, database=plan.database)
         failpoints.reach(failpoints.BEFORE_CHARGE)
         _charge(run, grip, progress)
@@ -261,14 +264,17 @@ def _charge_and_measure_database(
 
 
 @contextlib.contextmanager
-def _opened_tables(version: DatabaseVersion) -> Iterator[dict[str, pipeline.TableFile]]:
-    """The tables of a confirmed database, each opened as `vault.open_table` does, by their names."""
+def _opened_tables(
+    version: DatabaseVersion, run_code: str = ""
+) -> Iterator[dict[str, pipeline.TableFile]]:
+    """The tables of a confirmed database, each opened as `vault.open_table` does, by their names. run_code: the files that this run
+    was submitted for; without one those in force."""
     with contextlib.ExitStack() as opened:
         files = {}
         for name, code in version.datasets.items():
-            dataset = Dataset.objects.get(code=code)
-            path = opened.enter_context(vault.open_table(dataset.vault_name))
-            files[name] = pipeline.TableFile(path=path, **_form(dataset))
+            file = selectors.file_of_run(Dataset.objects.get(code=code), run_code)
+            path = opened.enter_context(vault.open_table(file.vault_name))
+            files[name] = pipeline.TableFile(path=path, **_form(file))
         yield files
 
 
@@ -289,14 +295,15 @@ def _charge_and_measure(
     pipeline.require_counting(counting)
     # ADR 9: opening authenticates the whole file, and the check of columns reads its header
     # alone, so no outcome before the charge depends on a row.
-    with vault.open_table(run.dataset.vault_name) as path:
-        pipeline.require_columns(path, domain=plan.domain, **_form(run.dataset))
+    file = selectors.file_of_run(run.dataset, run.code)
+    with vault.open_table(file.vault_name) as path:
+        pipeline.require_columns(path, domain=plan.domain, **_form(file))
         failpoints.reach(failpoints.BEFORE_CHARGE)
         _charge(run, grip, progress)
         failpoints.reach(failpoints.AFTER_CHARGE)
         return pipeline.measure(
             path,
-            **_form(run.dataset),
+            **_form(file),
             plan=plan,
             progress=progress,
             cancelled=progress.gone,
@@ -380,10 +387,10 @@ class Form(TypedDict):
     dialect: formats.Dialect | None
 
 
-def _form(dataset: Dataset) -> Form:
+def _form(file: Dataset | TableVersion) -> Form:
     """What the upload was found to be, and said to be since."""
-    dialect = formats.Dialect.from_json(dataset.dialect) if dataset.dialect else None
-    return {"kind": cast(formats.Kind, dataset.file_kind), "dialect": dialect}
+    dialect = formats.Dialect.from_json(file.dialect) if file.dialect else None
+    return {"kind": cast(formats.Kind, file.file_kind), "dialect": dialect}
 
 
 def _store(
@@ -786,19 +793,20 @@ def _ingest(errand: TableErrand, grip: lease.Lease) -> None:
 
 
 def _report(errand: TableErrand, grip: lease.Lease) -> None:
-    """A release compared with the real table: not private, for stewards alone, short-lived."""
+    """A release compared with the real table, as it was when the release was made: not private, for stewards alone, short-lived."""
     dataset, release, progress = errand.dataset, errand.release, Progress(grip)
     if release is None:
         raise PrivacyError("a comparison without a release")
     progress(stages.OPEN.name, 0.0)
-    extras, form = Extras.of(errand.extras), _form(dataset)
+    file = selectors.file_of_run(dataset, release.run_code)
+    extras, form = Extras.of(errand.extras), _form(file)
     generated = pipeline.GeneratedTable(
         model=mechanisms.Model.from_json(release.model),
         rows=max(1, min(release.sample_rows, REPORT_ROWS)),
         # Fixed, so that asking again compares the same synthetic rows with the table.
         seed=f"report/{release.code}",
     )
-    with vault.open_table(dataset.vault_name) as path:
+    with vault.open_table(file.vault_name) as path:
         report = pipeline.report(
             path,
             **form,
@@ -855,7 +863,10 @@ def _report_database(errand: TableErrand, release: Release, grip: lease.Lease) -
     frames = model.tables(
         released_databases.units_of(release, None), seed=f"report/{release.code}"
     )
-    with tempfile.TemporaryDirectory() as folder, _opened_tables(version) as files:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _opened_tables(version, release.run_code) as files,
+    ):
         generated = Path(folder) / "generated"
         database_files.write(model.database, frames, generated)
         report = pipeline.compare_databases(files, generated, database=model.database)

@@ -56,6 +56,7 @@ POST   description-templates/                        spend
 PUT    datasets/<slug:code>/file/                    spend
 PUT    datasets/<slug:code>/form/                    spend
 POST   datasets/<slug:code>/go-back/                 spend
+POST   datasets/<slug:code>/erase-earlier/           spend
 GET    datasets/<slug:code>/history/                 read
 POST   datasets/<slug:code>/read-again/              spend
 GET    budget-requests/                              read
@@ -195,6 +196,7 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("PUT", "datasets/<slug:code>/file/"): 415,
     ("PUT", "datasets/<slug:code>/form/"): 409,
     ("POST", "datasets/<slug:code>/go-back/"): 409,
+    ("POST", "datasets/<slug:code>/erase-earlier/"): 409,
     ("POST", "references/"): 400,
     ("POST", "references/<slug:code>/versions/"): 400,
     ("POST", "runs/<slug:code>/resume/"): 409,

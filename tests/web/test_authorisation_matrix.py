@@ -47,6 +47,8 @@ GET    datasets/<code:code>/replace/                                 302    404 
 POST   datasets/<code:code>/replace/                                 302    404    404    404    422    403    403    403
 GET    datasets/<code:code>/replace/back/                            405    405    405    405    405    405    405    405
 POST   datasets/<code:code>/replace/back/                            302    404    404    404    302    403    403    403
+GET    datasets/<code:code>/replace/erase-earlier/                   405    405    405    405    405    405    405    405
+POST   datasets/<code:code>/replace/erase-earlier/                   302    404    404    404    302    403    403    403
 GET    datasets/<code:code>/delete/                                  302    404    404    404    200    403    403    403
 POST   datasets/<code:code>/delete/                                  302    404    404    404    422    403    403    403
 GET    datasets/<code:code>/retention/                               302    404    404    404    200    403    403    403
@@ -410,6 +412,8 @@ GET    api/v1/datasets/<slug:code>/form/                             401    405 
 PUT    api/v1/datasets/<slug:code>/form/                             401    404    404    404    409    403    403    403
 GET    api/v1/datasets/<slug:code>/go-back/                          401    405    405    405    405    405    405    405
 POST   api/v1/datasets/<slug:code>/go-back/                          401    404    404    404    409    403    403    403
+GET    api/v1/datasets/<slug:code>/erase-earlier/                    401    405    405    405    405    405    405    405
+POST   api/v1/datasets/<slug:code>/erase-earlier/                    401    404    404    404    409    403    403    403
 GET    api/v1/datasets/<slug:code>/read-again/                       401    405    405    405    405    405    405    405
 POST   api/v1/datasets/<slug:code>/read-again/                       401    404    404    404    202    403    403    403
 GET    api/v1/datasets/<slug:code>/history/                          401    404    404    404    200    403    200    200

@@ -165,3 +165,12 @@ def test_a_setting_of_the_file_has_its_effect_in_a_container_and_an_empty_one_it
     assert said == ["30", "12", "https://id.example.org", *place, "/data"]
     secret = environment["SYNTHWEB_OIDC_CLIENT_SECRET"]
     assert (secret == "of the web alone") is (service == "web")
+
+
+@pytest.mark.slow
+def test_nothing_in_the_environment_turns_djangos_error_pages_on(
+    environment: dict[str, str],
+) -> None:
+    told = {**environment, "SYNTHWEB_DEBUG": "true", "DEBUG": "true", "DJANGO_DEBUG": "true"}
+    said = _python(told, "-c", "from synthweb import settings; print(settings.DEBUG)")
+    assert said.strip() == "False"

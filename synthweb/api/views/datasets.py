@@ -190,6 +190,15 @@ class DatasetViewSet(GenericViewSet[Dataset]):
             self.get_serializer(services.go_back(actor=caller(request), dataset=dataset)).data
         )
 
+    @extend_schema(request=None, responses=DatasetSerializer)
+    @idempotency.idempotent
+    def erase_earlier(self, request: Request, code: str) -> Response:
+        """Erase the files of earlier versions that are kept for comparisons with their releases. 409 if there is none, or while a run
+        is open."""
+        dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
+        erased = services.erase_earlier(actor=caller(request), dataset=dataset)
+        return Response(self.get_serializer(erased).data)
+
     @extend_schema(request=None, responses={202: ACCEPTED})
     def read_again(self, request: Request, code: str) -> Response:
         """Have a worker read the table once more, because its preview has expired."""

@@ -101,7 +101,7 @@ class PaidChecksView(APIView):
     @idempotent
     def post(self, request: Request, code: str) -> Response:
         """Have figures of a release measured. Holds the price at once; 409 if the budget has less left, the table was deleted or
-        replaced, or another description is in force; 422 for a figure that cannot be computed."""
+        the version of it that the release was made of was erased, or another description is in force; 422 for a figure that cannot be computed."""
         release = selectors.release_for(caller(request), code, Need.SPEND)
         require_recent_sign_in(request)
         run = services.submit_check(

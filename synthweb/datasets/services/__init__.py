@@ -22,6 +22,7 @@ from synthweb.datasets.services.lifecycle import (
     blocked,
     bury,
     delete,
+    erase_earlier,
     go_back,
     rename,
     replace_file,
@@ -36,7 +37,7 @@ from synthweb.datasets.services.storing import (
     store_upload,
     sweep,
 )
-from synthweb.datasets.services.tables import take
+from synthweb.datasets.services.tables import erase_spare, require_kept, take
 from synthweb.datasets.services.templates import apply_template, delete_template, save_template
 from synthweb.datasets.services.vault_key import rotate_vault_key
 
@@ -58,6 +59,8 @@ __all__ = [
     "delete_template",
     "describe_point",
     "draft_locked",
+    "erase_earlier",
+    "erase_spare",
     "go_back",
     "import_document",
     "intake_of",
@@ -66,6 +69,7 @@ __all__ = [
     "mark_refused",
     "rename",
     "replace_file",
+    "require_kept",
     "rotate_vault_key",
     "save_draft",
     "save_template",

@@ -17,7 +17,7 @@ from synth_engine.formats import BASKETS, WITH_SCHEMA, Dialect
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, selectors, vault
-from synthweb.datasets.models import Dataset, DraftFacts, TableVersion
+from synthweb.datasets.models import Dataset, DraftFacts, RunTable, TableVersion
 from synthweb.datasets.services import records, tables
 from synthweb.datasets.services.intake import Intake
 from synthweb.datasets.signals import arriving
@@ -131,6 +131,24 @@ def go_back(*, actor: User, dataset: Dataset) -> Dataset:
     locked.save()
     tables.erase([refused])
     _record(actor, "dataset.returned", locked, version=before.number)
+    return locked
+
+
+@transaction.atomic
+def erase_earlier(*, actor: User, dataset: Dataset) -> Dataset:
+    """Erase the files of earlier versions that are kept for releases, with their keys and the comparisons that were made with them.
+    The releases stay. Errors: Conflict while a worker may read one, and where there is none."""
+    locked = tables.locked(dataset)
+    _check_free(locked)
+    versions = list(selectors.earlier_files(locked))
+    if not versions:
+        raise Conflict(
+            "no earlier file is kept", repair="delete the dataset to erase the one in force"
+        )
+    runs = RunTable.objects.filter(table__in=versions).values("run_code")
+    made = locked.releases.model.objects.filter(run_code__in=runs)
+    tables.forget_reports(locked, of=made.values_list("code", flat=True))
+    _record(actor, "dataset.earlier_erased", locked, keys_destroyed=tables.erase(versions))
     return locked
 
 

@@ -18,7 +18,7 @@ from synth_engine.errors import DomainError
 from synth_engine.formats import Dialect
 from synth_engine.strict_json import JsonObject
 from synthweb.datasets.domain_cache import domain_of, newest
-from synthweb.datasets.models import DatabaseVersion, Dataset, RunTable
+from synthweb.datasets.models import DatabaseVersion, Dataset, RunTable, TableVersion
 from synthweb.lib.errors import Conflict
 
 ROWS = ("quote", "escape", "literal", "extra_rows")
@@ -38,11 +38,15 @@ LAYOUT = (
 """What says so of one file alone: its successor may be laid out otherwise."""
 
 
-def rules_of(dataset: Dataset, dialect: Dialect | None = None) -> JsonObject:
-    """What a record of its file is, as it is described now, and read in this form, by default its own. No name of a column is among
-    it: of columns that were renamed, the place of the one that identifies persons."""
+def rules_of(
+    dataset: Dataset, dialect: Dialect | None = None, *, file: TableVersion | None = None
+) -> JsonObject:
+    """What a record of its file is, as it is described now, and read in this form, by default its own. file: of this version, by
+    default the one in force. No name of a column is among it: of columns that were renamed, the place of the one that
+    identifies persons."""
     if dialect is None:
-        dialect = Dialect() if dataset.dialect is None else Dialect.from_json(dataset.dialect)
+        stored = (file or dataset).dialect
+        dialect = Dialect() if stored is None else Dialect.from_json(stored)
     stated = {name: getattr(dialect, name) for name in (*ROWS, *LAYOUT)}
     version = newest(dataset)
     domain = None if version is None else domain_of(version)
@@ -52,12 +56,16 @@ def rules_of(dataset: Dataset, dialect: Dialect | None = None) -> JsonObject:
     return {**stated, "person_at": place, "repeats": repeats}
 
 
-def require_same(dataset: Dataset, rules: Mapping[str, Any]) -> None:
-    """See that these rules are those of all paid runs that read this file, or an earlier version of it.
+def require_same(
+    dataset: Dataset, rules: Mapping[str, Any], *, file: TableVersion | None = None
+) -> None:
+    """See that these rules are those of all paid runs that read this file, or another version of it. file: by default the version
+    in force.
 
     Errors: Conflict, which says what differs, and as what it was read before."""
-    for earlier in _paid(dataset).select_related("table"):
-        same_file = earlier.table.content_key == dataset.content_key
+    content_key = (file or dataset).content_key
+    for earlier in _paid(dataset, content_key).select_related("table"):
+        same_file = earlier.table.content_key == content_key
         names = (*ROWS, *LAYOUT, "person_at", "repeats") if same_file else (*ROWS, "repeats")
         for name in names:
             if name in earlier.rules and earlier.rules[name] != rules[name]:
@@ -67,17 +75,16 @@ def require_same(dataset: Dataset, rules: Mapping[str, Any]) -> None:
                 )
 
 
-def _paid(dataset: Dataset) -> QuerySet[RunTable]:
-    """What the runs noted that spent, or may yet spend, from the account of this dataset, of its file and of the same one elsewhere."""
+def _paid(dataset: Dataset, content_key: str) -> QuerySet[RunTable]:
+    """What the runs noted that spent, or may yet spend, from the account of this dataset, of its files and elsewhere of this
+    content."""
     tables = Q(table__dataset=dataset)
     try:
         account = dataset.coverage.account
     except ObjectDoesNotExist:
         pass
     else:
-        tables |= Q(
-            table__dataset__coverage__account=account, table__content_key=dataset.content_key
-        )
+        tables |= Q(table__dataset__coverage__account=account, table__content_key=content_key)
     spent = _spending(dataset.runs.model.objects.all())
     return RunTable.objects.filter(tables, run_code__in=spent.values("code"))
 

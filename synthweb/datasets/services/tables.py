@@ -53,9 +53,9 @@ def in_force(dataset: Dataset) -> TableVersion:
 
 
 @transaction.atomic
-def take(*, dataset: Dataset, run_code: str) -> TableVersion:
-    """Note which version a run is submitted for, and see that it is there: called in the submission's transaction, for each table of
-    a database once."""
+def take(*, dataset: Dataset, run_code: str, number: int | None = None) -> TableVersion:
+    """Note which version a run is submitted for, by default the one in force, and see that it is there: called in the submission's
+    transaction, for each table of a database once. Errors: Conflict."""
     held = locked(dataset)
     if held.is_deleted:
         raise Conflict("this dataset was deleted", repair="submit the run for another one")
@@ -63,19 +63,49 @@ def take(*, dataset: Dataset, run_code: str) -> TableVersion:
         raise Conflict(
             "the table of this dataset is being replaced", repair="wait until it is ready"
         )
-    rules = records.rules_of(held)
+    version = in_force(held) if number is None else held.tables.get(number=number)
+    require_kept([version])
+    rules = records.rules_of(held, file=version)
     # Losses of runs add up for the same records only.
-    records.require_same(held, rules)
-    return RunTable.objects.create(run_code=run_code, table=in_force(held), rules=rules).table
+    records.require_same(held, rules, file=version)
+    return RunTable.objects.create(run_code=run_code, table=version, rules=rules).table
+
+
+def require_kept(versions: Iterable[TableVersion]) -> None:
+    """See that the files of these versions, of which a release was made, are still there. Errors: Conflict."""
+    if any(version.erased_at is not None for version in versions):
+        raise Conflict(
+            "the version of the table that the release was made of was erased",
+            repair="make a release of the table in force, and use that one",
+        )
 
 
 def settle(dataset: Dataset) -> None:
-    """The version in force is sound: say so, and erase the others' files with what was made of them."""
+    """The version in force is sound: say so, and erase the files of others that nobody needs any more."""
     dataset.tables.filter(pk=in_force(dataset).pk).update(
         dialect=dataset.dialect, read_at=timezone.now()
     )
-    if erase(dataset.tables.exclude(number=dataset.table_number)):
-        forget_reports(dataset)
+    erase_spare(dataset)
+
+
+def erase_spare(dataset: Dataset) -> int:
+    """Erase the files of earlier versions but for those of which there is a release, which is compared with its own version, and
+    those that an open run reads. Returns how many there were."""
+    of_runs = RunTable.objects.filter(table__dataset=dataset).values("run_code")
+    releases, runs = dataset.releases.model.objects, dataset.runs.model.objects
+    needed = {
+        *releases.filter(run_code__in=of_runs, withdrawn_at=None).values_list(
+            "run_code", flat=True
+        ),
+        *runs.filter(code__in=of_runs, state__in=runs.model.OPEN).values_list(
+            "code", flat=True
+        ),
+    }
+    # While the file in force is still being read, one may go back to the one before it.
+    if dataset.status != Dataset.Status.READY:
+        return 0
+    earlier = dataset.tables.exclude(number=dataset.table_number)
+    return erase(earlier.exclude(runs__run_code__in=needed))
 
 
 def erase(versions: Iterable[TableVersion]) -> int:
@@ -87,9 +117,10 @@ def erase(versions: Iterable[TableVersion]) -> int:
     return len(names)
 
 
-def forget_reports(dataset: Dataset) -> None:
-    """Comparisons with a table that is read otherwise now, or is gone."""
-    for preview in dataset.previews.filter(kind=Preview.Kind.REPORT):
+def forget_reports(dataset: Dataset, *, of: Iterable[str] | None = None) -> None:
+    """Erase comparisons with a table that is read otherwise now, or is gone. of: codes of releases; None: of all."""
+    reports = dataset.previews.filter(kind=Preview.Kind.REPORT)
+    for preview in reports if of is None else reports.filter(subject__in=list(of)):
         preview_store.erase(preview)
 
 
