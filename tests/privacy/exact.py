@@ -201,11 +201,22 @@ def law_on(
     program: Program, rows: Rows, *, cap: Loss, high: int, sampler: type[Replay] = Replay
 ) -> Law:
     """The same of rows that were opened already."""
+
+    def run(replay: Replay) -> Hashable:
+        return program(open_session(rows, domain=rows.domain, cap=cap, sampler=replay), rows)
+
+    return law_of_branches(run, high=high, sampler=sampler)
+
+
+def law_of_branches(
+    run: Callable[[Replay], Hashable], *, high: int, sampler: type[Replay] = Replay
+) -> Law:
+    """The law of what is returned by a run that may open several sessions with one sampler."""
     law: Law = {}
     scripts: list[tuple[int, ...]] = [()]
     while scripts:
         replay = sampler(scripts.pop(), low=0, high=high)
-        outcome = program(open_session(rows, domain=rows.domain, cap=cap, sampler=replay), rows)
+        outcome = run(replay)
         law[outcome] = law.get(outcome, ZERO) + replay.probability
         scripts += replay.open
     total = sum(law.values(), ZERO)

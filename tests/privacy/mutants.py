@@ -78,6 +78,7 @@ GROW = "privacy/test_law_of_grow.py::"
 OF_UNITS = "test_people_of_several_records_and_replaced_ones_lose_the_target_at_most"
 GAUSSIAN_CAPS = "privacy/test_law_of_gaussian_caps.py::"
 RELATIONAL = "privacy/test_law_of_relational.py::"
+ALL_VIEWS = "privacy/test_law_of_all_views.py::"
 SKETCH = "privacy/test_law_of_link_sketch.py::"
 BOOKS = "web/test_ledger_services.py::"
 
@@ -719,6 +720,27 @@ MUTANTS = (
             "privacy/test_database_receipts.py::test_a_view_that_asks_for_more_than_its_part_is_refused_although_the_database_has_it",
         ),
     ),
+    Mutant(
+        "the view of units is free, in a whole run",
+        "synth_engine/relational/plan.py",
+        "    return cap.amount - units.loss.amount\n",
+        "    return cap.amount\n",
+        (ALL_VIEWS + "test_all_views_together_lose_the_target_and_little_less",),
+    ),
+    Mutant(
+        "each view has what is left of the budget",
+        "synth_engine/relational/plan.py",
+        "                part=cap.of(left * share),\n",
+        "                part=cap.of(left),\n",
+        (ALL_VIEWS + "test_all_views_together_keep_to_the_cap_on_mu_and_use_most_of_it",),
+    ),
+    Mutant(
+        "a smaller bound that is stated and not enforced, in a whole run",
+        ROOM + "database.py",
+        "        if view.bounded:\n",
+        "        if view.bounded and view.kind == 'units':\n",
+        (ALL_VIEWS + "test_all_views_together_lose_the_target_and_little_less",),
+    ),
     # ---- links -----------------------------------------------------------------------------------------------------------------
     Mutant(
         "all records of a person in a link",
@@ -733,6 +755,20 @@ MUTANTS = (
         "        return self.left.epsilon + self.right.epsilon\n",
         "        return max(self.left.epsilon, self.right.epsilon)\n",
         (SKETCH + "test_both_verifiers_accept_the_receipt_and_name_the_link_and_both_losses",),
+    ),
+    Mutant(
+        "both sketches state the loss of one, and a person is in both",
+        "synth_engine/linking/agreement.py",
+        "        return self.left.epsilon + self.right.epsilon\n",
+        "        return max(self.left.epsilon, self.right.epsilon)\n",
+        (SKETCH + "test_both_sketches_together_lose_the_sum_of_both_and_no_less",),
+    ),
+    Mutant(
+        "half of the noise of a sketch",
+        "synth_engine/linking/sketch.py",
+        "            (Fraction(1),),\n            epsilon=spec.epsilon,\n",
+        "            (Fraction(1),),\n            epsilon=2 * spec.epsilon,\n",
+        (SKETCH + "test_both_sketches_together_lose_the_sum_of_both_and_no_less",),
     ),
     # ---- the verifier ----------------------------------------------------------------------------------------------------------
     Mutant(

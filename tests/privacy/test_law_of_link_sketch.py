@@ -27,6 +27,7 @@ from synth_engine.linking import sketch as sketches
 from synth_engine.linking.agreement import Agreement
 from synth_engine.linking.hashing import Hashing
 from synth_engine.linking.sketch import SketchPlan
+from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
@@ -201,6 +202,89 @@ def test_the_sensitivity_of_the_other_relation_is_noticed() -> None:
     plan = tiny(linked=False, relation=Relation.REPLACE_ONE)
     narrow = replace(plan, noise=tiny(linked=False).noise)
     assert exact.worst_epsilon(worst(narrow, most=1)) > 1.9 * EPSILON
+
+
+# ---- both sides together ----------------------------------------------------------------------------------------
+
+EVE, BOB = ("Eve", "Adams", "true"), ("Bob", "Brown", "false")
+Sides = tuple[tuple[Sequence[object], ...], tuple[Sequence[object], ...]]
+BOTH: list[tuple[Sides, Sides]] = [
+    (((), ()), ((EVE,), (EVE,))),
+    # Each side spells the person otherwise and has other rows, so that the buckets need not agree.
+    (((BOB,), ()), ((BOB, EVE), (("Evelyn", "Adams", ""),))),
+    # Who is in one table alone.
+    (((), (BOB,)), ((EVE,), (BOB,))),
+]
+
+
+def worst_of_both(
+    folder: Path, pair: tuple[Sides, Sides], *, sampler: type[Replay] = Replay
+) -> float:
+    """Both sketches at once, of two pairs of files: the largest loss of what the two sides, or anybody, can see together."""
+    agreement = links.link(bits=2, epsilon="0.7", linked=False)
+    laws: dict[int, exact.Law] = {}
+    for number, sides in enumerate(pair):
+        opened = []
+        for side, rows in zip(("left", "right"), sides, strict=True):
+            plan = sketches.plan(agreement, side)  # type: ignore[arg-type]
+            header = [*links.TEXTS, links.COLUMNS[side]]  # type: ignore[index]
+            table = links.write(folder / f"{side}.csv", header, rows)
+            opened.append((plan, room.open_side(table, plan=plan)))
+
+        def joint(replay: Replay, opened: Any = opened) -> Hashable:
+            found: list[Hashable] = []
+            for plan, rows in opened:
+                session = open_session(
+                    rows,
+                    domain=plan.domain,
+                    cap=plan.loss,
+                    sampler=replay,
+                    planned=plan.calls,
+                )
+                (answer,) = plan.run(session).measurements
+                found.append((tuple(answer.values.ravel().tolist()), session.spent))
+            return tuple(found)
+
+        laws[number] = exact.law_of_branches(joint, high=1, sampler=sampler)
+    ratio, _ = exact.worst_ratio(laws, iter([(0, 1), (1, 0)]))  # type: ignore[arg-type]
+    return exact.loss_within(ratio, claim=agreement.epsilon_of_both)
+
+
+@pytest.mark.parametrize(("pair", "sides"), list(zip(BOTH, (2, 2, 1), strict=True)))
+def test_both_sketches_together_lose_the_sum_of_both_and_no_less(
+    pair: tuple[Sides, Sides], sides: int, tmp_path: Path
+) -> None:
+    """Of a person in both tables; of one who is in one of them, the loss of that side."""
+    found = worst_of_both(tmp_path, pair)
+    assert 0.95 * sides * EPSILON <= found <= sides * float(EPSILON) * (1 + 1e-9)
+
+
+class OneNoiseForBoth(Replay):
+    """The second side has the noise of the first one, as of one seed: the difference of the sketches is exact."""
+
+    first: list[int] | None = None
+
+    def counts(self, vector: Counts, noise: Noise) -> Counts:
+        given = super().counts(vector, noise)
+        if self.first is None:
+            self.first = (given - vector).tolist()
+            return given
+        return vector + np.array(self.first, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "pair"),
+    [
+        # A person of both tables moves both sketches alike.
+        (OneNoiseForBoth, BOTH[2]),
+        (exact.HalvedScale, BOTH[0]),
+        (exact.ActiveDomain, BOTH[0]),
+    ],
+)
+def test_too_little_noise_in_both_sketches_is_noticed(
+    sampler: type[Replay], pair: tuple[Sides, Sides], tmp_path: Path
+) -> None:
+    assert worst_of_both(tmp_path, pair, sampler=sampler) == float("inf")
 
 
 # ---- the receipt ----------------------------------------------------------------------------------------------
