@@ -42,8 +42,9 @@ ZOOM_CELLS = 4
 """A round that zooms in adds at most one in so many of the cells that are left: later rounds split again what it splits."""
 EVEN_CELLS = 16
 """Equal parts of the whole range in the first round, beside the powers of two around zero."""
-RECORDS_TO_SPLIT, RECORDS_TO_ZOOM = 6.0, 2.0
-"""Standard deviations of a count that each child of a split cell is expected to hold; of a cell that will be split again."""
+RECORDS_TO_SPLIT, RECORDS_TO_ZOOM = 6.0, 4.0
+"""Standard deviations of a count that each child of a split cell is expected to hold; of a cell that will be split again. With
+fewer, most children would not be clear by themselves, and what they hold would be taken for noise."""
 LEAF_SHARE = 1 / 150
 """Share of the records that a child of a split cell may hold although it is less than RECORDS_TO_SPLIT, if it is more than
 RECORDS_TO_ZOOM: a wide leaf with a frequent value in it is farther from the truth than noise is."""
@@ -65,8 +66,11 @@ less: a column with many zeros would lose all its other numbers, and a constant 
 thousand."""
 END_DEVIATIONS = 3.0
 """The same of the last cell of such a run, by itself."""
-RUN_DEVIATIONS = 3.5
-"""The same of a run within what was found, which says more exactly where records lie: a false one does no harm there."""
+FALSE_END = 1e-3
+"""The chance at most that noise alone moves an end of what was found, in equal parts for all runs of cells of the last round that
+are looked at there."""
+DOUBT_DEVIATIONS = 2.0
+"""Standard deviations by which a cell beside a lone one that was found may hold some of the records, too."""
 TAIL_DEVIATIONS, FAR_TAIL_DEVIATIONS = 1.0, 4.5
 """The same of the cells next to the last clear one, which are taken for its tail: within the cells of the first partition that
 were found, and beyond them."""
@@ -149,20 +153,22 @@ def next_share(
     spent = sum(shares[: place.looks], Fraction(0))
     left = min(max(1 - spent, LAST_SHARE), most - spent)
     for answered in range(place.looks, len(rounds)):
-        if not _zooms(rounds[:answered], left=left):
+        if not _zooms(rounds[:answered], place, left=left, number=len(shares)):
             return None
         left -= ZOOM_ROUND_SHARE
-    if _zooms(rounds, left=left):
+    if _zooms(rounds, place, left=left, number=len(shares)):
         return ZOOM_ROUND_SHARE
     return left if left >= ZOOM_ROUND_SHARE else None
 
 
-def _zooms(rounds: Sequence[CountedCells], *, left: Fraction) -> bool:
+def _zooms(
+    rounds: Sequence[CountedCells], place: _Found, *, left: Fraction, number: int
+) -> bool:
     if left - ZOOM_ROUND_SHARE < LAST_SHARE:
         return False
     last = rounds[-1]
     spread = math.sqrt(last.variance)
-    counts = leaf_counts(rounds)
+    counts = _found_counts(rounds, _within(rounds, place, number=number))
     widths = _widths(last.cuts)
     heavy = (widths > 1) & _heavy(counts, spread=spread)
     # The last round finds a value among fewer positions.
@@ -207,16 +213,23 @@ def next_cuts(
     `first_cuts`. spread: the standard deviation of a count in the next round. most: as in `next_share`."""
     if not rounds:
         return first_cuts(count, zero=zero)
-    if _place_of_records(rounds, most=most) is None:
+    place = _place_of_records(rounds, most=most)
+    if place is None:
         return rounds[0].cuts
-    return _refined_cuts(rounds, zero=zero, spread=spread, most=most)
+    within = _within(rounds, place, number=len(looks(most)))
+    return _refined_cuts(rounds, within, zero=zero, spread=spread, most=most)
 
 
 def _refined_cuts(
-    rounds: Sequence[CountedCells], *, zero: int, spread: float, most: Fraction
+    rounds: Sequence[CountedCells],
+    within: tuple[int, int],
+    *,
+    zero: int,
+    spread: float,
+    most: Fraction,
 ) -> Cuts:
     last = rounds[-1]
-    counts = leaf_counts(rounds)
+    counts = _found_counts(rounds, within)
     spread = max(spread, MIN_SPREAD)
     # A heavy cell is split again if need be, so its children may be lighter.
     heavy = _heavy(counts, spread=math.sqrt(last.variance))
@@ -275,6 +288,12 @@ def leaf_counts(
     for parent, estimate, variance in zip(parents, estimates[1:], variances[1:], strict=True):
         counts = _share_out(counts, parent, estimate, variance)
     return counts
+
+
+def _found_counts(rounds: Sequence[CountedCells], within: tuple[int, int]) -> Floats:
+    """Estimated counts of the cells of the last round, none of them beyond what was found and the cell beside it, in which a tail
+    may lie. within: the cells of the first partition that were found."""
+    return leaf_counts(rounds, within=(max(within[0] - 1, 0), within[1] + 1))
 
 
 def _parents(coarse: CountedCells, fine: CountedCells) -> npt.NDArray[np.intp]:
@@ -367,6 +386,7 @@ def pieces(
         return None
     within = _within(rounds, place, number=len(looks(most)))
     cuts, counts = _leaves(rounds, within, zero=zero)
+    cuts = _without_far_ends(_likely_half(rounds, within, cuts))
     if counts.sum() <= 0:
         # Beside what is clear lie cells far below zero, which noise alone makes.
         counts = np.ones(counts.size)
@@ -428,8 +448,7 @@ def _leaves(
     """The leaves of the density, and their counts. within: the cells of the first partition that were found."""
     extent = rounds[0].cuts[within[0] : within[1] + 1]
     cuts = rounds[-1].cuts
-    # A tail may lie in the cell beside what was found, too.
-    counts = leaf_counts(rounds, within=(max(within[0] - 1, 0), within[1] + 1))
+    counts = _found_counts(rounds, within)
     ends = cuts.index(extent[0]), cuts.index(extent[-1])
     clear = _clear_ends(rounds, *ends)
     if clear is None:
@@ -451,6 +470,37 @@ def _leaves(
         above = [cuts[last + tail]]
     leaves = tuple(sorted({*below, *cuts[first : last + 1], *above}))
     return leaves, _sums(cuts, counts, leaves)
+
+
+def _likely_half(rounds: Sequence[CountedCells], within: tuple[int, int], leaves: Cuts) -> Cuts:
+    """A lone cell of the first partition is cut to the half next to the one cell beside it that may hold records, too: all may lie
+    around the cut. Anything else is left as it is. within: the cells of the first partition that were found."""
+    first, last = within
+    low, high = leaves[0], leaves[-1]
+    if leaves != rounds[0].cuts[first : last + 1] or len(leaves) > 2 or high - low == 1:
+        return leaves
+    cells = _first_cells(rounds)
+    deviations = cells.values / np.sqrt(np.maximum(cells.variances, MIN_VARIANCE))
+    below, above = (
+        0 <= beside < deviations.size and bool(deviations[beside] > DOUBT_DEVIATIONS)
+        for beside in (first - 1, last)
+    )
+    # Records on both sides are spread wider than the cell.
+    if below == above:
+        return leaves
+    middle = (low + high) // 2
+    return (low, middle) if below else (middle, high)
+
+
+def _without_far_ends(cuts: Cuts) -> Cuts:
+    """Leaves of which neither the first nor the last one reaches farther than all others are wide together: nothing says how far
+    the values in it reach, and the values of a column are about as wide as what is clear of them."""
+    if len(cuts) < 3:
+        return cuts
+    low, *inner, high = cuts
+    high = min(high, 2 * inner[-1] - low)
+    low = max(low, 2 * inner[0] - high)
+    return (low, *inner, high)
 
 
 def _sums(cuts: Cuts, counts: Floats, leaves: Cuts) -> Floats:
@@ -476,20 +526,18 @@ def _tail(counts: Floats, reach: int, inside: int, *, spread: float) -> int:
 def _clear_ends(rounds: Sequence[CountedCells], low: int, high: int) -> tuple[int, int] | None:
     """The cells of the last round between which values clearly lie, among those from `low` to `high`. Outside of them no run
     of cells, of any length, holds clearly more than noise, nor any cell of an earlier round but those of the first partition,
-    which are too wide. None if no run does."""
+    which are too wide. None if nothing does."""
     last_round = rounds[-1]
     if last_round.cuts == rounds[0].cuts:
         return None if high - low > 1 else (low, high)
-    chance = log_chance_of(RUN_DEVIATIONS)
     cells = NoisyCells(
         values=last_round.values[low:high],
         variances=np.full(high - low, last_round.variance),
         laplace=last_round.laplace,
     )
+    chance = log_chance_each(FALSE_END, runs=cells.number_of_runs(longest=high - low))
     clear = cells.clear(chance, longest=high - low)
-    if clear is None:
-        return None
-    first, last = low + clear[0], low + clear[1]
+    first, last = (high, low) if clear is None else (low + clear[0], low + clear[1])
     # What a round before counted in one cell may be lost in the noise of many narrow ones.
     parents = [_parents(coarse, fine) for coarse, fine in pairwise(rounds)]
     estimates, variances = _bottom_up(rounds, parents)
@@ -504,10 +552,17 @@ def _clear_ends(rounds: Sequence[CountedCells], low: int, high: int) -> tuple[in
             largest=variances[level],
             laplace=rounds[level].laplace,
         )
-        held = low + np.flatnonzero((log_chances <= chance)[ancestor][low:high])
+        is_narrow = _is_split(rounds[0].cuts, rounds[level].cuts)
+        held = low + np.flatnonzero(((log_chances <= chance) & is_narrow)[ancestor][low:high])
         if held.size:
             first, last = min(first, int(held[0])), max(last, int(held[-1]) + 1)
-    return first, last
+    return (first, last) if first < last else None
+
+
+def _is_split(coarse: Cuts, fine: Cuts) -> npt.NDArray[np.bool_]:
+    """Which cells of the fine partition are narrower than the cell of the coarse one in which they lie."""
+    ends = set(coarse)
+    return np.array([not {start, end} <= ends for start, end in pairwise(fine)])
 
 
 def _tilts(cuts: Cuts, counts: Floats) -> list[float]:

@@ -229,6 +229,75 @@ def test_what_was_found_lies_within_twice_what_is_real() -> None:
             assert pieces.starts[-1] <= 10**15 + 2 * 4_096
 
 
+def learned(values: Sequence[float], *, seed: int) -> list[CountedCells]:
+    """All rounds of a column of whole numbers, with the noise of one of 31 columns at an epsilon of 1."""
+    rng = np.random.default_rng(seed)
+    zero, most = 10**15, Fraction(24, 10)
+    positions = np.sort(np.rint(values).astype(np.int64)) + zero
+    rounds: list[CountedCells] = []
+    while (share := scale_tree.next_share(rounds, most=most)) is not None:
+        spread = 65.0 / math.sqrt(share)
+        cuts = scale_tree.next_cuts(
+            rounds, count=2 * zero + 1, zero=zero, spread=spread, most=most
+        )
+        exact = np.diff(np.searchsorted(positions, np.array(cuts)))
+        noisy = exact + np.rint(rng.normal(0, spread, exact.size))
+        rounds.append(CountedCells(cuts=cuts, values=noisy, variance=spread**2))
+    return rounds
+
+
+@pytest.mark.parametrize(
+    ("records", "median", "spread", "at_most"),
+    [
+        (426, 1_000, 0.1, 0),
+        (426, 490, 0.1, 0),
+        (426, 100, 0.45, 0),
+        (1_000, 1_000, 0.1, 0),
+        # A tail in the wide last cell is told from noise by a little more than one deviation.
+        (3_000, 940, 0.1, 3),
+    ],
+)
+def test_no_number_is_farther_from_the_real_ones_than_they_are_wide(
+    records: int, median: float, spread: float, at_most: int
+) -> None:
+    """Of narrow columns, which lie in one or two cells of the first partition, and of a wide one."""
+    found, outside = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, records])
+        values = np.rint(median * np.exp(spread * rng.normal(size=records)))
+        pieces = scale_tree.pieces(
+            learned(values.tolist(), seed=seed), zero=10**15, most=Fraction(24, 10)
+        )
+        if pieces is None:
+            continue
+        low, high = float(values.min()), float(values.max())
+        drawn = [
+            end - 10**15
+            for start, last, weight in zip(
+                pieces.starts, pieces.starts[1:], pieces.weights, strict=False
+            )
+            if weight
+            for end in (start, last - 1)
+        ]
+        found += 1
+        outside += min(drawn) < 2 * low - high or max(drawn) > 2 * high - low
+    assert found >= 30
+    assert outside <= at_most
+
+
+def test_noise_far_from_a_column_does_not_keep_its_cells_from_being_split() -> None:
+    """Years, all in one cell of the first partition, whose other cells hold noise of either sign."""
+    narrow = 0
+    for seed in range(40):
+        years = np.random.default_rng(seed).integers(1950, 2006, 3_000)
+        pieces = scale_tree.pieces(
+            learned(years.tolist(), seed=seed), zero=10**15, most=Fraction(24, 10)
+        )
+        assert pieces is not None
+        narrow += pieces.starts[-1] - pieces.starts[0] < 200
+    assert narrow >= 36
+
+
 def test_zeros_do_not_hide_the_other_numbers_of_a_column() -> None:
     """Of 1,000 records 680 are 0 and the others spread over 1 to 63, none of whose cells is clear by itself."""
     others = [(number, 320 / 63) for number in range(1, 64)]
