@@ -35,7 +35,7 @@ class Dataset(models.Model):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.UPLOADED)
-    # Rule, repair and column of an InputError; never a value.
+    # Rule, repair and, encrypted, column of an InputError; never a value.
     refusal = models.JSONField(null=True, blank=True)
     # For stewards alone: which line is refused depends on the rows.
     refusal_line = models.PositiveBigIntegerField(null=True, blank=True)
@@ -44,6 +44,7 @@ class Dataset(models.Model):
     file_kind = models.CharField(max_length=16)  # a Kind of synth_engine.formats
     # How the file is written. Guessed once and then stored, because a form that is guessed
     # again from each table would let one record change how all others are read (ADR 11).
+    # Its names are encrypted: `sealed_names` reads and writes it.
     dialect = models.JSONField(null=True, blank=True)
     size_bytes = models.BigIntegerField()
     content_key = models.CharField(max_length=64, db_index=True)

@@ -21,7 +21,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.audit import labels
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets import files, hints, preview_store
+from synthweb.datasets import files, hints, preview_store, sealed_names
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.draft import Column
 from synthweb.datasets.models import (
@@ -362,18 +362,22 @@ def needs_reading_again(dataset: Dataset) -> bool:
 
 
 def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
-    """Why its table was refused. The line is for whoever may see the table: where it is depends on the rows."""
+    """Why its table was refused. Line and column are for whoever may see the table: where it is depends on the rows, and nobody has
+    described the column."""
     if dataset.status != Dataset.Status.REFUSED or dataset.refusal is None:
         return None
-    line = dataset.refusal_line if may(user, dataset, Need.REAL) else None
-    return {**dataset.refusal, "line": line}
+    told = {key: dataset.refusal.get(key) for key in ("rule", "repair")}
+    if not may(user, dataset, Need.REAL):
+        return {**told, "line": None, "column": None}
+    column = sealed_names.column_of(dataset.refusal)
+    return {**told, "line": dataset.refusal_line, "column": column}
 
 
 def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, object] | None:
     """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see them."""
     # `all()`, not `exists()`: lists of datasets have prefetched it.
     if dataset.dialect is None or may(user, dataset, Need.REAL):
-        return dataset.dialect
+        return sealed_names.opened(dataset.dialect)
     if not len(dataset.domain_versions.all()):
         return None
     version = newest(dataset)
@@ -381,8 +385,9 @@ def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, object] | No
         set() if version is None else {one.name for one in domain_of(version).attributes}
     )
     # A name that nobody described may be a cell: of a file without a header, or a key of one record.
-    names = [name for name in dataset.dialect.get("names", []) if name in described]
-    return {**dataset.dialect, "names": names, "sheet": ""}
+    form = sealed_names.opened(dataset.dialect) or {}
+    names = [name for name in form.get("names", []) if name in described]
+    return {**form, "names": names, "sheet": ""}
 
 
 def preview_exists(

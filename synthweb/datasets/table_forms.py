@@ -24,6 +24,7 @@ from synth_engine.formats import (
     unknown_ending,
 )
 from synth_engine.formats.dialect import MOST_HEADER_LINES, MOST_LEFT_OUT
+from synthweb.datasets import sealed_names
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
 from synthweb.lib.errors import sentence
@@ -280,7 +281,7 @@ class DialectForm(MergedForm):
         words: Mapping[str, Sequence[str]] | None = None,
     ) -> DialectForm:
         """As it is read now, or as it is guessed to be written. data: what was sent, over that."""
-        now = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
+        now = sealed_names.form_of(dataset) or Dialect()
         names = {sign: key for key, sign in DELIMITER_NAMES.items()}
         return cls(
             data,

@@ -23,7 +23,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
-from synthweb.datasets import selectors, uploads
+from synthweb.datasets import sealed_names, selectors, uploads
 from synthweb.datasets import services as datasets
 from synthweb.datasets.hints import FORM_FACTS
 from synthweb.datasets.models import Dataset
@@ -99,7 +99,7 @@ def _answered(dataset: Dataset, text: str) -> Dialect:
             "this is no answer about the form of the file",
             repair="choose one of the answers on the page",
         )
-    before = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
+    before = sealed_names.form_of(dataset) or Dialect()
     return Dialect.from_json({**before.to_json(), **facts, "said": True})
 
 

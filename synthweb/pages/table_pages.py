@@ -18,7 +18,7 @@ from synth_engine.formats import (
     Dialect,
     Kind,
 )
-from synthweb.datasets import selectors
+from synthweb.datasets import sealed_names, selectors
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset, TableVersion
@@ -47,7 +47,7 @@ def names_of(dataset: Dataset) -> dict[str, object]:
 
 def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[str, object]:
     """How the file is read, and what says it otherwise. `evidence` is what stewards see of a file whose form is open."""
-    dialect = Dialect.from_json(dataset.dialect) if dataset.dialect else None
+    dialect = sealed_names.form_of(dataset)
     sentence = dialect and _sentence(dialect, dataset.file_kind)
     return {
         "dataset": dataset,

@@ -47,7 +47,7 @@ from synth_engine.relational import files as database_files
 from synth_engine.relational.answers import DatabaseAnswers
 from synth_engine.relational.plan import MECHANISM, DatabasePlan
 from synth_engine.spec import Spec
-from synthweb.datasets import preview_store, selectors, vault
+from synthweb.datasets import preview_store, sealed_names, selectors, vault
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import DatabaseVersion, Dataset, Preview, TableVersion
 from synthweb.ledger import services as ledger
@@ -389,7 +389,7 @@ class Form(TypedDict):
 
 def _form(file: Dataset | TableVersion) -> Form:
     """What the upload was found to be, and said to be since."""
-    dialect = formats.Dialect.from_json(file.dialect) if file.dialect else None
+    dialect = sealed_names.form_of(file)
     return {"kind": cast(formats.Kind, file.file_kind), "dialect": dialect}
 
 

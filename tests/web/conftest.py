@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from django.test import Client
 from django.utils import timezone, translation
 from pytest_django import Settings
 
+from synthweb.lib import logs
 from tests.cast import Cast
 from tests.environment import WORKER
 from tests.web.desk import Desk, ready
@@ -61,3 +63,22 @@ def empty_database(tmp_path: Path) -> Iterator[str]:
     finally:
         with contextlib.suppress(Exception), connection.cursor() as cursor:
             cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def everything_logged(tmp_path: Path, db: None) -> Iterator[Path]:
+    """A file with every record of every logger, as the application formats it."""
+    file = tmp_path / "log"
+    handler = logging.FileHandler(file)
+    handler.setFormatter(logs.Plain())
+    names = [None, *logging.root.manager.loggerDict]
+    levels = {name: logging.getLogger(name).level for name in names}
+    logging.getLogger().addHandler(handler)
+    for name in names:
+        logging.getLogger(name).setLevel(logging.DEBUG)
+    connection.force_debug_cursor = True  # every statement with its values
+    yield file
+    connection.force_debug_cursor = False
+    logging.getLogger().removeHandler(handler)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)

@@ -6,7 +6,6 @@ to everybody, error pages included."""
 from __future__ import annotations
 
 import contextlib
-import logging
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,6 @@ from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets import services
 from synthweb.datasets.models import Dataset, Preview
-from synthweb.lib import logs
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests import services as started
@@ -58,25 +56,6 @@ def broker() -> Iterator[str]:
     """A real Redis behind the task queue."""
     with started.start_redis() as address, doorbell.queue_at(address):
         yield address
-
-
-@pytest.fixture
-def everything_logged(tmp_path: Path, db: None) -> Iterator[Path]:
-    """A file with every record of every logger, as the application formats it."""
-    file = tmp_path / "log"
-    handler = logging.FileHandler(file)
-    handler.setFormatter(logs.Plain())
-    names = [None, *logging.root.manager.loggerDict]
-    levels = {name: logging.getLogger(name).level for name in names}
-    logging.getLogger().addHandler(handler)
-    for name in names:
-        logging.getLogger(name).setLevel(logging.DEBUG)
-    connection.force_debug_cursor = True  # every statement with its values
-    yield file
-    connection.force_debug_cursor = False
-    logging.getLogger().removeHandler(handler)
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
 
 
 @pytest.fixture

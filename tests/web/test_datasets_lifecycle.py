@@ -27,7 +27,7 @@ from synth_engine.formats import Dialect
 from synth_engine.plans.resources import ResourceEstimate
 from synthweb.accounts.permissions import Need
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets import preview_store, selectors, services, vault
+from synthweb.datasets import preview_store, sealed_names, selectors, services, vault
 from synthweb.datasets.models import Dataset, Preview, RunTable, TableVersion
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import Coverage, LedgerEntry
@@ -306,7 +306,8 @@ def test_a_sheet_of_a_workbook_is_named_where_a_form_is_said(
     assert "More than one sheet has cells" in page
     assert "Between cells" not in page
     post(client, "form", dataset, sheet="People", header="yes")
-    assert (work(dataset).status, dataset.dialect["sheet"]) == ("ready", "People")
+    form = sealed_names.form_of(work(dataset))
+    assert form is not None and (dataset.status, form.sheet) == ("ready", "People")
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
     assert shown["preview"] == [["north", "30"], ["south", "40"]]

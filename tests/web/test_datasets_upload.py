@@ -21,7 +21,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from synth_engine.errors import TableError
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets import selectors, services, vault
+from synthweb.datasets import sealed_names, selectors, services, vault
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
@@ -143,7 +143,8 @@ def test_which_keys_of_objects_are_columns_is_kept_with_the_dataset(
     worker.table_errand(code=TableErrand.objects.get().code)
     dataset.refresh_from_db()
     assert (dataset.status, dataset.file_kind) == ("ready", "json")
-    assert dataset.dialect["names"] == ["name", "age", "town"]
+    form = sealed_names.form_of(dataset)
+    assert form is not None and form.names == ("name", "age", "town")
     assert (
         "an object a record, with 3 keys as columns"
         in client.get(reverse("pages:settings", args=[dataset.code])).text

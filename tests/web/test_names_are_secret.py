@@ -4,14 +4,17 @@ that others than its steward see."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from synth_engine.formats import Dialect
 from synthweb.audit.models import AuditEntry
+from synthweb.datasets import sealed_names
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.runs import services as runs
@@ -60,6 +63,12 @@ def named(cast: Cast) -> Dataset:
     return read(made)
 
 
+def names_of(made: Dataset) -> tuple[str, ...]:
+    form = sealed_names.form_of(made)
+    assert form is not None
+    return form.names
+
+
 def clear_places() -> list[str]:
     """The models of which a row holds the canary as it is."""
     return [
@@ -77,7 +86,7 @@ def as_seen(client: Client, made: Dataset) -> str:
 
 def test_a_key_of_one_record_is_in_no_row_of_the_database(cast: Cast) -> None:
     made = uploaded(cast)
-    assert made.dialect is not None and made.dialect["names"] == ["age", "works"]
+    assert names_of(made) == ("age", "works")
     datasets.declare_domain(actor=cast.steward, dataset=made, document=AGE)
     assert clear_places() == []
 
@@ -87,7 +96,7 @@ def test_a_name_that_nobody_described_is_shown_to_the_steward_alone(
     cast: Cast, client: Client, person: str
 ) -> None:
     made = named(cast)
-    assert made.dialect is not None and CANARY in made.dialect["names"]
+    assert CANARY in names_of(made)
     datasets.declare_domain(actor=cast.steward, dataset=made, document=AGE)
     client.force_login(cast.steward)
     assert CANARY in as_seen(client, made)
@@ -99,9 +108,33 @@ def test_a_name_that_nobody_described_is_shown_to_the_steward_alone(
 
 def test_names_end_with_the_table(cast: Cast) -> None:
     made = named(cast)
-    assert set(clear_places()) == {
-        "datasets.Dataset.dialect",
-        "datasets.TableVersion.dialect",
-    }
     datasets.delete(actor=cast.steward, dataset=made)
+    made.refresh_from_db()
+    assert names_of(made) == ()
     assert clear_places() == []
+
+
+@pytest.mark.parametrize("lost", ["PREVIEW", "VAULT"])
+def test_names_are_opened_by_the_web_and_by_the_worker(
+    cast: Cast, settings: Settings, tmp_path: Path, lost: str
+) -> None:
+    """Each has the private half of its own pair and the public one of the other, and writes what both open."""
+    made = named(cast)
+    missing = tmp_path / "missing"
+    setattr(settings, f"{lost}_PRIVATE_KEY_FILE", missing)
+    assert CANARY in names_of(made)
+    kept = {"PREVIEW": "VAULT", "VAULT": "PREVIEW"}[lost]
+    setattr(settings, f"{kept}_PUBLIC_KEY_FILE", missing)
+    made.dialect = sealed_names.stored(Dialect(names=(CANARY,), sheet="One").to_json())
+    made.save()
+    form = sealed_names.form_of(made)
+    assert form is not None and (form.names, form.sheet) == ((CANARY,), "One")
+    assert clear_places() == []
+
+
+def test_without_any_of_its_keys_a_form_has_no_names(
+    cast: Cast, settings: Settings, tmp_path: Path
+) -> None:
+    made = named(cast)
+    settings.PREVIEW_PRIVATE_KEY_FILE = settings.VAULT_PRIVATE_KEY_FILE = tmp_path / "missing"
+    assert names_of(made) == ()

@@ -12,8 +12,9 @@ import pyrage
 import pytest
 from django.core.management import CommandError, call_command
 
+from synth_engine.formats import Dialect
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets import files, services, table_keys, tombstones, vault
+from synthweb.datasets import files, sealed_names, services, table_keys, tombstones, vault
 from synthweb.datasets.models import Dataset, TableVersion
 from synthweb.lib import signatures
 from synthweb.local import keys
@@ -139,6 +140,21 @@ def test_after_a_rotation_the_old_key_opens_nothing(folder: Path, cast: Cast) ->
     call_command("check_keys")
     assert AuditEntry.objects.get(action="vault.key_rotated").detail == {"tables": 2}
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.rglob("*"))
+
+
+def test_names_are_encrypted_to_the_new_key(cast: Cast, settings: Any, tmp_path: Path) -> None:
+    dataset = uploaded(cast)
+    form = Dialect(names=("a", "b"), sheet="One")
+    dataset.dialect = sealed_names.stored(form.to_json())
+    dataset.refusal = sealed_names.stored_refusal({"rule": "no"}, column="a")
+    dataset.save()
+    dataset.tables.update(dialect=dataset.dialect)
+    call_command("rotate_vault_key")
+    dataset.refresh_from_db()
+    settings.PREVIEW_PRIVATE_KEY_FILE = tmp_path / "missing"
+    assert sealed_names.form_of(dataset) == form
+    assert sealed_names.opened(dataset.tables.get().dialect) == form.to_json()
+    assert sealed_names.column_of(dataset.refusal) == "a"
 
 
 @pytest.mark.parametrize("writes", range(5))

@@ -36,7 +36,7 @@ from synthweb.api.serializers.datasets import (
     StatementQuerySerializer,
     UploadSerializer,
 )
-from synthweb.datasets import selectors, services
+from synthweb.datasets import sealed_names, selectors, services
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.services import documents
 from synthweb.lib.bodies import takes_table
@@ -102,7 +102,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
 
 def _answered(dataset: Dataset, facts: Mapping[str, Any], *, sent: set[str]) -> Dialect:
     """A form as it was sent. A question that it does not answer stays open, with its guess."""
-    before = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
+    before = sealed_names.form_of(dataset) or Dialect()
     asked = [one for one in before.asked if one not in sent]
     first_line_moved = any(
         one in sent and facts[one] != getattr(before, one)

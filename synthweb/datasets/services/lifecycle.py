@@ -16,7 +16,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats import BASKETS, WITH_SCHEMA, Dialect
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.datasets import preview_store, selectors, vault
+from synthweb.datasets import preview_store, sealed_names, selectors, vault
 from synthweb.datasets.models import Dataset, DraftFacts, RunTable, TableVersion
 from synthweb.datasets.services import records, tables
 from synthweb.datasets.services.intake import Intake
@@ -247,21 +247,16 @@ def _erase(locked: Dataset, *, actor: User | None) -> None:
     destroyed = locked.tables.filter(erased_at=None).count()
     locked.status, locked.deleted_at, locked.deleted_by = Status.DELETED, timezone.now(), actor
     locked.draft, locked.refusal, locked.refusal_line = {}, None, None
-    locked.dialect = _without_names(locked.dialect)
+    locked.dialect = sealed_names.without_names(locked.dialect)
     locked.save()
     for version in locked.tables.exclude(dialect=None):
-        version.dialect = _without_names(version.dialect)
+        version.dialect = sealed_names.without_names(version.dialect)
         version.save(update_fields=["dialect"])
     DraftFacts.objects.filter(dataset=locked).delete()
     for preview in locked.previews.all():
         preview_store.erase(preview)
     tables.erase(locked.tables.all())
     _record(actor, "dataset.deleted", locked, name=locked.name, keys_destroyed=destroyed)
-
-
-def _without_names(dialect: dict[str, object] | None) -> dict[str, object] | None:
-    """The form of a table that is gone: the names of its columns and of its sheet go with it."""
-    return None if dialect is None else dialect | {"names": [], "sheet": ""}
 
 
 def blocked(dataset: Dataset, *, deleting: bool = False) -> str:
@@ -275,7 +270,7 @@ def blocked(dataset: Dataset, *, deleting: bool = False) -> str:
 
 
 def _await_reading(dataset: Dataset, *, dialect: Dialect | None) -> None:
-    dataset.dialect = dialect and dialect.to_json()
+    dataset.dialect = sealed_names.stored(dialect.to_json()) if dialect else None
     dataset.status, dataset.refusal, dataset.refusal_line = Status.UPLOADED, None, None
     dataset.save()
 

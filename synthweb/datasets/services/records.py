@@ -7,6 +7,7 @@ database, from its keys: each run notes both, and one that means something else 
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +18,10 @@ from synth_engine.domain.database import Database
 from synth_engine.errors import DomainError
 from synth_engine.formats import Dialect
 from synth_engine.strict_json import JsonObject
+from synthweb.datasets import sealed_names
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.models import DatabaseVersion, Dataset, RunTable, TableVersion
+from synthweb.datasets.services.intake import content_secret
 from synthweb.lib.errors import Conflict
 
 ROWS = ("quote", "escape", "literal", "extra_rows")
@@ -42,18 +45,24 @@ def rules_of(
     dataset: Dataset, dialect: Dialect | None = None, *, file: TableVersion | None = None
 ) -> JsonObject:
     """What a record of its file is, as it is described now, and read in this form, by default its own. file: of this version, by
-    default the one in force. No name of a column is among it: of columns that were renamed, the place of the one that
-    identifies persons."""
+    default the one in force. No name of a column or sheet is among it: of columns that were renamed, the place of the one that
+    identifies persons; of a sheet, a mark of its name."""
     if dialect is None:
-        stored = (file or dataset).dialect
-        dialect = Dialect() if stored is None else Dialect.from_json(stored)
+        dialect = sealed_names.form_of(file or dataset) or Dialect()
     stated = {name: getattr(dialect, name) for name in (*ROWS, *LAYOUT)}
+    stated["sheet"] = _marked(dialect.sheet)
     version = newest(dataset)
     domain = None if version is None else domain_of(version)
     column = None if domain is None else domain.unit.column
     place = dialect.names.index(column) if column and column in dialect.names else None
     repeats = None if domain is None or domain.repeats is None else domain.repeats.most
     return {**stated, "person_at": place, "repeats": repeats}
+
+
+def _marked(name: str) -> str:
+    """A mark by which a name is recognised, and which nobody guesses without the key of this installation; none of an empty one."""
+    text = f"name:{name}".encode("utf-8", "surrogatepass")
+    return name and hmac.new(content_secret(), text, "sha256").hexdigest()
 
 
 def require_same(
@@ -71,7 +80,7 @@ def require_same(
             if name in earlier.rules and earlier.rules[name] != rules[name]:
                 raise Conflict(
                     f"what a record is would change: the runs of this budget read the table with another {name.replace('_', ' ')}",
-                    repair=f"have it read with {name.replace('_', ' ')} {_spelled(earlier.rules[name])}, as before; what was spent was spent for those records",
+                    repair=f"have it read with {_spelled(name, earlier.rules[name])}, as before; what was spent was spent for those records",
                 )
 
 
@@ -94,8 +103,10 @@ def _spending(of: QuerySet[Any]) -> QuerySet[Any]:
     return of.filter(Q(charged_at__isnull=False) | Q(state__in=of.model.OPEN))
 
 
-def _spelled(value: object) -> str:
-    return "left out" if value in (None, "") else str(value)
+def _spelled(name: str, value: object) -> str:
+    if name == "sheet" and value:  # of its name there is only a mark
+        return "the sheet of then"
+    return f"{name.replace('_', ' ')} {'left out' if value in (None, '') else value}"
 
 
 def require_same_units(root: Dataset, database: Database, datasets: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats import WITH_SCHEMA, Kind
 from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
-from synthweb.datasets import files, preview_store, table_keys, vault
+from synthweb.datasets import files, preview_store, sealed_names, table_keys, vault
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import resuming, tables
 from synthweb.datasets.services.intake import Intake, intake_of
@@ -114,7 +114,7 @@ def mark_ready(*, dataset: Dataset, dialect: Mapping[str, object] | None = None)
         return
     locked.status, locked.dialect, locked.refusal, locked.refusal_line = (
         Dataset.Status.READY,
-        dialect,
+        sealed_names.stored(dialect),
         None,
         None,
     )
@@ -141,18 +141,14 @@ def mark_refused(
     """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value.
 
     Of a CSV no column's name is kept: in a table without a header, often why it is refused, it is a cell of the first
-    row. The names in a file with a schema, such as Parquet, are no cells. The line is kept apart, for stewards, and not logged."""
+    row. The line is kept apart, for stewards, and not logged; so is the name of a column in a file with a schema, encrypted."""
     locked = tables.locked(dataset)
     if locked.is_deleted or locked.table_number != dataset.table_number:
         return
     column = refusal.get("column") if locked.file_kind in WITH_SCHEMA else None
     locked.status, locked.refusal_line = Dataset.Status.REFUSED, refusal.get("line")
-    locked.refusal = {
-        "rule": refusal.get("rule"),
-        "repair": refusal.get("repair"),
-        "column": column,
-    }
-    locked.dialect = dialect if dialect is not None else locked.dialect
+    locked.refusal = sealed_names.stored_refusal(refusal, column=column)
+    locked.dialect = sealed_names.stored(dialect) if dialect is not None else locked.dialect
     locked.save(update_fields=["status", "dialect", "refusal", "refusal_line", "updated_at"])
     audit.record(
         actor="worker",

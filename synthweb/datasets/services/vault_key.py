@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from synthweb.audit import services as audit
-from synthweb.datasets import files, table_keys, vault
+from synthweb.datasets import files, sealed_names, table_keys, vault
 from synthweb.datasets.models import Dataset, TableVersion
 from synthweb.datasets.services import tables
 from synthweb.lib.errors import Conflict
@@ -41,12 +41,26 @@ def rotate_vault_key(*, is_measuring: Callable[[], bool]) -> Rotation:
     for name in older:
         _encrypt_again(name)
     count = table_keys.wrap_again()
+    for code in Dataset.objects.values_list("code", flat=True):
+        _seal_again(code)
     with table_keys.held():
         # Asked while nobody can read the old key: whoever has read it is seen here.
         _refuse(is_measuring)
         table_keys.end_change()
     audit.record(actor="system", action="vault.key_rotated", detail={"tables": count})
     return Rotation(keys=count, encrypted_again=len(older))
+
+
+@transaction.atomic
+def _seal_again(code: str) -> None:
+    """Encrypt the names of a dataset's tables to the key of now. Whoever writes names holds this lock: none is left to the key of
+    then by somebody who read it before."""
+    dataset = tables.locked(Dataset.objects.get(code=code))
+    for row in (dataset, *dataset.tables.all()):
+        for field in ("dialect", "refusal"):
+            again = sealed_names.sealed_again(getattr(row, field, None))
+            if again is not None:
+                row._meta.model._base_manager.filter(pk=row.pk).update(**{field: again})
 
 
 def _refuse(is_measuring: Callable[[], bool]) -> None:
