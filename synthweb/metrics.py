@@ -27,24 +27,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from synthweb.lib import disks, numbers, told
+from synthweb.lib import disks, numbers, occurrences
 from synthweb.notifications.models import Delivery
 from synthweb.runs import queue
 from synthweb.runs.models import OutboxMessage, SynthesisRun
 from synthweb.runs.reconcile import SUBJECTS
-
-# What is told when it is through, and the name of its number.
-AGES = {
-    told.RECONCILED: (
-        "synthweb_reconciler_seconds",
-        "Since the reconciler, which beat rings for, was through",
-    ),
-    told.BACKED_UP: ("synthweb_backup_seconds", "Since a backup was made"),
-    told.VERIFIED: (
-        "synthweb_verification_seconds",
-        "Since manage.py verify_ledger found every chain intact",
-    ),
-}
 
 
 @require_safe
@@ -89,10 +76,19 @@ class _Installation(Collector):
             yield GaugeMetricFamily(
                 "synthweb_database_bytes", "Size of the database", value=_database_bytes()
             )
-        for what, (name, text) in AGES.items():
-            age = told.age(what)
-            if age is not None:
-                yield GaugeMetricFamily(name, text, value=age)
+        yield from _age(
+            occurrences.RECONCILED,
+            "synthweb_reconciler_seconds",
+            "Since the reconciler, which beat rings for, was through",
+        )
+        yield from _age(
+            occurrences.BACKED_UP, "synthweb_backup_seconds", "Since a backup was made"
+        )
+        yield from _age(
+            occurrences.VERIFIED,
+            "synthweb_verification_seconds",
+            "Since manage.py verify_ledger found every chain intact",
+        )
 
 
 def _work() -> Iterator[Metric]:
@@ -112,6 +108,13 @@ def _work() -> Iterator[Metric]:
     yield _by(
         "synthweb_work_oldest_seconds", "Age of the oldest one that waits", "task", oldest
     )
+
+
+def _age(what: str, name: str, text: str) -> Iterator[Metric]:
+    """Seconds since something took place last; nothing where that is not known."""
+    age = occurrences.age(what)
+    if age is not None:
+        yield GaugeMetricFamily(name, text, value=age)
 
 
 def _by(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
@@ -134,9 +137,9 @@ def _counted(rows: QuerySet[Any], field: str) -> dict[str, float]:
 def _free() -> dict[str, float]:
     """Of the folders of the web, and of those that others told of; a backup's as it was when it was made."""
     room = {name: float(disks.free(place)) for name, place in disks.of_web().items()}
-    of_worker = told.last(disks.ROOM_OF_WORKER)
-    room |= {name: number for name, number in of_worker.items() if name != told.AT}
-    made = told.last(told.BACKED_UP)
+    of_worker = occurrences.last(disks.ROOM_OF_WORKER)
+    room |= {name: number for name, number in of_worker.items() if name != occurrences.AT}
+    made = occurrences.last(occurrences.BACKED_UP)
     return room | ({"backups": made["free"]} if made else {})
 
 

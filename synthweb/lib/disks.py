@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from synthweb.lib import told
+from synthweb.lib import occurrences
 
 ROOM_OF_WORKER = "room-of-worker"
 FORGOTTEN = 600  # seconds after which a worker that says nothing more is not believed
@@ -49,7 +49,7 @@ class RoomOfWorker:
         if now < self._again_at:
             return
         self._again_at = now + PAUSE
-        told.tell(
+        occurrences.note(
             ROOM_OF_WORKER,
             seconds=FORGOTTEN,
             artefacts=free(Path(settings.ARTEFACT_DIR)),

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
-from synthweb.lib import told
+from synthweb.lib import occurrences
 from synthweb.notifications.models import Event
 from synthweb.releases import public_links
 from synthweb.runs import artefacts, call_log, lease, queue, services
@@ -89,7 +89,7 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
 
 def note_pass() -> None:
     """Note for whoever watches the installation that a pass is through."""
-    told.tell(told.RECONCILED)
+    occurrences.note(occurrences.RECONCILED)
 
 
 def is_anything_open() -> bool:

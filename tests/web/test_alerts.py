@@ -13,7 +13,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
-from synthweb.lib import disks, told
+from synthweb.lib import disks, occurrences
 
 ROOT = Path(__file__).parents[2]
 RULES: list[dict[str, Any]] = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())[
@@ -39,11 +39,11 @@ def series(
 ) -> list[tuple[str, dict[str, str]]]:
     """Everything that /metrics says of an installation in which all was told once: name and labels."""
     settings.METRICS_TOKEN = TOKEN
-    monkeypatch.setattr("synthweb.lib.told.caches", {"default": caches["process"]})
+    monkeypatch.setattr("synthweb.lib.occurrences.caches", {"default": caches["process"]})
     caches["process"].clear()
-    for what in (told.RECONCILED, told.VERIFIED):
-        told.tell(what)
-    told.tell(told.BACKED_UP, free=1)
+    for what in (occurrences.RECONCILED, occurrences.VERIFIED):
+        occurrences.note(what)
+    occurrences.note(occurrences.BACKED_UP, free=1)
     disks.RoomOfWorker()()
     text = (
         Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).content.decode()

@@ -103,7 +103,7 @@ def test_a_folder_that_was_not_made_yet_is_on_the_disk_of_its_parent(
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The shared cache is the broker's Redis, which is not there in most tests: here it is one of this process."""
-    monkeypatch.setattr("synthweb.lib.told.caches", {"default": caches["process"]})
+    monkeypatch.setattr("synthweb.lib.occurrences.caches", {"default": caches["process"]})
     caches["process"].clear()
     yield
     caches["process"].clear()
@@ -195,7 +195,7 @@ def test_without_a_cache_nothing_is_told_and_nothing_fails(
 
         set = get
 
-    monkeypatch.setattr("synthweb.lib.told.caches", {"default": Away()})
+    monkeypatch.setattr("synthweb.lib.occurrences.caches", {"default": Away()})
     reconcile.note_pass()
     assert ("synthweb_reconciler_seconds", "") not in read()
 

@@ -28,7 +28,7 @@ from django.utils import timezone
 from synthweb.backups import services
 from synthweb.backups.errors import BackupError
 from synthweb.backups.signers import SIGNED_BY
-from synthweb.lib import disks, told
+from synthweb.lib import disks, occurrences
 
 PREFIX = "synthweb-"
 
@@ -86,7 +86,7 @@ class Command(BaseCommand):
         if retain:
             for old in sorted(file.glob(f"{PREFIX}*.age"))[:-retain]:
                 old.unlink()
-        told.tell(told.BACKED_UP, free=disks.free(new.parent))
+        occurrences.note(occurrences.BACKED_UP, free=disks.free(new.parent))
 
 
 def _recipient(given: str | None) -> pyrage.x25519.Recipient:

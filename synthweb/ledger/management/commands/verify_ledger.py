@@ -18,7 +18,7 @@ from synthweb.audit import chain as audit_chain
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain, checkpoints, publication_plans
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
-from synthweb.lib import hashing, signatures, told
+from synthweb.lib import hashing, occurrences, signatures
 from synthweb.lib.chain import ChainVerdict
 
 SCHEMA = "synthweb/ledger-heads/1"
@@ -57,7 +57,7 @@ class Command(BaseCommand):
             broken += self._compare(_read(path))
         if broken:
             raise CommandError(f"broken: {', '.join(dict.fromkeys(broken))}", returncode=1)
-        told.tell(told.VERIFIED)
+        occurrences.note(occurrences.VERIFIED)
         # Only after every check, so that no head of a broken chain is ever written down.
         if save is not None:
             heads = {

@@ -1,5 +1,5 @@
-"""What one process tells all others by the shared cache, for whoever watches the installation: when something was through last, and how
-much room there was. Nobody waits for it, and without a cache nobody is told."""
+"""When something took place last in any process, and how much room there was, for whoever watches the installation. Kept in the shared
+cache: nobody waits for it, and without a cache it is not known."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ RECONCILED, BACKED_UP, VERIFIED = "reconciled", "backed-up", "verified"
 """A pass of the reconciler is through; a backup was made, with the bytes `free` where it lies; every chain was found intact."""
 
 
-def tell(what: str, *, seconds: int | None = None, **facts: int) -> None:
-    """Tell that `what` took place now, and some whole numbers. seconds: after which it is forgotten."""
+def note(what: str, *, seconds: int | None = None, **facts: int) -> None:
+    """Note that `what` took place now, and some whole numbers. seconds: after which it is forgotten."""
     try:
         caches["default"].set(_key(what), {AT: time.time(), **facts}, timeout=seconds)
     except (RedisError, OSError) as error:
-        logger.warning("not told that %s took place: %s", what, type(error).__name__)
+        logger.warning("not noted that %s took place: %s", what, type(error).__name__)
 
 
 def last(what: str) -> dict[str, float]:
-    """What was told last, with the time `at`; empty where nothing is known."""
+    """What was noted last, with the time `at`; empty where nothing is known."""
     try:
         return dict(caches["default"].get(_key(what)) or {})
     except (RedisError, OSError):
@@ -33,9 +33,9 @@ def last(what: str) -> dict[str, float]:
 
 def age(what: str) -> float | None:
     """Seconds since it took place last."""
-    told = last(what)
-    return max(0.0, time.time() - told[AT]) if told else None
+    noted = last(what)
+    return max(0.0, time.time() - noted[AT]) if noted else None
 
 
 def _key(what: str) -> str:
-    return f"told:{what}"
+    return f"occurrence:{what}"
