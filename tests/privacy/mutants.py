@@ -76,6 +76,7 @@ CHECK = "privacy/test_law_of_release_check.py::"
 LEARNING = "privacy/test_law_of_learning.py::"
 GROW = "privacy/test_law_of_grow.py::"
 OF_UNITS = "test_people_of_several_records_and_replaced_ones_lose_the_target_at_most"
+REFERENCES = "privacy/test_law_of_auto_references.py::"
 GAUSSIAN_CAPS = "privacy/test_law_of_gaussian_caps.py::"
 RELATIONAL = "privacy/test_law_of_relational.py::"
 ALL_VIEWS = "privacy/test_law_of_all_views.py::"
@@ -558,6 +559,21 @@ MUTANTS = (
         "levels_sensitivity(facts.sensitivity, levels=rule.depth)",
         "levels_sensitivity(type(facts.sensitivity)(l1=1, l2_squared=1, linf=1), levels=rule.depth)",
         (GROW + "test_counts_of_nodes_cost_several_records_and_replaced_ones_what_is_charged",),
+    ),
+    # ---- references that follow from answers ---------------------------------------------------------------------------
+    Mutant(
+        "a distance that counts twice",
+        ROOM + "count_cache.py",
+        "int(np.abs(table - candidate.reference).sum())",
+        "2 * int(np.abs(table - candidate.reference).sum())",
+        (REFERENCES + "test_a_whole_run_with_its_own_references_loses_the_target_at_most",),
+    ),
+    Mutant(
+        "a reference that is moved by the exact number of records",
+        ROOM + "count_cache.py",
+        "int(np.abs(table - candidate.reference).sum())",
+        "int(np.abs(table - candidate.reference - table.sum()).sum())",
+        (REFERENCES + "test_a_whole_run_with_its_own_references_keeps_to_its_cap_on_mu",),
     ),
     # ---- thresholds ------------------------------------------------------------------------------------------------------
     Mutant(
