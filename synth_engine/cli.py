@@ -735,7 +735,7 @@ def _data_arguments(sub: argparse.ArgumentParser) -> None:
         "--vouched-by",
         metavar="WHO",
         default="",
-        help="of a query that does more than choose rows and columns: who states that each record of its result is of one person or record alone",
+        help="of a query that does more than choose rows and columns, or of a workbook with formulas: who states that each record is of one person or record alone",
     )
 
 

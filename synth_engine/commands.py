@@ -131,11 +131,8 @@ def _table(options: argparse.Namespace) -> Iterator[tuple[Path, Kind | None]]:
             "a table is given by its file or by --from", repair="give one of the two"
         )
     if options.source is None:
-        if options.query or options.vouched_by:
-            raise InputError(
-                "a file has no query",
-                repair="leave out --query and --vouched-by, or add --from",
-            )
+        if options.query:
+            raise InputError("a file has no query", repair="leave out --query, or add --from")
         yield options.data, None
         return
     if options.form is not None or options.read:
@@ -336,10 +333,13 @@ def _receipt(
         "draw_block": registry.BLOCK,
     }
     document = release.plan.receipt(release.answers, sample=sample, post_processing=steps)
+    form = _form(options)
     if options.source is not None and (digest := _source(options).query_digest):
         document = receipts.of_query(
             document, query_sha256=digest, vouched_by=options.vouched_by
         )
+    elif form is not None and form.vouched_by:
+        document = receipts.of_formulas(document, vouched_by=form.vouched_by)
     return document if sign is None else receipts.signed(document, sign)
 
 
@@ -857,6 +857,7 @@ def sketch_link(options: argparse.Namespace) -> None:
     from synth_engine import domain as domains
     from synth_engine import outputs, pipeline
     from synth_engine.linking import sketch as sketches
+    from synth_engine.privacy import receipt as receipts
 
     outputs.require(
         {"--out": options.out, "--receipt": options.receipt},
@@ -872,6 +873,9 @@ def sketch_link(options: argparse.Namespace) -> None:
     spent = _LossReporter(plan)
     with spent.report_loss():
         made = pipeline.sketch(options.data, plan=plan, dialect=form, progress=spent)
+        if form is not None and form.vouched_by:
+            stated = receipts.of_formulas(made.receipt, vouched_by=form.vouched_by)
+            made = dataclasses.replace(made, receipt=stated)
         _write_json(options.out, made.to_json(), overwrite=options.overwrite)
         if options.receipt is not None:
             _write_json(options.receipt, made.receipt, overwrite=options.overwrite)
@@ -1204,13 +1208,25 @@ def _signing(options: argparse.Namespace) -> Any:
 
 
 def _form(options: argparse.Namespace) -> Any:
-    """Return the stated form of the table; None where nothing is stated."""
-    from synth_engine.formats import Dialect, form_options
+    """Return the stated form of the table; None where nothing is stated. Errors: InputError, also where somebody vouches for formulas of a
+    file that has none."""
+    from synth_engine.formats import WORKBOOKS, Dialect, endings, form_options
 
-    if options.form is None and not options.read:
+    # Of what --from names, who vouches is a fact of its query.
+    is_file = getattr(options, "source", None) is None
+    voucher = getattr(options, "vouched_by", "") if is_file else ""
+    read = [*options.read, *([f"vouched_by={voucher}"] if voucher else [])]
+    if options.form is None and not read:
         return None
     stored = {} if options.form is None else _read_json(options.form, name="form")
-    return form_options.apply(Dialect.from_json(stored), options.read)
+    form = form_options.apply(Dialect.from_json(stored), read)
+    file = getattr(options, "real", None) or options.data
+    if form.vouched_by and is_file and not str(file).lower().endswith(endings(WORKBOOKS)):
+        raise InputError(
+            "only a query or a workbook has somebody to vouch for it",
+            repair="leave out --vouched-by and vouched_by",
+        )
+    return form
 
 
 def _form_of_draft(options: argparse.Namespace) -> Any:

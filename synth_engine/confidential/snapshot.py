@@ -24,6 +24,7 @@ from synth_engine import readers
 from synth_engine.confidential import queries
 from synth_engine.confidential.parts import PartFolder
 from synth_engine.errors import InputError, SynthError, TableError
+from synth_engine.formats import MAX_VOUCHER, is_voucher
 from synth_engine.formats.damage import DAMAGED
 from synth_engine.readers import keys
 
@@ -35,8 +36,6 @@ BATCH = 10_000
 """Records that are in memory at a time."""
 GROUP_BYTES = 1 << 25
 """Of a group of rows of the copy, which is in memory while it is written."""
-MAX_VOUCHER = 200
-"""Letters of the name of somebody who vouches for a query."""
 PATIENCE = 10
 """Seconds until a database counts as one that does not answer."""
 POSTGRES = ("postgresql://", "postgres://")
@@ -73,11 +72,7 @@ class SnapshotSource:
                 "a database needs a query, and an object has none",
                 repair="add --query for a database, and leave it out for an object",
             )
-        if self.vouched_by and not (
-            self.is_database
-            and self.vouched_by.isprintable()
-            and len(self.vouched_by) <= MAX_VOUCHER
-        ):
+        if self.vouched_by and not (self.is_database and is_voucher(self.vouched_by)):
             raise InputError(
                 "nobody can vouch for that",
                 repair=f"give --vouched-by for a query alone, with a name and a role of at most {MAX_VOUCHER} letters",

@@ -54,6 +54,7 @@ from synth_engine.formats.kinds import (
 )
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
 from synth_engine.formats.number_marks import NUMBER_MARKS, like_phones
+from synth_engine.formats.voucher import MAX_VOUCHER, is_voucher
 
 __all__ = [
     "BASKETS",
@@ -74,6 +75,7 @@ __all__ = [
     "JSON",
     "KINDS",
     "KIND_NAMES",
+    "MAX_VOUCHER",
     "MEDIA_TYPES",
     "NUMBER_MARKS",
     "PACKED",
@@ -95,6 +97,7 @@ __all__ = [
     "endings",
     "found_kind",
     "guess",
+    "is_voucher",
     "joined_names",
     "kind_of",
     "like_phones",

@@ -18,6 +18,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats.encodings import ENCODINGS
 from synth_engine.formats.header import LONGEST_NAME
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
+from synth_engine.formats.voucher import MAX_VOUCHER, is_voucher
 from synth_engine.strict_json import JsonObject
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ class Dialect:
     (EXTRA_ROWS). `asked` names the facts that are only guessed: until a person has answered, nothing is read. `said`:
     a person has stated how numbers are written. `error_cells`: what becomes of cells of a sheet that show an error.
     `units`: currencies, percent signs and units that stand around numbers and are left out. `records`: whether JSON
-    objects are the elements of one list, or stand in a line each (RECORDS); empty where the file was not looked at."""
+    objects are the elements of one list, or stand in a line each (RECORDS); empty where the file was not looked at.
+    `vouched_by`: of a workbook, who states that the stored results of its formulas depend on their own row alone; without
+    anybody they are not read."""
 
     encoding: str = "utf-8"
     delimiter: str = ""
@@ -113,6 +116,7 @@ class Dialect:
     marks_confirmed: bool = False
     units: tuple[str, ...] = ()
     records: str = ""
+    vouched_by: str = ""
 
     def __post_init__(self) -> None:
         known = (
@@ -188,6 +192,11 @@ class Dialect:
         if len(self.units) > MOST_UNITS:
             raise TableError(
                 "too many units around numbers", repair=f"list at most {MOST_UNITS} units"
+            )
+        if self.vouched_by != "" and not is_voucher(self.vouched_by):
+            raise TableError(
+                "who vouches for formulas is no name on one line",
+                repair=f"write a name and a role of at most {MAX_VOUCHER} letters",
             )
         if not isinstance(self.asked, tuple) or not all(one in QUESTIONS for one in self.asked):
             raise TableError(
@@ -270,6 +279,8 @@ class Dialect:
         parts += self._units_in_words
         if self.error_cells == "missing":
             parts.append("cells that show an error count as missing")
+        if self.vouched_by:
+            parts.append(f"results of formulas are read on the word of {self.vouched_by}")
         return ", ".join(parts)
 
     @property
@@ -336,6 +347,7 @@ class Dialect:
             # Forms that were stored without this fact keep their bytes.
             **({"units": list(self.units)} if self.units else {}),
             **({"records": self.records} if self.records else {}),
+            **({"vouched_by": self.vouched_by} if self.vouched_by else {}),
         }
 
     @classmethod

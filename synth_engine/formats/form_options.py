@@ -20,7 +20,7 @@ _SIGNS = {
 }
 _BOOLEANS = ("header", "spaced", "literal")
 _NUMBERS = ("skip", "footer", "header_lines", "columns")
-_TEXTS = ("encoding", "extra_rows", "sheet", "error_cells")
+_TEXTS = ("encoding", "extra_rows", "sheet", "error_cells", "vouched_by")
 _LISTS = ("names", "units")
 FACTS = (*_SIGNS, *_BOOLEANS, *_NUMBERS, *_TEXTS, *_LISTS)
 

@@ -128,7 +128,7 @@ class Receipt(TypedDict):
     chosen_after_looking: bool
     suggestions_shown: NotRequired[bool]
     outside_guarantee: NotRequired[bool]
-    source: NotRequired[Mapping[str, str]]
+    source: NotRequired[Mapping[str, object]]
     versions: Mapping[str, str]
     marks: NotRequired[list[Mark]]
     seal: NotRequired[SignedDocument | None]
@@ -353,6 +353,11 @@ def of_query(document: Receipt, *, query_sha256: str, vouched_by: str) -> Receip
     return seal(
         {**document, "source": {"query_sha256": query_sha256, "vouched_by": vouched_by}}
     )
+
+
+def of_formulas(document: Receipt, *, vouched_by: str) -> Receipt:
+    """The receipt says that its table holds stored results of formulas, and who vouches that each depends on its own row alone."""
+    return seal({**document, "source": {"formulas": True, "vouched_by": vouched_by}})
 
 
 def mark_outside(document: Receipt) -> Receipt:

@@ -7,16 +7,21 @@ are given that the stored one has.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import xlrd
+from xlrd.biffh import XL_EOF, XL_FORMULA_OPCODES, boflen
 
 from synth_engine.readers import archive, sandbox, spreadsheet, stored_values
 from synth_engine.readers.spreadsheet import Row, Sheet
 from synth_engine.readers.stored_values import Stored
 
+_HEAD = struct.Struct(
+    "<HH"
+)  # of a record: what it is, and its length; of a cell: row and column
 MAGIC = b"\xd0\xcf\x11\xe0"
 
 
@@ -26,6 +31,8 @@ class OldWorkbook:
 
     book: xlrd.book.Book
     sheets: list[Sheet]
+    formulas: list[dict[int, tuple[int, ...]]]
+    """Of each sheet: row, from zero, → the columns of its formulas."""
 
     def rows(self, sheet: Sheet) -> Iterator[Row]:
         """The rows of a sheet that have cells, in order."""
@@ -37,11 +44,13 @@ class OldWorkbook:
             if one.hidden
         ]
         sheet.hidden, sheet.percents = len(hidden), 0
+        formulas = self.formulas[sheet.number - 1]
         for number in range(xls_sheet.nrows):
             values = [self._stored(cell, sheet) for cell in xls_sheet.row(number)]
             sheet.fraction = (number + 1) / xls_sheet.nrows
             if values:
-                yield Row(number + 1, values)
+                computed = formulas.get(number, ())
+                yield Row(number + 1, values, computed, bool(computed))
 
     def has_cells(self, sheet: Sheet) -> bool:
         """Whether anything stands in a sheet."""
@@ -78,15 +87,36 @@ def opened(path: Path) -> OldWorkbook:
         archive.refuse()
     try:
         book = xlrd.open_workbook(
-            str(path), formatting_info=True, ragged_rows=True, logfile=_Silent()
+            str(path), formatting_info=True, ragged_rows=True, logfile=_Silent(), on_demand=True
         )
+        # All sheets, before the bytes are let go: of a cell the library does not say whether it has a formula.
+        read = book.sheets()
+        formulas = [_formulas(book.mem, start) for start in book._sh_abs_posn]
+        book.release_resources()
     except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
         archive.refuse()
     sheets = [
         Sheet(name=sheet.name, number=place, part="")
-        for place, sheet in enumerate(book.sheets(), start=1)
+        for place, sheet in enumerate(read, start=1)
     ]
-    return OldWorkbook(book=book, sheets=sheets)
+    return OldWorkbook(book=book, sheets=sheets, formulas=formulas)
+
+
+def _formulas(stream: bytes, start: int) -> dict[int, tuple[int, ...]]:
+    """The formulas of the sheet that begins here: every cell of an array has a record of its own ([MS-XLS] 2.4.127)."""
+    columns_of: dict[int, list[int]] = {}
+    place, depth = start, 0
+    while place + 4 <= len(stream):
+        record, length = _HEAD.unpack_from(stream, place)
+        if record in XL_FORMULA_OPCODES:
+            row, column = _HEAD.unpack_from(stream, place + 4)
+            columns_of.setdefault(row, []).append(column)
+        # A chart inside a sheet has a beginning and an end of its own.
+        depth += (record in boflen) - (record == XL_EOF)
+        if depth == 0:
+            break
+        place += 4 + length
+    return {row: tuple(columns) for row, columns in columns_of.items()}
 
 
 class _Silent:

@@ -20,6 +20,7 @@ from synth_engine.readers.stored_values import Stored
 MOST_CELLS = 20_000_000  # of the rectangle around all cells of a sheet
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
 _RANGE = re.compile(r"\$?[A-Z]{1,3}\$?([1-9][0-9]{0,6})(?::\$?[A-Z]{1,3}\$?([1-9][0-9]{0,6}))?")
+_AREA = re.compile(r"\$?[A-Z]{1,3}\$?[1-9][0-9]{0,6}(?::\$?([A-Z]{1,3})\$?([1-9][0-9]{0,6}))?")
 _ROW = re.compile(r"[1-9][0-9]{0,6}")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # a sign that XML cannot hold (ST_Xstring)
 _ROOT = "_rels/.rels"
@@ -27,10 +28,13 @@ _MAIN_PART = "/officeDocument"
 
 
 class Row(NamedTuple):
-    """A row that has cells, with its number in the sheet; an empty text where nothing stands."""
+    """A row that has cells, with its number in the sheet; an empty text where nothing stands. computed: the places, from zero, of
+    cells that hold the stored result of a formula; has_formula: whether one stands in the row itself, whatever its result."""
 
     number: int
     values: list[Stored]
+    computed: tuple[int, ...] = ()
+    has_formula: bool = False
 
 
 @dataclass(kw_only=True)
@@ -256,6 +260,10 @@ class _Cells(_Handler):
         self._in_cells = False
         self._row = self._column = self._width = 0
         self._values: list[Stored] = []
+        self._computed: list[int] = []
+        self._has_formula = False
+        # Until which row each column, from 1, has results of a formula that stands in another cell.
+        self._spilled: dict[int, int] = {}
         self._kind, self._style, self._formula = "n", 0, False
         self._value: list[str] | None = None  # while inside <v>, or a text of the cell's own
         self._text: str | None = None
@@ -274,7 +282,7 @@ class _Cells(_Handler):
         elif name in ("v", "t"):
             self._value = None if self._silent else []
         elif name == "f":
-            self._formula = True
+            self._start_formula(attributes)
         elif name == "row":
             self._start_row(attributes)
         elif name == "rPh":
@@ -292,8 +300,9 @@ class _Cells(_Handler):
         elif name == "c" and self._in_cells:
             self._end_cell()
         elif name == "row" and self._in_cells:
-            self._complete.append(Row(self._row, self._values))
-            self._values = []
+            computed = tuple(self._computed)
+            self._complete.append(Row(self._row, self._values, computed, self._has_formula))
+            self._values, self._computed, self._has_formula = [], [], False
         elif name == "rPh":
             self._silent -= 1
         elif name == "sheetData":
@@ -346,9 +355,20 @@ class _Cells(_Handler):
         )
         self._kind, self._formula, self._text = attributes.get("t", "n"), False, None
 
+    def _start_formula(self, attributes: dict[str, str]) -> None:
+        """A formula of the cell; that of an array or of a table of values has its results in the cells of an area."""
+        self._formula = self._has_formula = True
+        area = _AREA.fullmatch(attributes.get("ref", ""))
+        if area is None or area[1] is None or attributes.get("t") not in ("array", "dataTable"):
+            return
+        for column in range(self._column, _number(area[1]) + 1):
+            self._spilled[column] = max(self._spilled.get(column, 0), int(area[2]))
+
     def _end_cell(self) -> None:
         value = self._stored()
         if value != "":
+            if self._formula or self._spilled.get(self._column, 0) >= self._row:
+                self._computed.append(self._column - 1)
             self._values += [""] * (self._column - 1 - len(self._values))
             self._values.append(value)
 

@@ -1,7 +1,10 @@
 """A sheet of an Excel workbook as blocks of text columns.
 
-`stored_values` gives the text of each cell. Formulas count by the result that was saved with them. A cell that has no
+`stored_values` gives the text of each cell. A cell that has no
 text is refused with its sheet, row and column; cells that show an error count as missing where the form says so.
+
+The result of a formula that was saved with it may depend on other rows, as a query's may. It is read where the form names who
+vouches that it does not; else a reading for a steward refuses it, and for a total reading such a cell is empty, whatever it is (ADR 156).
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ def blocks(
         # Without a header a sheet without records has no cell, and a run must not fail because of it.
         bare = mode == "total" and not dialect.header
         sheet = _sheet(book, dialect.sheet, may_be_empty=bare)
-        rows = _rows(book, sheet, dialect, shape)
+        rows = _rows(book, sheet, dialect, shape, mode=mode)
         names = _names(
             rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape
         )
@@ -59,10 +62,12 @@ def blocks(
             name: place for place, name in enumerate(names) if wanted is None or name in wanted
         }
         waiting: list[list[str]] = []
+        computed: set[int] = set()
         for row in _complete(rows, width=len(names)):
             shape.rows, shape.lines = shape.rows + 1, row.number
             if shape.rows > limits.rows:
                 raise TableError("more rows than are allowed", repair="use a smaller table")
+            computed.update(row.computed)
             waiting.append(
                 [
                     _text(row, place, sheet=sheet, dialect=dialect, mode=mode)
@@ -75,6 +80,8 @@ def blocks(
                 waiting = []
         # Merged ranges stand behind the cells in the file, so that they are known only now.
         _refuse_merged(sheet, below=header)
+        if mode == "checked" and not dialect.vouched_by:
+            _refuse_computed([name for name, place in places.items() if place in computed])
         progress("read", 1.0)
         if waiting:
             yield _block(waiting, list(places), limits=limits, mode=mode)
@@ -151,13 +158,24 @@ def _sheet(book: Book, name: str, *, may_be_empty: bool = False) -> Sheet:
     return candidates[0]
 
 
-def _rows(book: Book, sheet: Sheet, dialect: Dialect, shape: Shape) -> Iterator[Row]:
-    """The rows that are not blank, without those above and below the table."""
+def _rows(
+    book: Book, sheet: Sheet, dialect: Dialect, shape: Shape, *, mode: Mode = "checked"
+) -> Iterator[Row]:
+    """The rows that are not blank, without those above and below the table. A total reading takes results of formulas for which
+    nobody vouches as nothing, before it is asked whether a row is blank."""
+    strict = mode == "total" and not dialect.vouched_by
     # Which rows are the last is known at the end of the sheet only: that many are held back.
     held: deque[Row] = deque()
     blank, last = 0, 0
-    for row in book.rows(sheet):
-        if row.number <= dialect.skip or all(value == "" for value in row.values):
+    for stored in book.rows(sheet):
+        # The names of the columns are public, however they were computed.
+        is_header = dialect.header and not last and stored.number > dialect.skip
+        row = _without_results(stored) if strict and not is_header else stored
+        # That a formula stands in a row is a fact of the row; what it shows may be one of another.
+        blank_row = all(value == "" for value in row.values) and not (
+            strict and row.has_formula
+        )
+        if row.number <= dialect.skip or blank_row:
             continue
         blank += row.number - last - 1 if last else 0
         last = row.number
@@ -166,6 +184,14 @@ def _rows(book: Book, sheet: Sheet, dialect: Dialect, shape: Shape) -> Iterator[
             yield held.popleft()
     if blank:
         shape.notes.append(f"{blank} blank lines were left out.")
+
+
+def _without_results(row: Row) -> Row:
+    """The row with empty cells where formulas stand."""
+    values = row.values.copy()
+    for place in row.computed:
+        values[place : place + 1] = [""] * (place < len(values))
+    return row._replace(values=values)
 
 
 def _width(book: Book, sheet: Sheet) -> int:
@@ -226,6 +252,17 @@ def _text(row: Row, place: int, *, sheet: Sheet, dialect: Dialect, mode: Mode) -
         return ""
     where = f"column {spreadsheet.letters(place + 1)} of sheet {sheet.number}"
     raise TableError(f"{value.rule}, in {where}", repair=value.repair, line=row.number)
+
+
+def _refuse_computed(names: list[str]) -> None:
+    """Refuse columns with results of formulas; their names are for the steward."""
+    if names:
+        raise TableError(
+            "stored results of formulas, which may depend on other rows",
+            repair="say who vouches that each is computed from its own row alone (vouched_by in the form of the file; on the command line: "
+            '--vouched-by "NAME, ROLE"), or leave these columns out of the sheet',
+            column=", ".join(names),
+        )
 
 
 def _refuse_merged(sheet: Sheet, *, below: int) -> None:

@@ -25,6 +25,8 @@ from synth_engine.verifier.statement import (
     OUTSIDE_CAVEAT,
     SUGGESTIONS_SENTENCE,
     amounts_sentence,
+    check_voucher,
+    formulas_sentence,
 )
 
 DATABASE_SCHEMA = "synthweb/database-receipt/1"
@@ -110,6 +112,10 @@ def verify_database(
     caveats = [OUTSIDE_CAVEAT] if marks.outside or "outside_guarantee" in stated else []
     if marks.looked or "chosen_after_looking" in stated:
         caveats.append(LOOKED_CAVEAT)
+    formulas = []
+    if "formulas_vouched_by" in stated:
+        check_voucher(stated["formulas_vouched_by"])
+        formulas.append(formulas_sentence(stated["formulas_vouched_by"]))
     suggested = [SUGGESTIONS_SENTENCE] if "suggestions_shown" in stated else []
     return Verified(
         epsilon=Fraction(math.ceil(epsilon * _EPSILON_GRID), _EPSILON_GRID),
@@ -123,6 +129,7 @@ def verify_database(
             "Each view has a receipt of its own, and their caps add up under the cap of the database.",
             "Rows that refer to no row of their parent belong to no unit and are left out; keys are presupposed to be unique.",
             verified[0].sentences[4],
+            *formulas,
             *suggested,
             *caveats,
             *marks.sentences,

@@ -77,23 +77,41 @@ def _check_premise(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_source(receipt: Mapping[str, Any]) -> None:
-    """Check what the receipt says about the query that made its table."""
+    """Check what the receipt says about the query, or the formulas, that made its table."""
     source = receipt.get("source")
     if source is None and "source" not in receipt:
         return
-    if not isinstance(source, dict) or set(source) != {"query_sha256", "vouched_by"}:
-        refuse("what the receipt says about its query is malformed")
-    if not isinstance(source["query_sha256"], str) or not SHA256.fullmatch(
-        source["query_sha256"]
-    ):
-        refuse("the query has no SHA-256")
-    voucher = source["vouched_by"]
-    # It stands in a sentence of the report, which it must not break.
+    if not isinstance(source, dict) or "vouched_by" not in source:
+        refuse("what the receipt says about its source is malformed")
+    digest, formulas = source.get("query_sha256"), source.get("formulas")
+    if set(source) == {"query_sha256", "vouched_by"}:
+        if not isinstance(digest, str) or not SHA256.fullmatch(digest):
+            refuse("the query has no SHA-256")
+    elif set(source) != {"formulas", "vouched_by"} or formulas is not True:
+        refuse("what the receipt says about its source is malformed")
+    # Of a query nobody has to vouch; results of formulas are not read without anybody's word.
+    check_voucher(source["vouched_by"], may_be_empty=not formulas)
+
+
+def check_voucher(voucher: object, *, may_be_empty: bool = False) -> None:
+    """Check who vouches for what the receipt says: the name stands in a sentence of the report, which it must not break."""
     if not isinstance(voucher, str) or len(voucher) > _MAX_TEXT or not voucher.isprintable():
-        refuse("who vouches for the query is malformed")
+        refuse("who vouches for the source is malformed")
+    if not voucher and not may_be_empty:
+        refuse("nobody vouches for the formulas")
+
+
+def formulas_sentence(voucher: str) -> str:
+    """On whose word the results of formulas are read."""
+    return (
+        "The table holds stored results of formulas. That each of them is computed from its own row alone rests on the word of "
+        f"{voucher}: nothing here shows it."
+    )
 
 
 def _sentence_of_source(source: Mapping[str, str]) -> str:
+    if "formulas" in source:
+        return formulas_sentence(source["vouched_by"])
     query = (
         f"The table is the result of a query of a database (SHA-256 {source['query_sha256']})"
     )

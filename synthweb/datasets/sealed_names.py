@@ -65,14 +65,14 @@ def without_names(form: Mapping[str, object] | None) -> dict[str, Any] | None:
 # --- the column of a refusal -------------------------------------------------------------------------------------------
 def stored_refusal(refusal: Mapping[str, object], *, column: object) -> dict[str, Any]:
     """Why a file was refused: rule and repair in the clear, the name of the column encrypted."""
-    told = {"rule": refusal.get("rule"), "repair": refusal.get("repair")}
-    return told | ({SEALED: _sealed({"column": column})} if column else {})
+    clear = {"rule": refusal.get("rule"), "repair": refusal.get("repair")}
+    return clear | ({SEALED: _sealed({"column": column})} if column else {})
 
 
 def column_of(refusal: Mapping[str, object]) -> str | None:
     """The column that a refusal names."""
-    found = _opened(refusal[SEALED]).get("column") if SEALED in refusal else None
-    return None if found is None else str(found)
+    column = _opened(refusal[SEALED]).get("column") if SEALED in refusal else None
+    return None if column is None else str(column)
 
 
 # --- keys --------------------------------------------------------------------------------------------------------------
@@ -103,8 +103,8 @@ def _opened(sealed: object) -> dict[str, Any]:
     }
     for half, file in keys.items():
         with contextlib.suppress(files.StorageError):
-            found: dict[str, Any] = json.loads(_decrypted(halves.get(half), _private(file)))
-            return found
+            names: dict[str, Any] = json.loads(_decrypted(halves.get(half), _private(file)))
+            return names
     logger.error("names of a stored table cannot be opened: they were encrypted to other keys")
     return {}
 

@@ -308,6 +308,14 @@ def tables_of_run(run_code: str) -> QuerySet[RunTable]:
     )
 
 
+def vouchers_of_run(run_code: str) -> str:
+    """Who vouches for formulas in the tables of a run, as it was submitted; empty where nobody has to."""
+    forms = (row.table.dialect or {} for row in tables_of_run(run_code))
+    return ", ".join(
+        dict.fromkeys(form["vouched_by"] for form in forms if form.get("vouched_by"))
+    )
+
+
 def database_tables(root: Dataset) -> list[DatabaseTable]:
     """The tables of the database below a dataset, itself first; none where it has no others."""
     rows = DatabaseTable.objects.filter(root=root).select_related("dataset")
@@ -366,11 +374,11 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
     described the column."""
     if dataset.status != Dataset.Status.REFUSED or dataset.refusal is None:
         return None
-    told = {key: dataset.refusal.get(key) for key in ("rule", "repair")}
+    refusal = {key: dataset.refusal.get(key) for key in ("rule", "repair")}
     if not may(user, dataset, Need.REAL):
-        return {**told, "line": None, "column": None}
+        return {**refusal, "line": None, "column": None}
     column = sealed_names.column_of(dataset.refusal)
-    return {**told, "line": dataset.refusal_line, "column": column}
+    return {**refusal, "line": dataset.refusal_line, "column": column}
 
 
 def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, object] | None:

@@ -15,6 +15,7 @@ from synth_engine.formats import (
     ENCODINGS,
     ERROR_CELLS,
     KINDS,
+    MAX_VOUCHER,
     PACKED,
     QUOTES,
     THOUSANDS,
@@ -46,7 +47,7 @@ OF_CSV = (
     "escape",
     "extra_rows",
 )
-OF_SHEETS = ("sheet", "error_cells")
+OF_SHEETS = ("sheet", "error_cells", "vouched_by")
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
 HEADERS = {
     "yes": _("names of columns"),
@@ -163,6 +164,15 @@ class DialectForm(MergedForm):
         label=_("Cells that show an error, like #N/A"),
         required=False,
         choices=[(key, text.capitalize()) for key, text in ERROR_CELLS.items()],
+    )
+    vouched_by = forms.CharField(
+        label=_("Who vouches for the formulas"),
+        required=False,
+        max_length=MAX_VOUCHER,
+        validators=[validate_one_line],
+        help_text=_(
+            "Name and role. Results of formulas are read where somebody vouches that each is computed from its own row alone; every receipt names who."
+        ),
     )
     header = forms.ChoiceField(
         label=_("The first line is"),
@@ -293,6 +303,7 @@ class DialectForm(MergedForm):
                 "quote": _name_of(now.quote, QUOTE_NAMES),
                 "sheet": now.sheet,
                 "error_cells": now.error_cells,
+                "vouched_by": now.vouched_by,
                 "header": "yes" if now.header else "no",
                 "skip": now.skip,
                 "footer": now.footer,
@@ -333,6 +344,7 @@ class DialectForm(MergedForm):
             units=tuple(dict.fromkeys(data.get("units", "").split())),
             sheet=data.get("sheet", ""),
             error_cells=data.get("error_cells") or "refuse",
+            vouched_by=data.get("vouched_by", ""),
             header_lines=data.get("header_lines") or 1,
             names=tuple(
                 name.strip() for name in data.get("names", "").splitlines() if name.strip()

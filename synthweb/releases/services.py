@@ -224,6 +224,8 @@ def receipt_of(origin: Origin, plan: Plan, answers: Answers) -> receipts.Receipt
     if basis is not None and basis.suggestions_shown:
         # In the core, not in a mark: they were seen before the run was asked for.
         receipt = receipts.mark_suggestions_shown(receipt)
+    if vouchers := datasets.vouchers_of_run(origin.run_code):
+        receipt = receipts.of_formulas(receipt, vouched_by=vouchers)
     if budget.outside_of(origin.account).exists():
         receipt = receipts.mark_outside(receipt)
     return receipt

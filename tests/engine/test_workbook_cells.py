@@ -24,11 +24,16 @@ def sheet(tmp_path: Path) -> Path:
     return tmp_path / "table.xlsx"
 
 
-def read(sheet: Path, column: list[Cell], **options: object) -> list[str | None]:
+WHO = "A. Clerk, author of the sheet"
+
+
+def read(
+    sheet: Path, column: list[Cell], *, vouched_by: str = "", **options: object
+) -> list[str | None]:
     """A column called `a` of a sheet, beside one that has a text in every row."""
     rows: list[list[Cell]] = [["a", "b"], *([cell, "x"] for cell in column)]
     sheet.write_bytes(workbook({"Data": rows}, **options))  # type: ignore[arg-type]
-    return cells(sheet, "xlsx")["a"]
+    return cells(sheet, "xlsx", dialect=Dialect(vouched_by=vouched_by))["a"]
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -162,7 +167,7 @@ def test_texts_are_read_whole(sheet: Path) -> None:
         Xml("<is><r><t>in</t></r><r><t>line</t></r></is>", 't="inlineStr"'),
     ]
     column += [Xml("<f>B1&amp;1</f><v>x1</v>", 't="str"'), ("2019-01-01", 't="d"')]
-    assert read(sheet, column, shared=shared) == [
+    assert read(sheet, column, vouched_by=WHO, shared=shared) == [
         "plain",
         "in bold",
         "東京",

@@ -141,6 +141,19 @@ def old_workbook(*, last: tuple[int, int] = (2, 1)) -> bytes:
     return bytes(content)
 
 
+def old_workbook_with_a_formula() -> bytes:
+    """The same, where the 2 in the second row is the stored result of a formula ([MS-XLS] 2.4.127)."""
+    content = old_workbook()
+    number = struct.pack("<HHHH", 0x027E, 10, 2, 0)
+    # Row, column, style, result, flags, chain, length of the formula, and one token: the whole number 2.
+    formula = struct.pack("<HHHdHIHBH", 2, 0, 17, 2.0, 0, 0, 3, 0x1E, 2)
+    record = struct.pack("<HH", 0x0006, len(formula)) + formula
+    place, end = content.index(number), content.rindex(struct.pack("<HH", 0x000A, 0)) + 4
+    longer = len(record) - 14
+    assert content[end : end + longer] == bytes(longer)  # what fills the last sector
+    return content[:place] + record + content[place + 14 : end] + content[end + longer :]
+
+
 _OLD_OF_ALL_SORTS = (
     "c-rk)T}TvB6#nj=*<buwbqzF-MaXK^D0(OYUCT^}66>Xipk|vT#a3nA2iJ$P%*P_=sh<}?gI=s2`lEt^9(o9jdI*9*>oEv|f*#cA+%vPwx*51oLN"
     "ebnXYM&?&i&5JJ@?+(c{5WnJ8`de4h3k1hD9p?Z=Oxi5y&bbkl(UYGkf;aVY&FP5b)DLdOdhj`r4<)P>uH-B<|`jNCKbeIF3Pd4fH1>tB5_EgCSH"

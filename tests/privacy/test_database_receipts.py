@@ -251,6 +251,16 @@ def test_looks_and_suggestions_are_said_as_of_one_table(receipt: Document) -> No
     assert not verifier.verify_database(receipt).caveats
 
 
+def test_who_vouches_for_formulas_is_said_as_of_one_table(receipt: Document) -> None:
+    said = sealed(receipt | {"post_processing": {"formulas_vouched_by": "A. Clerk, owner"}})
+    sentence = statement.formulas_sentence("A. Clerk, owner")
+    assert sentence in verifier.verify_database(said).sentences
+    for voucher in ("", 7):
+        forged = sealed(receipt | {"post_processing": {"formulas_vouched_by": voucher}})
+        with pytest.raises(VerificationError, match="vouches"):
+            verifier.verify_database(forged)
+
+
 @pytest.mark.parametrize(
     ("kind", "caveat"),
     [

@@ -83,10 +83,8 @@ def lines(third: str, *, every: int = 1) -> bytes:
 
 def sheets(names: dict[str, str], *, hidden: tuple[str, ...] = ()) -> bytes:
     """A workbook with this table in each sheet: name of the sheet → name of the third column."""
-    rows: dict[str, list[list[Cell]]] = {
-        sheet: [["age", "works", third], *([age, works, note] for age, works, note in ROWS)]
-        for sheet, third in names.items()
-    }
+    below: list[list[Cell]] = [[age, works, note] for age, works, note in ROWS]
+    rows = {sheet: [["age", "works", third], *below] for sheet, third in names.items()}
     return workbook(rows, hidden=hidden)
 
 

@@ -217,6 +217,7 @@ OF_CELLS = {
     "decimal",
     "thousands",
     "error_cells",
+    "vouched_by",
     "units",
     "marks_confirmed",
     "asked",

@@ -14,6 +14,7 @@ from synth_engine.formats import (
     ERROR_CELLS,
     ESCAPES,
     EXTRA_ROWS,
+    MAX_VOUCHER,
     QUESTIONS,
     QUOTES,
     THOUSANDS,
@@ -101,6 +102,14 @@ class FormSerializer(StrictSerializer):
         required=False,
         default="refuse",
         help_text="Of a workbook: whether cells that show an error, like #N/A, count as missing or the file is refused.",
+    )
+    vouched_by = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=MAX_VOUCHER,
+        help_text="Of a workbook with formulas: who vouches, by name and role, that the result of each is computed from its own row alone. "
+        "Without it such a file is refused; every receipt has it.",
     )
     header_lines = WholeNumber(
         required=False,

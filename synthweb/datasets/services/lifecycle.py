@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from synth_engine.errors import TableError
-from synth_engine.formats import BASKETS, WITH_SCHEMA, Dialect
+from synth_engine.formats import BASKETS, WITH_SCHEMA, WORKBOOKS, Dialect
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, sealed_names, selectors, vault
@@ -161,6 +161,10 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
         raise Conflict(
             "a file of this kind says itself how it is written",
             repair="upload a CSV to say how to read it",
+        )
+    if dialect.vouched_by and locked.file_kind not in WORKBOOKS:
+        raise Conflict(
+            "this file has no formulas to vouch for", repair="leave out who vouches for them"
         )
     records.require_same(locked, records.rules_of(locked, dialect))
     _await_reading(locked, dialect=dialect)

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from synth_engine.errors import TableError
-from synth_engine.formats import WITH_SCHEMA, Kind
+from synth_engine.formats import WITH_SCHEMA, WORKBOOKS, Kind
 from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
 from synthweb.datasets import files, preview_store, sealed_names, table_keys, vault
@@ -145,7 +145,8 @@ def mark_refused(
     locked = tables.locked(dataset)
     if locked.is_deleted or locked.table_number != dataset.table_number:
         return
-    column = refusal.get("column") if locked.file_kind in WITH_SCHEMA else None
+    names_told = (*WITH_SCHEMA, *WORKBOOKS)  # of the columns with formulas, too
+    column = refusal.get("column") if locked.file_kind in names_told else None
     locked.status, locked.refusal_line = Dataset.Status.REFUSED, refusal.get("line")
     locked.refusal = sealed_names.stored_refusal(refusal, column=column)
     locked.dialect = sealed_names.stored(dialect) if dialect is not None else locked.dialect
