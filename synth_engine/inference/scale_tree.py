@@ -482,8 +482,8 @@ def _likely_half(rounds: Sequence[CountedCells], within: tuple[int, int], leaves
     cells = _first_cells(rounds)
     deviations = cells.values / np.sqrt(np.maximum(cells.variances, MIN_VARIANCE))
     below, above = (
-        0 <= beside < deviations.size and bool(deviations[beside] > DOUBT_DEVIATIONS)
-        for beside in (first - 1, last)
+        0 <= cell < deviations.size and bool(deviations[cell] > DOUBT_DEVIATIONS)
+        for cell in (first - 1, last)
     )
     # Records on both sides are spread wider than the cell.
     if below == above:

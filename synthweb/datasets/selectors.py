@@ -282,8 +282,8 @@ def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
 
 def earlier_files(dataset: Dataset) -> QuerySet[TableVersion]:
     """Its earlier versions whose files are kept while the one in force is ready: of each there is a release."""
-    kept = dataset.tables.filter(erased_at=None).exclude(number=dataset.table_number)
-    return kept if dataset.status == Dataset.Status.READY else kept.none()
+    files = dataset.tables.filter(erased_at=None).exclude(number=dataset.table_number)
+    return files if dataset.status == Dataset.Status.READY else files.none()
 
 
 def table_of_run(run_code: str) -> TableVersion | None:
