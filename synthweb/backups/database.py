@@ -19,6 +19,9 @@ from synthweb.backups.errors import BackupError
 LINK = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl")
 """Parameters of libpq that an address of a database may have, each with a variable of its own."""
 
+_MIGRATIONS = "django_migrations"
+"""A table of every installation."""
+
 
 def engine() -> str:
     """`sqlite` or `postgresql`: a copy of one cannot be restored to the other."""
@@ -46,18 +49,26 @@ def is_empty() -> bool:
 
 def check(path: Path) -> None:
     """Errors: BackupError for what is no copy of a database, or a damaged one. The database itself is not touched."""
-    if engine() == "postgresql":
-        _run("pg_restore", "--list", str(path))
-        return
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
-            answer = copy.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError:
-        answer = None
-    if answer != ("ok",):
+    # The tools take an empty file, or one whose list of contents is damaged, for a database without tables.
+    if not (_is_whole_sqlite(path) if engine() == "sqlite" else _MIGRATIONS in _listed(path)):
         raise BackupError(
             "the copy of the database in the backup is damaged: use another backup"
         )
+
+
+def _is_whole_sqlite(path: Path) -> bool:
+    address = f"{path.as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as copy:
+            copy.execute(f"SELECT 1 FROM {_MIGRATIONS}")  # noqa: S608  # a name of our own
+            return bool(copy.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _listed(path: Path) -> set[str]:
+    """The names of the tables, and other words, of the list of contents of a copy."""
+    return set(_run("pg_restore", "--list", str(path)).split())
 
 
 def restore(path: Path) -> None:
@@ -82,7 +93,8 @@ def restore(path: Path) -> None:
     _run("pg_restore", "--exit-on-error", "--single-transaction", f"--dbname={name}", str(path))
 
 
-def _run(program: str, *arguments: str) -> None:
+def _run(program: str, *arguments: str) -> str:
+    """What the program prints. Errors: BackupError if it fails or is not there."""
     settings = connection.settings_dict
     # In the environment: arguments can be read by every user of the machine.
     environment = {
@@ -112,3 +124,4 @@ def _run(program: str, *arguments: str) -> None:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise BackupError(f"{program} failed: {last}")
+    return done.stdout

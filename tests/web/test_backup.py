@@ -327,6 +327,7 @@ TAMPERED: dict[str, Callable[[Original], bytes]] = {
     "larger than it is": _declared,
     "twice": lambda original: original.holding(_member("database"), _member("database")),
     "a damaged database": _damaged,
+    "an empty database": lambda original: original.changed(original.key, {"database": b""}),
 }
 
 

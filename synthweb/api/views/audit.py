@@ -84,14 +84,14 @@ class LogFileView(GenericViewSet[AuditEntry]):
         operation_id="audit_entries_json", responses=OpenApiTypes.OBJECT, tags=["audit"]
     )
     def json(self, request: Request) -> StreamingHttpResponse:
-        """As JSON, which `verify_ledger.py` checks offline."""
+        """The audit log as JSON, oldest first, which `verify_ledger.py` checks offline; for auditors."""
         return _log(request, kind="json")
 
     @extend_schema(
         operation_id="ledger_and_audit_json", responses=OpenApiTypes.OBJECT, tags=["audit"]
     )
     def everything(self, request: Request) -> StreamingHttpResponse:
-        """With all accounts and a signed list of what belongs into the file, on which `verify_ledger.py` gives one verdict."""
+        """All accounts and the audit log, with a signed list of what belongs into the file; `verify_ledger.py` gives one verdict."""
         return export.of_everything(caller(request))
 
 
@@ -107,7 +107,7 @@ class LogCsvView(GenericViewSet[AuditEntry]):
         tags=["audit"],
     )
     def csv(self, request: Request) -> StreamingHttpResponse:
-        """As CSV, which no spreadsheet runs as a formula."""
+        """The audit log as CSV, which no spreadsheet runs as a formula; for auditors."""
         return _log(request, kind="csv")
 
 
