@@ -40,7 +40,8 @@ def learned(release: Release) -> list[Learned]:
 
 def not_found(release: Release) -> tuple[str, ...]:
     """The names of the columns of which the run learned nothing, as its receipt states them."""
-    return tuple(receipt_facts.of(release)["post_processing"].get("not_found", ()))
+    names = receipt_facts.of(release)["post_processing"].get("not_found")
+    return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 def _summary(attribute: Attribute) -> Learned:
