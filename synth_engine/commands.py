@@ -351,11 +351,12 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
     sys.stderr.write(
         "".join(f"note: {sentence}\n" for sentence in tree_notes.sentences(release.model))
     )
-    if not_found := release.model.domain.not_found:
+    if not_found := release.plan.not_found(release.answers):
         names = ", ".join(repr(name) for name in not_found)
         sys.stderr.write(
             f"note: not found: {names}. The noise of what was asked is larger than what a cell of the table holds, so nothing is "
-            "known of these columns: they are empty, or have one value only. A larger epsilon, more records, fewer columns to "
+            "known of these columns: they are empty, have one value only or items that noise chose, or lie anywhere in the "
+            "box of their place. A larger epsilon, more records, fewer columns to "
             "be learned, or a description with bounds or values would do.\n"
         )
     if not any(measured.clique for measured in release.answers.measurements):

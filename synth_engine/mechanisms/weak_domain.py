@@ -194,10 +194,9 @@ class WeakDomainPlan(Plan):
             for step, answer in zip(self.steps, answers, strict=True)
             if isinstance(step, LearningQuestion)
         ]
-        learned = domain_learning.learn_attributes(
+        return domain_learning.not_found(
             [step for step, _ in questions], [answer for _, answer in questions]
         )
-        return tuple(name for name, attribute in learned.items() if not attribute.is_found)
 
     def fit_replay(self, given: Replay) -> Model:
         answers = [step.take(given) for step in self.steps]

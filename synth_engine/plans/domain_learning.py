@@ -28,6 +28,7 @@ from synth_engine.domain import (
 )
 from synth_engine.errors import SpecError
 from synth_engine.inference import oneway
+from synth_engine.inference.clear_runs import MIN_VARIANCE, log_chance_each, log_tail
 from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.measurement import (
     Call,
@@ -71,6 +72,8 @@ RUN_DEVIATIONS, CELL_DEVIATIONS = 5.0, 5.0
 thousand runs chance goes that far less than once in a hundred tables."""
 MIN_SPREAD = 0.5
 """Noise of a smaller spread is mostly 0 and sometimes 1, which a normal tail does not foresee."""
+FALSE_ITEMS = 5e-5
+"""The chance at most that noise alone is taken for an item that baskets have."""
 EXPECTED_CATEGORIES = 15
 """Categories that a forecast assumes where they are not known."""
 
@@ -243,6 +246,33 @@ def learn_attributes(
         question_.attribute.name: _resolved(question_, answer, most=most)
         for question_, answer in zip(questions, answers, strict=True)
     }
+
+
+def not_found(
+    questions: Sequence[AnyQuestion], answers: Sequence[AnyAnswer]
+) -> tuple[str, ...]:
+    """Returns the columns of which the answers say nothing."""
+    learned = learn_attributes(questions, answers)
+    return tuple(
+        question_.attribute.name
+        for question_, answer in zip(questions, answers, strict=True)
+        if not learned[question_.attribute.name].is_found or _is_noise(question_, answer)
+    )
+
+
+def _is_noise(question_: AnyQuestion, answer: AnyAnswer) -> bool:
+    """Whether no item of a basket was counted clearly more often than noise is, so that noise chose its items."""
+    if not isinstance(question_.attribute, WeakBasket) or not isinstance(answer, Measurement):
+        return False
+    values = answer.values.astype(np.float64)
+    variances = np.full(values.size, max(answer.noise.variance, MIN_VARIANCE))
+    chances = log_tail(
+        values,
+        variances,
+        largest=variances,
+        laplace=answer.noise.law == "discrete-laplace",
+    )
+    return bool((chances > log_chance_each(FALSE_ITEMS, runs=values.size)).all())
 
 
 def paid_further(questions: Sequence[AnyQuestion], answers: Sequence[AnyAnswer]) -> Fraction:

@@ -200,8 +200,7 @@ class StagedPlan(MultiStagePlan):
     def columns_not_found(self, given: Replay) -> tuple[str, ...]:
         self._group_sizes(given)
         answers = [question.take(given) for question in self.questions]
-        learned = domain_learning.learn_attributes(self.questions, answers)
-        return tuple(name for name, attribute in learned.items() if not attribute.is_found)
+        return domain_learning.not_found(self.questions, answers)
 
     def _mechanism_after(self, first: Sequence[AnyAnswer]) -> Plan:
         """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to refuse what needs

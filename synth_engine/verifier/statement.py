@@ -55,8 +55,13 @@ def _check_not_found(receipt: Mapping[str, Any]) -> None:
         refuse("the columns that were not found are malformed")
     queries = [call["query"] for call in receipt["calls"]]
     for name in names:
-        # Not every verb has columns.
-        asked = [query for query in queries if query.get("clique") == [name]]
+        # Not every verb has columns. The two of a place are found by one tree.
+        asked = [
+            query
+            for query in queries
+            if query.get("clique") == [name]
+            or (query["verb"] == "grow" and name in query.get("clique", []))
+        ]
         if not asked:
             refuse("a column that nobody asked about is stated as not found")
         on_lattice = any(query["verb"] == "intervals" for query in asked)
@@ -261,6 +266,11 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         lines.append(_sentence_of_source(receipt["source"]))
     if receipt.get("suggestions_shown"):
         lines.append(SUGGESTIONS_SENTENCE)
+    if not_found := receipt["post_processing"].get("not_found"):
+        lines.append(
+            f"Nothing was found of: {', '.join(not_found)}. The run states this; the receipt holds no answers from which it could "
+            "be recomputed."
+        )
     if receipt["invariants"]:
         lines.append("The number of rows is public and exact.")
     for name in (name for name in receipt["invariants"] if name != "rows"):

@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 
 from synth_engine.domain import Attribute, Categorical, Domain, ScaleBins
 from synthweb.datasets.domain_cache import domain_of
+from synthweb.releases import receipt_facts
 from synthweb.releases.models import Release
 
 SHOWN = 12
@@ -38,10 +39,9 @@ def learned(release: Release) -> list[Learned]:
 
 
 def not_found(release: Release) -> tuple[str, ...]:
-    """The names of the columns that the run did not find, which its tables have without a value."""
-    if not domain_of(release.domain_version).undeclared:
-        return ()
-    return Domain.from_json(release.model["domain"]).not_found
+    """The names of the columns of which the run learned nothing, as its receipt states them."""
+    names = receipt_facts.of(release)["post_processing"].get("not_found")
+    return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 def _summary(attribute: Attribute) -> Learned:

@@ -308,16 +308,16 @@ def _limits(
             )
         )
     learned = learned_domain.learned(release)
-    if not_found := [each.name for each in learned if not each.is_found]:
+    if not_found := learned_domain.not_found(release):
         limits.insert(
             0,
             _(
-                "Not found, because noise is larger than what the table holds of them, and therefore without a value in every "
-                "synthetic table: %(names)s."
+                "Not found, because noise is larger than what the table holds of them: %(names)s. Every synthetic table has them "
+                "without a value, with items that noise chose, or anywhere in the box of their place."
             )
             % {"names": ", ".join(not_found)},
         )
-    if names := [each.name for each in learned if each.is_found]:
+    if names := [each.name for each in learned if each.name not in not_found]:
         limits.append(
             _(
                 "Learned from the table within the budget, so rare values may be missing: %(names)s."

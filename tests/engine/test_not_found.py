@@ -15,7 +15,7 @@ import pytest
 
 from synth_engine import mechanisms, pipeline, tables, verifier
 from synth_engine.cli import main
-from synth_engine.domain import Domain, NotFound, Scale, ScaleBins
+from synth_engine.domain import Domain, NotFound, Scale, ScaleBins, WeakBasket
 from synth_engine.errors import DomainError, VerificationError
 from synth_engine.evaluation.expected import expected_columns
 from synth_engine.inference import scale_tree
@@ -26,6 +26,7 @@ from synth_engine.models.model import Model
 from synth_engine.plans import domain_learning
 from synth_engine.privacy import receipt as receipts
 from synth_engine.spec import Spec
+from synth_engine.values import Integers
 
 RECORDS = 40
 
@@ -85,7 +86,10 @@ def test_a_column_that_was_not_found_is_empty_and_no_method_counts_it(
     assert Model.from_json(release.model.to_json()).domain == release.model.domain
     receipt: Any = release.plan.receipt(release.answers)
     assert receipt["post_processing"]["not_found"] == ["height", "born"]
-    assert verifier.verify(receipt).epsilon <= Fraction(1, 10)
+    verified = verifier.verify(receipt)
+    assert verified.epsilon <= Fraction(1, 10)
+    # Whoever checks a receipt is told what is stated and was not recomputed.
+    assert sum("height, born" in sentence for sentence in verified.sentences) == 1
 
 
 def test_a_table_of_which_nothing_was_found_still_has_records(tmp_path: Path) -> None:
@@ -177,6 +181,67 @@ def test_comparisons_pass_over_a_column_that_was_not_found(tmp_path: Path) -> No
         receipt: Any = release.plan.receipt(release.answers)
         expected = expected_columns(release.model, receipt["calls"])
         assert all(not one.figures for one in expected if one.name in ("height", "born"))
+
+
+PLACE: dict[str, Any] = {
+    "name": "home",
+    "latitude": "north",
+    "longitude": "east",
+    "learned": True,
+}
+DEGREES = [
+    {
+        "name": name,
+        "kind": "number",
+        "low": low,
+        "high": low + 1,
+        "edges": [low + part / 32 for part in range(33)],
+    }
+    for name, low in (("north", 41), ("east", -72))
+]
+
+
+def test_a_place_of_which_noise_chose_the_cells_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "places.csv"
+    rng = np.random.default_rng(1)
+    at = rng.normal(0.5, 0.01, (4_000, 2))
+    points = pd.DataFrame(
+        {
+            "north": 41 + at[:, 0],
+            "east": -72 + at[:, 1],
+            "sex": rng.choice(["f", "m"], len(at)),
+        }
+    )
+    domain = Domain.from_json({"attributes": [*DEGREES, DECLARED], "places": [PLACE]})
+    for rows, expected in ((3, ["north", "east"]), (4_000, [])):
+        points.head(rows).to_csv(path, index=False)
+        epsilon = Fraction(1, 10) if expected else Fraction(1)
+        release = pipeline.synthesize(
+            path,
+            domain=domain,
+            spec=Spec(mechanism="auto", epsilon=epsilon, delta=Fraction("1e-9")),
+        )
+        receipt: Any = release.plan.receipt(release.answers)
+        assert receipt["post_processing"].get("not_found", []) == expected
+        sentences = verifier.verify(receipt).sentences
+        assert sum("north, east" in sentence for sentence in sentences) == len(expected) / 2
+
+
+def test_a_basket_of_which_noise_chose_the_items_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "baskets.csv"
+    basket = WeakBasket(name="items", values=Integers(0, 999), keep=4)
+    domain = Domain(attributes=(basket,))
+    for rows, expected in ((3, ["items"]), (4_000, [])):
+        pd.DataFrame({"items": ["7 11 500"] * rows}).to_csv(path, index=False)
+        epsilon = Fraction(1, 10) if expected else Fraction(1)
+        release = pipeline.synthesize(
+            path,
+            domain=domain,
+            spec=Spec(mechanism="independent", epsilon=epsilon, delta=Fraction("1e-9")),
+        )
+        receipt: Any = release.plan.receipt(release.answers)
+        assert receipt["post_processing"].get("not_found", []) == expected
+        verifier.verify(receipt)
 
 
 # ---- the rule ----------------------------------------------------------------------------------------------------

@@ -439,3 +439,26 @@ def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
     assert height["values"] == weight["values"] == "not found"
     document = Caller(cast.steward, "read").get(f"/releases/{made.code}/").json()
     assert document["not_found"] == ["height", "weight"]
+
+
+def test_a_basket_whose_items_noise_chose_is_named_wherever_the_release_is_shown(
+    cast: Cast, browser: Open
+) -> None:
+    items = {"set": "integers", "low": 0, "high": 999}
+    made = scene.released(
+        cast,
+        mechanism="independent",
+        epsilon="0.1",
+        name="Baskets",
+        table="items\n" + "7 11\n" * 3,
+        document={
+            "attributes": [{"name": "items", "kind": "weak-basket", "values": items, "keep": 4}]
+        },
+    )
+    client = browser(cast.steward)
+    for page in ("", "look/"):
+        assert 'data-not-found="1"' in html_of(client.get(f"/releases/{made.code}/{page}")), (
+            page
+        )
+    document = Caller(cast.steward, "read").get(f"/releases/{made.code}/").json()
+    assert document["not_found"] == made.receipt["post_processing"]["not_found"] == ["items"]

@@ -132,7 +132,20 @@ class PlacesPlan(MultiStagePlan):
         return self._read(given)[1]
 
     def columns_not_found(self, given: Replay) -> tuple[str, ...]:
-        return self._read(given)[1].columns_not_found(given)
+        answers, method = self._read(given)
+        of_noise = [
+            column
+            for place in self.domain.places
+            if place.name in answers and self._is_noise(place.name, answers[place.name])
+            for column in place.columns
+        ]
+        return (*of_noise, *method.columns_not_found(given))
+
+    def _is_noise(self, name: str, answers: Answers) -> bool:
+        """Whether a table without records would most likely have given such a tree of a place."""
+        tree = self.trees[name]
+        rows, leaves = tree.estimated(answers)
+        return tree.diagnose(answers, leaves, rows=rows).noise
 
     def fit_replay(self, given: Replay) -> Model:
         answers, method = self._read(given)

@@ -211,7 +211,8 @@ class OneReleaseSerializer(ReleaseSerializer):
         help_text="Of public totals, points and partitions."
     )
     not_found = serializers.SerializerMethodField(
-        help_text="Columns that were to be learned and were not found: without a value in every sample."
+        help_text="Columns that were to be learned and were not found: in every sample without a value, with items that noise chose, or "
+        "anywhere in the box of their place."
     )
 
     class Meta(ReleaseSerializer.Meta):
