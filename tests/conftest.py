@@ -43,6 +43,16 @@ def _longest_field() -> Iterator[None]:
     csv.field_size_limit(LONGEST_FIELD)
 
 
+@pytest.fixture
+def nothing_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise alone is taken for something that the table holds in less than one of 10⁹ runs, and not in one of 20,000."""
+    from synth_engine.inference import scale_tree
+    from synth_engine.plans import domain_learning
+
+    monkeypatch.setattr(scale_tree, "FALSE_FIND", 1e-10)
+    monkeypatch.setattr(domain_learning, "FALSE_ITEMS", 1e-10)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--nightly",

@@ -410,6 +410,7 @@ OPEN_COLUMNS = {
 }
 
 
+@pytest.mark.usefixtures("nothing_by_chance")
 def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
     cast: Cast, browser: Open
 ) -> None:
@@ -441,6 +442,7 @@ def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
     assert document["not_found"] == ["height", "weight"]
 
 
+@pytest.mark.usefixtures("nothing_by_chance")
 def test_a_basket_whose_items_noise_chose_is_named_wherever_the_release_is_shown(
     cast: Cast, browser: Open
 ) -> None:
