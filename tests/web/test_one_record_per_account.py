@@ -248,6 +248,7 @@ def test_a_table_is_read_as_in_the_runs_that_were_paid(cast: Cast, name: str) ->
     # However it came to be read otherwise: the next run is refused before anything is held.
     made.dialect = other.to_json()
     made.save()
+    made.tables.filter(number=made.table_number).update(dialect=made.dialect)
     held = LedgerEntry.objects.count()
     with pytest.raises(Conflict, match="what a record is would change"):
         scene.submit(steward=cast.steward, dataset=made)

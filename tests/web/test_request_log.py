@@ -62,10 +62,10 @@ def _asked(cast: Cast) -> list[Asked]:
     }
     strangers = [
         ("GET", public, 404),
-        ("HEAD", public, 405),
-        ("POST", public, 403),  # without a token against forged requests
+        ("HEAD", public, 404),
+        ("POST", public, 405),
         ("GET", reset, 200),
-        ("POST", reset, 403),
+        ("POST", reset, 403),  # without a token against forged requests
         ("GET", f"/{SECRET}/", 404),
         ("GET", f"/livez?{SECRET}", 200),
         ("GET", f"/static/{SECRET}.css", 404),
