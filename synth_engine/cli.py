@@ -688,6 +688,15 @@ def _verify_arguments(sub: argparse.ArgumentParser) -> None:
         help="with which receipt and head have to be signed",
     )
     sub.add_argument("--digest", metavar="SHA256", help="of its core, as a citation names it")
+    sub.add_argument(
+        "--answers",
+        metavar="ANSWERS.npz",
+        type=Path,
+        help="the noisy answers of the run, from which the columns that were not found are recomputed",
+    )
+    sub.add_argument(
+        "--domain", metavar="DOMAIN.json", type=Path, help="with --answers: as for the run"
+    )
 
 
 def _prior_arguments(sub: argparse.ArgumentParser) -> None:

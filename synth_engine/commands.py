@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from synth_engine.errors import InputError, SpecError, SynthError, TableError
+from synth_engine.errors import InputError, SpecError, SynthError, TableError, VerificationError
 
 if TYPE_CHECKING:
     from synth_engine.formats import Kind
@@ -483,7 +483,28 @@ def verify(options: argparse.Namespace) -> None:
     else:
         receipt = _read_json(options.receipt, name="receipt")
         verified = verifier.verify_any(receipt, head=head, key=key, core=options.digest)
-    sys.stdout.write(verifier.report(verified))
+    recomputed = "" if options.answers is None else _recomputed_not_found(options)
+    sys.stdout.write(verifier.report(verified) + recomputed)
+
+
+def _recomputed_not_found(options: argparse.Namespace) -> str:
+    """What the noisy answers say was not found, in a sentence. Errors: VerificationError where the receipt says otherwise."""
+    from synth_engine import verifier
+
+    if options.domain is None or verifier.is_bundle(options.receipt):
+        raise InputError(
+            "what was not found is recomputed from a receipt, its description and its answers",
+            repair="give RECEIPT.json, --domain and --answers of one run",
+        )
+    receipt = _read_json(options.receipt, name="receipt")
+    verifier.verify(receipt)
+    plan, answers = _plan_of(receipt, options.domain), _answers_of(receipt, options.answers)
+    stated = receipt["post_processing"].get("not_found", [])
+    if sorted(stated) != sorted(plan.not_found(answers)):
+        raise VerificationError("the answers say of other columns that they were not found")
+    return (
+        f"Recomputed from the noisy answers: not found {', '.join(stated) or 'is no column'}.\n"
+    )
 
 
 def check(options: argparse.Namespace) -> None:
@@ -512,10 +533,7 @@ _VERDICTS = {"met": "met", "not-met": "not met", "cannot-tell": "cannot be told"
 
 def _released(options: argparse.Namespace) -> tuple[Plan, Model, Answers | None]:
     """The plan, the model and the noisy answers of a release, which belong together by its receipt. Errors: InputError."""
-    from synth_engine import domain as domains
     from synth_engine import verifier
-    from synth_engine.evaluation import expected_errors
-    from synth_engine.measurement import Answers
     from synth_engine.privacy import receipt as receipts
 
     receipt = _read_json(options.receipt, name="receipt")
@@ -526,20 +544,35 @@ def _released(options: argparse.Namespace) -> tuple[Plan, Model, Answers | None]
         raise InputError(
             "the receipt is of another model", repair="give the two that one run wrote"
         )
-    plan = expected_errors.plan_of(domains.read(options.domain), cast("Receipt", receipt))
+    plan = _plan_of(receipt, options.domain)
+    answers = None if options.answers is None else _answers_of(receipt, options.answers)
+    return plan, model, answers
+
+
+def _plan_of(receipt: Any, domain: Path) -> Plan:
+    """The plan of a run, from its receipt and its description. Errors: InputError."""
+    from synth_engine import domain as domains
+    from synth_engine.evaluation import expected_errors
+
+    plan = expected_errors.plan_of(domains.read(domain), cast("Receipt", receipt))
     if plan is None:
         raise InputError(
             "the receipt is of another description, or of a run beside a public table",
             repair="give the description of the run; criteria of a run beside a public table are told by the web application alone",
         )
-    if options.answers is None:
-        return plan, model, None
-    answers = Answers.load(options.answers)
+    return plan
+
+
+def _answers_of(receipt: Any, path: Path) -> Answers:
+    """The noisy answers of a run. Errors: InputError."""
+    from synth_engine.measurement import Answers
+
+    answers = Answers.load(path)
     if answers.digest != receipt["answers_sha256"]:
         raise InputError(
             "the noisy answers are of another run", repair="give those that the run wrote"
         )
-    return plan, model, answers
+    return answers
 
 
 def _require_criteria(options: argparse.Namespace, plan: Plan) -> None:

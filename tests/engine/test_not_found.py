@@ -27,6 +27,7 @@ from synth_engine.plans import domain_learning
 from synth_engine.privacy import receipt as receipts
 from synth_engine.spec import Spec
 from synth_engine.values import Integers
+from synth_engine.verifier.marks import core_of
 
 RECORDS = 40
 
@@ -138,6 +139,52 @@ def test_what_was_not_found_is_said_on_the_command_line(
     assert "not found: 'height', 'born'" in error
     stated = json.loads(receipt.read_text())["post_processing"]["not_found"]
     assert stated == ["height", "born"]
+
+
+@pytest.mark.usefixtures("nothing_by_chance")
+def test_what_was_not_found_is_recomputed_from_the_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = tmp_path / "domain.json"
+    described.write_text(json.dumps({"attributes": [*OPEN, DECLARED]}))
+    for name in ("one", "two"):
+        synthesized = main(
+            [
+                "synthesize",
+                str(table(tmp_path)),
+                *("--domain", str(described), "--mechanism", "independent"),
+                *(
+                    "--epsilon",
+                    "0.1",
+                    "--delta",
+                    "1e-9",
+                    "--out",
+                    str(tmp_path / f"{name}.csv"),
+                ),
+                *("--receipt", str(tmp_path / f"{name}.json")),
+                *("--answers", str(tmp_path / f"{name}.npz")),
+            ]
+        )
+        assert not synthesized
+
+    def verified(receipt: str, answers: str, *domain: str) -> tuple[int, str]:
+        capsys.readouterr()
+        paths = str(tmp_path / receipt), "--answers", str(tmp_path / answers)
+        return main(["verify", *paths, *domain]), capsys.readouterr().out
+
+    domain = ("--domain", str(described))
+    code, said = verified("one.json", "one.npz", *domain)
+    assert not code
+    assert said.splitlines()[-1].endswith("not found height, born.")
+    assert verified("one.json", "two.npz", *domain) == (2, "")
+    assert verified("one.json", "one.npz") == (2, "")
+    forged = json.loads((tmp_path / "one.json").read_text())
+    forged["post_processing"]["not_found"] = ["born"]
+    forged["digest"] = receipts.digest(core_of(forged))
+    (tmp_path / "forged.json").write_text(json.dumps(forged))
+    # The receipt alone does not tell.
+    assert main(["verify", str(tmp_path / "forged.json")]) == 0
+    assert verified("forged.json", "one.npz", *domain) == (1, "")
 
 
 def test_a_receipt_that_counts_what_it_says_was_not_found_is_refused(tmp_path: Path) -> None:
