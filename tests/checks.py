@@ -99,7 +99,7 @@ def _environment(command: list[str]) -> dict[str, str]:
         return {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("SYNTHWEB_")
+            if not name.startswith(("SYNTHWEB_", "TESTS_"))
         }
     return {**os.environ, "SYNTHWEB_VAR": str(environment.FOLDER / "var")}
 
