@@ -89,7 +89,8 @@ def _pytest(arguments: list[str], *, database: str) -> int:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("SYNTHWEB_", "TESTS_"))  # pytest makes an environment of its own
+        # pytest makes an environment of its own.
+        if not name.startswith(("SYNTHWEB_", "TESTS_"))
     }
     # Tests start hundreds of processes, and each would compile the source of every module again.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
