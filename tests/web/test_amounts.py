@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from synthweb.pages.templatetags import amounts
@@ -87,3 +90,18 @@ def test_a_share_is_never_rounded_up_to_all_or_down_to_nothing(
     fraction: float | None, words: str
 ) -> None:
     assert amounts.percent(fraction) == words
+
+
+def test_a_label_within_a_sentence_keeps_the_capitals_of_nouns() -> None:
+    assert amounts.within_sentence("Aus Ihren Daten gelesen") == "aus Ihren Daten gelesen"
+    assert amounts.within_sentence("") == ""
+
+
+def test_no_template_makes_all_letters_of_a_label_small() -> None:
+    """But for names of classes, which are English."""
+    small = {
+        (path.name, name)
+        for path in (Path(__file__).parents[2] / "templates").rglob("*.html")
+        for name in re.findall(r"([\w.]+)\|lower\b", path.read_text())
+    }
+    assert small == {("_operation.html", "operation.verb"), ("account.html", "row.entry.kind")}

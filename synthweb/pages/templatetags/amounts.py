@@ -221,3 +221,10 @@ def seconds(value: Number) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+@register.filter
+def within_sentence(label: str) -> str:
+    """A label that goes on a sentence: its first letter is small, and nouns of other languages keep theirs."""
+    text = str(label)
+    return text[:1].lower() + text[1:]
