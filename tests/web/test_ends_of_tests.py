@@ -69,6 +69,14 @@ def is_there(process: psutil.Process) -> bool:
         return False
 
 
+def name_of(process: psutil.Process) -> str:
+    """The name of its program; empty of one that has ended meanwhile, as short ones do."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
+
+
 @pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.same_on_every_database
@@ -96,7 +104,7 @@ def test_nothing_is_left_of_what_a_test_started(
         assert running.poll() is None
         worker = int(held.read_text())
         family = psutil.Process(running.pid).children(recursive=True)
-        names = " ".join(process.name() for process in family)
+        names = " ".join(map(name_of, family))
         assert all(name in names for name in ("redis", "postgres", "chromedriver")), names
         ended = {"all": running.pid, "worker": worker, "pytest": psutil.Process(worker).ppid()}
         os.kill(ended[whom], number)
@@ -105,7 +113,7 @@ def test_nothing_is_left_of_what_a_test_started(
             own = [
                 process
                 for process in family
-                if process.name().startswith(("redis", "postgres", "chromedriver"))
+                if name_of(process).startswith(("redis", "postgres", "chromedriver"))
             ]
             wait(lambda: not any(map(is_there, own)))
             os.kill(running.pid, signal.SIGTERM)
