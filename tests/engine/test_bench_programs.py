@@ -173,6 +173,15 @@ def test_every_program_of_bench_is_run_or_started_here() -> None:
     assert run | papers | set(STARTED) | BY_TESTS | PARTS_OF_OTHERS == programs
 
 
+def test_every_program_finds_the_others() -> None:
+    """Python looks beside the program alone; here all of them run in one process, where one would find what another one made known."""
+    for path in (ROOT / "bench").glob("*.py"):
+        text = path.read_text()
+        others = re.search(r"^(from|import) (bench|tests)\b", text, flags=re.MULTILINE)
+        if others and path.stem not in PARTS_OF_OTHERS:
+            assert "sys.path.insert(0, " in text[: others.start()], path.name
+
+
 @pytest.mark.parametrize("target", PAPERS)
 def test_what_make_starts_runs_to_its_end(target: str, checkout: Path) -> None:
     done = subprocess.run(
