@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from synth_engine.errors import InputError, SpecError, SynthError, TableError, VerificationError
 
 if TYPE_CHECKING:
-    from synth_engine.formats import Kind
+    from synth_engine.formats import Dialect, Kind
     from synth_engine.linking.agreement import Agreement
     from synth_engine.measurement import Answers
     from synth_engine.mechanisms import Plan
@@ -88,7 +88,7 @@ def synthesize(options: argparse.Namespace) -> None:
     # the first noise on the loss is spent, and a failure would waste it.
     with (
         outputs.pending(options.out, overwrite=options.overwrite) as table,
-        _ReleaseDocuments(options, plan, sign) as documents,
+        _ReleaseDocuments(options, plan, sign, form) as documents,
         _table(options) as (data, kind),
     ):
         spent = _LossReporter(spec)
@@ -236,13 +236,16 @@ class _ReleaseDocuments:
     """The receipt, the model and the noisy answers of a synthesis. Room for all is reserved before anything is spent, and all are
     written before the table; the receipt without the table's digest, which `complete` adds."""
 
-    def __init__(self, options: argparse.Namespace, plan: Plan, sign: Any) -> None:
+    def __init__(
+        self, options: argparse.Namespace, plan: Plan, sign: Any, form: Dialect | None
+    ) -> None:
         from synth_engine import outputs
 
         room = min(MAX_RESERVED_BYTES, 4 * plan.answers_bytes())
         overwrite = {"overwrite": options.overwrite}
         self._options = options
         self._sign = sign
+        self._form = form  # its file may be gone by the time that noise is drawn
         self._stack = contextlib.ExitStack()
         self._spare = options.out.with_name(f"{options.out.name}.model.json")
         self._wanted = options.model is not None
@@ -292,7 +295,11 @@ class _ReleaseDocuments:
     def _receipt(self, release: Release, *, table_sha256: str | None, index: int) -> None:
         if self._receipts:
             document = _receipt(
-                release, self._options, sign=self._sign, table_sha256=table_sha256
+                release,
+                self._options,
+                form=self._form,
+                sign=self._sign,
+                table_sha256=table_sha256,
             )
             self._receipts[index].write(_json(document))
             self._receipts[index].keep()
@@ -311,7 +318,12 @@ class _ReleaseDocuments:
 
 
 def _receipt(
-    release: Release, options: argparse.Namespace, *, sign: Any, table_sha256: str | None
+    release: Release,
+    options: argparse.Namespace,
+    *,
+    form: Dialect | None,
+    sign: Any,
+    table_sha256: str | None,
 ) -> Receipt:
     """The receipt of a release, with its table once that is drawn."""
     from synth_engine import mechanisms as registry
@@ -333,7 +345,6 @@ def _receipt(
         "draw_block": registry.BLOCK,
     }
     document = release.plan.receipt(release.answers, sample=sample, post_processing=steps)
-    form = _form(options)
     if options.source is not None and (digest := _source(options).query_digest):
         document = receipts.of_query(
             document, query_sha256=digest, vouched_by=options.vouched_by
@@ -476,28 +487,28 @@ def verify(options: argparse.Namespace) -> None:
 
     head = None if options.head is None else _read_json(options.head, name="head")
     key = None if options.key is None else verifier.read_key(options.key)
-    if verifier.is_bundle(options.receipt):
+    is_bundle, recomputed = verifier.is_bundle(options.receipt), ""
+    if options.answers is not None and (options.domain is None or is_bundle):
+        raise InputError(
+            "what was not found is recomputed from a receipt, its description and its answers",
+            repair="give RECEIPT.json, --domain and --answers of one run",
+        )
+    if is_bundle:
         verified = verifier.verify_bundle(
             options.receipt, head=head, key=key, core=options.digest
         )
     else:
         receipt = _read_json(options.receipt, name="receipt")
-        verified = verifier.verify_any(receipt, head=head, key=key, core=options.digest)
-    recomputed = "" if options.answers is None else _recomputed_not_found(options)
+        # A database learns no columns, and its receipt has no answers of one table.
+        prove = verifier.verify_any if options.answers is None else verifier.verify
+        verified = prove(receipt, head=head, key=key, core=options.digest)
+        if options.answers is not None:
+            recomputed = _recomputed_not_found(receipt, options)
     sys.stdout.write(verifier.report(verified) + recomputed)
 
 
-def _recomputed_not_found(options: argparse.Namespace) -> str:
-    """What the noisy answers say was not found, in a sentence. Errors: VerificationError where the receipt says otherwise."""
-    from synth_engine import verifier
-
-    if options.domain is None or verifier.is_bundle(options.receipt):
-        raise InputError(
-            "what was not found is recomputed from a receipt, its description and its answers",
-            repair="give RECEIPT.json, --domain and --answers of one run",
-        )
-    receipt = _read_json(options.receipt, name="receipt")
-    verifier.verify(receipt)
+def _recomputed_not_found(receipt: Any, options: argparse.Namespace) -> str:
+    """What the noisy answers say was not found, in a sentence. receipt: verified. Errors: VerificationError where it says otherwise."""
     plan, answers = _plan_of(receipt, options.domain), _answers_of(receipt, options.answers)
     stated = receipt["post_processing"].get("not_found", [])
     if sorted(stated) != sorted(plan.not_found(answers)):

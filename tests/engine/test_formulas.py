@@ -4,6 +4,7 @@ changes what another one holds."""
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -157,6 +158,18 @@ def test_a_receipt_says_who_vouches_for_formulas(tmp_path: Path) -> None:
         forged = receipts.seal(cast(receipts.Receipt, altered))
         with pytest.raises(VerificationError):
             verifier.verify(forged)
+
+
+def test_the_form_of_a_file_is_read_once_and_before_anything_is_paid_for(
+    tmp_path: Path,
+) -> None:
+    """A pipe can be read once; of a file that is gone when the receipt is written the loss would be for nothing."""
+    reading, writing = os.pipe()
+    os.write(writing, json.dumps(VOUCHED.to_json()).encode())
+    os.close(writing)
+    written = run(tmp_path, "--form", f"/dev/fd/{reading}")
+    os.close(reading)
+    assert written["source"]["vouched_by"] == WHO
 
 
 def test_a_draft_is_refused_until_somebody_vouches(
