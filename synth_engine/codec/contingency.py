@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.codec import count_loops
+from synth_engine.threads import Pool
 
 Codes = NDArray[Any]
 Table = NDArray[np.int64]
@@ -193,7 +193,7 @@ def _tables(
         return _of_places(_counted(columns, plan, start=0, stop=records), plan)
     ends = [records * worker // workers for worker in range(workers + 1)]
     # Threads of this call alone: a process that is forked later inherits none of them.
-    with ThreadPoolExecutor(workers) as pool:
+    with Pool(workers) as pool:
         parts = pool.map(
             lambda start, stop: _counted(columns, plan, start=start, stop=stop),
             ends[:-1],

@@ -39,6 +39,7 @@ from synth_engine.confidential.parts import (
     PartSum,
 )
 from synth_engine.errors import SpecError, SynthError
+from synth_engine.threads import Thread
 
 Answer = TypeVar("Answer")
 MOST_TASKS = 256
@@ -396,7 +397,7 @@ def _in_background(work: Callable[[], Answer]) -> Future[Answer]:
         except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
             answer.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()
+    Thread(run)
     return answer
 
 

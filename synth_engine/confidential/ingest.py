@@ -6,7 +6,6 @@ confirms it as known without the data."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
@@ -18,6 +17,7 @@ from synth_engine.confidential.summary import Column
 from synth_engine.formats import Dialect, Kind, Marks
 from synth_engine.readers import Block, Limits, Progress, ReadOptions, Shape, blocks, silent
 from synth_engine.strict_json import JsonObject
+from synth_engine.threads import Pool
 
 PREVIEW_ROWS = 20
 ASKED_OF_FILE = (
@@ -109,7 +109,7 @@ def read(
     last: list[str] = []
     rows: relations.RowSample | None = None
     persons = value_lists.PersonCounts()
-    with ThreadPoolExecutor(max_workers=THREADS) as pool:
+    with Pool(THREADS) as pool:
         for block in blocks(
             path,
             kind=kind,

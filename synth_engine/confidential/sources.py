@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from synth_engine.confidential.records_source import Codes
 from synth_engine.confidential.records_source import RecordSource as RecordSource
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.threads import Pool
 
 PLACES = ("memory", "parquet", "dask", "spark")
 
@@ -53,7 +53,7 @@ class PartsSource(PartColumns):
     def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
         total = PartSum(plan, self._parts.rows)
         threads = min(_THREADS, os.cpu_count() or 1)
-        with ThreadPoolExecutor(threads) as pool:
+        with Pool(threads) as pool:
             for several in parts.chunks(len(self._parts.rows), threads):
                 counted = pool.map(
                     lambda part: parts.count_part(self._parts, part, names, plan), several

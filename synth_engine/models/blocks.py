@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from synth_engine.inference import record_refinement
 from synth_engine.kinds.reading import Codes as Column
 from synth_engine.kinds.reading import code_dtype
 from synth_engine.models.weights import generator
+from synth_engine.threads import Pool
 
 Codes = dict[str, Column]
 
@@ -35,7 +35,7 @@ _THREADS = 2
 
 def in_threads(draw: Callable[[int], Codes], starts: Sequence[int]) -> Iterator[Codes]:
     """The blocks that begin at these rows, in order; a few are drawn at a time, each by itself."""
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with Pool(_THREADS) as pool:
         for first in range(0, len(starts), 2 * _THREADS):
             yield from pool.map(draw, starts[first : first + 2 * _THREADS])
 

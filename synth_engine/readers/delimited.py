@@ -6,7 +6,6 @@ import codecs
 import csv
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -29,6 +28,7 @@ from synth_engine.readers.source import (
     ReadOptions,
     Shape,
 )
+from synth_engine.threads import Job, Pool
 
 SAMPLE = 2**16  # characters from which a dialect is guessed
 SHOWN_LINES, SHOWN_CELLS, SHOWN_LETTERS = (
@@ -458,8 +458,8 @@ class _Pieces:
 
     def __init__(self, feed: Feed, form: fast_csv.Form, *, total: bool) -> None:
         self._feed, self._form, self._total = feed, form, total
-        self._pool = ThreadPoolExecutor(max_workers=2)
-        self._waiting: deque[tuple[bytes, Future[fast_csv.Piece | None]]] = deque()
+        self._pool = Pool(2)
+        self._waiting: deque[tuple[bytes, Job[fast_csv.Piece | None]]] = deque()
 
     def __enter__(self) -> _Pieces:
         return self
@@ -467,7 +467,7 @@ class _Pieces:
     def __exit__(self, *_: object) -> None:
         # A reading that is given up may be collected in the middle of anything, such as the start of another thread under
         # a lock of Python's own: nobody may be waited for here. What is being parsed ends by itself.
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.close()
 
     def __iter__(self) -> Iterator[fast_csv.Piece | bytes]:
         ahead = AHEAD

@@ -24,6 +24,7 @@ from django.db import DatabaseError, close_old_connections, connection
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
+from synth_engine.threads import Thread
 from synthweb.runs import errors, models
 
 logger = logging.getLogger(__name__)
@@ -93,17 +94,14 @@ def let_go(lease: Lease) -> None:
 def keep_alive(lease: Lease) -> Iterator[Lease]:
     """Extend the lease from a thread while the body runs; `lease.gone` is set once an extension is refused."""
     stop = threading.Event()
-    thread = threading.Thread(
-        target=_beat, args=(lease, stop), name=f"lease-{lease.pk}", daemon=True
-    )
-    thread.start()
+    thread = Thread(lambda: _beat(lease, stop))
     try:
         yield lease
     finally:
         stop.set()
         # A heartbeat that is under way must not land later: it
         # would hold a row that was let go.
-        thread.join(timeout=settings.RUN_LEASE_SECONDS)
+        thread.join(seconds=settings.RUN_LEASE_SECONDS)
 
 
 def _beat(lease: Lease, stop: threading.Event) -> None:
