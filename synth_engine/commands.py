@@ -915,6 +915,7 @@ def sketch_link(options: argparse.Namespace) -> None:
     pipeline.confirm(plan)
     form = _form(options)
     pipeline.require_side(options.data, plan=plan, dialect=form)
+    pipeline.require_vouched(options.data, dialect=form)
     spent = _LossReporter(plan)
     with spent.report_loss():
         made = pipeline.sketch(options.data, plan=plan, dialect=form, progress=spent)
@@ -1006,6 +1007,7 @@ def fill_counts(options: argparse.Namespace) -> None:
             repair="give --outside-the-guarantee to say so, or use the private alternative (mix alternative)",
         )
     pipeline.require_filling(options.data, plan=plan, dialect=form)
+    pipeline.require_vouched(options.data, dialect=form)
     _say_alternative(options)
     made = pipeline.fill(options.data, plan=plan, dialect=form, progress=_progress())
     _write_json(options.out, made.to_json(), overwrite=options.overwrite)

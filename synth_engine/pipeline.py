@@ -235,6 +235,15 @@ def require_columns(
 
 
 @_sealed
+def require_vouched(
+    path: Path | str, *, kind: Kind | None = None, dialect: Dialect | None = None
+) -> None:
+    """Raises TableError for a workbook with results of formulas for which nobody vouches. It reads rows, so what it says is for the
+    steward alone, before anything is charged; a file that the web application stores has been read like this at its upload."""
+    readers.require_vouched(path, kind=kind, dialect=dialect)
+
+
+@_sealed
 def require_another_file(path: Path | str, prior: PublicTable) -> None:
     """Raises SpecError if the public table is the very file that is to be protected, packed or not. It compares digests and
     reads no row, so that it may be asked before anything is charged."""
@@ -374,6 +383,7 @@ def synthesize(
     confirm(plan, progress=lambda share: progress("confirm", share))
     if counting is not None:
         require_counting(counting)
+    require_vouched(path, kind=kind, dialect=dialect)
     answers = measure(
         path,
         plan=plan,
@@ -471,6 +481,8 @@ def synthesize_database(
     progress: Progress = _nobody_watches,
 ) -> DatabaseRelease:
     """Measure and fit. units: rows of the root table to generate, None for the noisy number; seed: None for a fresh secret one."""
+    for file in database_reading.files_of(plan.database, folder=folder):
+        require_vouched(file.path, kind=file.kind, dialect=file.dialect)
     answers = measure_database(folder, plan=plan, progress=progress)
     progress("fit", 0.0)
     with watching.watched(lambda share: progress("fit", share)):

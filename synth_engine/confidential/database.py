@@ -193,6 +193,11 @@ def open_database(
     return DatabaseRows(database, tables)
 
 
+def files_of(database: Database, *, folder: Files) -> list[TableFile]:
+    """The files of the tables, in their order."""
+    return [_file_of(table, folder) for table in database.tables]
+
+
 def require_columns(database: Database, *, folder: Files) -> None:
     """Raises TableError for a file without a column that is described. Reads headers and no row."""
     for table in database.tables:

@@ -135,6 +135,24 @@ def columns(
     )
 
 
+def require_vouched(
+    path: Path | str,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Raises TableError for a workbook with results of formulas for which nobody vouches. It reads all rows, so what it says is for
+    a steward, before anything is charged."""
+    path, limits = Path(path), limits or Limits()
+    kind = kind or _kind_for(path, limits=limits, dialect=dialect, mode="total")
+    if kind == "zip":
+        with zipped.opened(path, limits=limits) as (inside, its_kind):
+            require_vouched(inside, kind=its_kind, dialect=dialect, limits=limits)
+    elif kind in formats.WORKBOOKS:
+        workbook.require_vouched(path, kind=kind, limits=limits, dialect=dialect)
+
+
 def blocks(
     path: Path | str,
     *,

@@ -4,13 +4,13 @@
 text is refused with its sheet, row and column; cells that show an error count as missing where the form says so.
 
 The result of a formula that was saved with it may depend on other rows, as a query's may. It is read where the form names who
-vouches that it does not; else a reading for a steward refuses it, and for a total reading such a cell is empty, whatever it is (ADR 156).
+vouches that it does not; else a reading for a steward refuses it, before anything is paid for (ADR 156).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -62,12 +62,12 @@ def blocks(
             name: place for place, name in enumerate(names) if wanted is None or name in wanted
         }
         waiting: list[list[str]] = []
-        computed: set[int] = set()
+        results = _Results()
         for row in _complete(rows, width=len(names)):
             shape.rows, shape.lines = shape.rows + 1, row.number
             if shape.rows > limits.rows:
                 raise TableError("more rows than are allowed", repair="use a smaller table")
-            computed.update(row.computed)
+            results.add(row)
             waiting.append(
                 [
                     _text(row, place, sheet=sheet, dialect=dialect, mode=mode)
@@ -81,11 +81,53 @@ def blocks(
         # Merged ranges stand behind the cells in the file, so that they are known only now.
         _refuse_merged(sheet, below=header)
         if mode == "checked" and not dialect.vouched_by:
-            _refuse_computed([name for name, place in places.items() if place in computed])
+            results.require_none(names, wanted=places)
         progress("read", 1.0)
         if waiting:
             yield _block(waiting, list(places), limits=limits, mode=mode)
         shape.notes += _notes(sheet)
+
+
+def require_vouched(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) -> None:
+    """Read a sheet for results of formulas alone. Raises TableError for a column that has some for which nobody vouches."""
+    dialect, shape = dialect or Dialect(), Shape()
+    if dialect.vouched_by:
+        return
+    with _opened(path, kind=kind, limits=limits) as book:
+        sheet = _sheet(book, dialect.sheet, may_be_empty=True)
+        rows = _rows(book, sheet, dialect, shape)
+        names = _names(
+            rows, dialect, width=lambda: _width(book, sheet), limits=limits, shape=shape
+        )
+        results = _Results()
+        for row in rows:
+            results.add(row)
+        results.require_none(names, wanted=names)
+
+
+class _Results:
+    """Where results of formulas stand in a sheet. A formula beside the table is a fact of its row; the results of an array that begins
+    in another row are not, wherever they stand: they decide which rows are blank."""
+
+    def __init__(self) -> None:
+        self._places: set[int] = set()
+        self._of_other_rows: set[int] = set()
+
+    def add(self, row: Row) -> None:
+        """Count a row in."""
+        self._places.update(row.computed)
+        if not row.has_formula:
+            self._of_other_rows.update(row.computed)
+
+    def require_none(self, names: Sequence[str], *, wanted: Iterable[str]) -> None:
+        """Raises TableError for a column of those wanted that has some, and for any of an array beside the table."""
+        taken = [name for place, name in enumerate(names) if place in self._places]
+        _refuse_computed([name for name in taken if name in wanted])
+        if any(place >= len(names) for place in self._of_other_rows):
+            raise TableError(
+                "results of an array formula stand beside the table",
+                repair="write values in their place, or say who vouches for the formulas (vouched_by in the form of the file)",
+            )
 
 
 def columns(

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from synth_engine import cli, verifier
+from synth_engine import cli, pipeline, verifier
 from synth_engine.errors import TableError, VerificationError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.privacy import receipt as receipts
+from synth_engine.relational import plan as plans
+from tests import databases
 from tests.engine.test_other_kinds import cells
 from tests.engine.workbooks import Cell, Xml, old_workbook_with_a_formula, workbook
 
@@ -146,7 +149,6 @@ def run(folder: Path, *more: str, data: str = "t.xlsx") -> dict[str, Any]:
 
 
 def test_a_receipt_says_who_vouches_for_formulas(tmp_path: Path) -> None:
-    assert "source" not in run(tmp_path)
     (tmp_path / "form.json").write_text(json.dumps(VOUCHED.to_json()))
     for said in (["--vouched-by", WHO], ["--form", str(tmp_path / "form.json")]):
         written = run(tmp_path, *said)
@@ -158,6 +160,41 @@ def test_a_receipt_says_who_vouches_for_formulas(tmp_path: Path) -> None:
         forged = receipts.seal(cast(receipts.Receipt, altered))
         with pytest.raises(VerificationError):
             verifier.verify(forged)
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_no_command_pays_for_formulas_for_which_nobody_vouches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], array: bool
+) -> None:
+    """One record of a hostile file could hold an array over the cells of others."""
+    (tmp_path / "t.xlsx").write_bytes(ranked(people=30, array=array))
+    (tmp_path / "d.json").write_text(json.dumps(DOMAIN))
+    files = [str(tmp_path / "t.xlsx"), "--domain", str(tmp_path / "d.json")]
+    spent = ["--mechanism", "independent", "--epsilon", "1", "--out", str(tmp_path / "o.csv")]
+    assert cli.main(["synthesize", *files, *spent]) == 2
+    told = capsys.readouterr().err
+    assert "rank" in told and "--vouched-by" in told and "spent" not in told
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_database_with_formulas_for_which_nobody_vouches_is_refused(tmp_path: Path) -> None:
+    database = databases.described(databases.HOMES)
+    (tmp_path / "homes.csv").write_bytes(
+        workbook({"Data": [["home", "area"], [1, formula("A2", 1)]]})
+    )
+    plan = plans.plan(database, epsilon=Fraction(1), delta=Fraction(1, 10**9))
+    with pytest.raises(TableError, match="stored results of formulas"):
+        pipeline.synthesize_database(tmp_path, plan=plan)
+
+
+def test_an_array_beside_the_table_is_refused(tmp_path: Path) -> None:
+    """It decides which rows are blank. A formula there is a fact of its own row."""
+    path = tmp_path / "t.xlsx"
+    array = formula("A2:A3", 1, 't="array" ref="B2:B3"')
+    path.write_bytes(workbook({"Data": [["a"], ["x", array], ["", 1]]}))
+    with pytest.raises(TableError, match="beside the table"):
+        pipeline.require_vouched(path)
+    pipeline.require_vouched(path, dialect=VOUCHED)
 
 
 def test_the_form_of_a_file_is_read_once_and_before_anything_is_paid_for(

@@ -25,6 +25,7 @@ from synth_engine.linking.sketch import Sketch
 from synth_engine.mechanisms import uniform
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from tests import links
+from tests.engine.workbooks import Cell, Xml, workbook
 
 HASHING = Hashing(ngram=2, functions=4, bits=12, seed=links.SEED)
 CANARY = "Zanzibarbara"
@@ -396,6 +397,22 @@ def test_a_link_from_the_command_line(
     assert len(written) == 13
     assert all(CANARY.casefold() not in path.read_text().casefold() for path in written)
     assert CANARY.casefold() not in (shown.out + shown.err).casefold()
+
+
+def test_a_sketch_of_formulas_for_which_nobody_vouches_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files(tmp_path)
+    assert cli.main(AGREE.split()) == 0
+    with Path("left.csv").open() as file:
+        rows: list[list[Cell]] = [list(row) for row in csv.reader(file)]
+    rows[1][-1] = Xml(f"<f>B:B</f><v>{rows[1][-1]}</v>")
+    Path("left.csv").write_bytes(workbook({"Data": rows}))
+    assert cli.main(SKETCH.format("left").split()) == 2
+    told = capsys.readouterr().err
+    assert "--vouched-by" in told and "spent" not in told
+    assert not Path("left.sketch").exists()
 
 
 @pytest.mark.parametrize(
