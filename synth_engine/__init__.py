@@ -1,3 +1,3 @@
 """Differentially private synthetic tables: describe, measure, model, sample. Knows nothing of the web."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0.dev0"

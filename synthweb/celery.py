@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from celery import Celery, Task, signals
 from django.conf import settings
 
-from synthweb.datasets import opened_tables
-from synthweb.lib import disks, dumps, log_context, tracing
+from synthweb.lib import disks, dumps, installation_format, log_context, tracing
 
 if TYPE_CHECKING:
     from celery.worker import WorkController
@@ -72,12 +71,17 @@ def is_stopping() -> bool:
 
 
 @signals.worker_init.connect
-def begin_clean(**_about: object) -> None:
-    """Before a worker takes its first message: no core dump may hold a table, and what a killed worker of an earlier
-    version left readable is removed."""
+@signals.beat_init.connect
+def refuse_other_format(**_about: object) -> None:
+    """Before anything else: a worker or beat of another version touches nothing of an installation."""
+    installation_format.stop_if_other()
+
+
+@signals.worker_init.connect
+def forbid_dumps(**_about: object) -> None:
+    """Before a worker takes its first message: no core dump may hold a table."""
     # In the parent, before any pool process is forked: the limit is inherited.
     dumps.forbid()
-    opened_tables.sweep()
 
 
 @signals.worker_init.connect

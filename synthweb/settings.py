@@ -14,6 +14,7 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from synth_engine import __version__
 from synthweb.lib import logs
 from synthweb.lib.env import (
     LOCAL,
@@ -356,11 +357,13 @@ REST_PER_MINUTE = {
     "stranger": min(30, _REST),
 }
 IDEMPOTENCY_HOURS = 24  # how long the answer to a key is kept
-REST_VERSION = "1.0"  # stated in every answer (synthweb/api/version.py)
+REST_VERSION = ".".join(
+    __version__.split(".")[:2]
+)  # stated in every answer (synthweb/api/version.py)
 SPECTACULAR_SETTINGS = {
     "TITLE": "synthweb",
     "DESCRIPTION": "Synthetic data under differential privacy. Errors are problem documents (RFC 9457).",
-    "VERSION": REST_VERSION,
+    "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -108,11 +108,9 @@ class User(AbstractUser):
     )
 
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
-        """What a session carries of its user, by Django's own rule, and how often access was ended: a session from
+        """What a session carries of its user, by Django's own salt, and how often access was ended: a session from
         before such an end fits no more, and does not come back to life when the person is let in again."""
-        # Salt and facts are Django's own until access is ended for the first time: sessions
-        # from before the column existed stay valid.
-        facts = f"{self.password}/{self.access_ended}" if self.access_ended else self.password
+        facts = f"{self.password}/{self.access_ended}"
         salt = "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash"
         return salted_hmac(salt, facts, secret=secret, algorithm="sha256").hexdigest()
 

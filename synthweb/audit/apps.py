@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.core import checks
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class AuditConfig(AppConfig):
@@ -14,8 +14,14 @@ class AuditConfig(AppConfig):
         from synthweb.lib import (
             append_only,
             application_role,
+            installation_format,
         )  # has a model class: importable once all apps are loaded
 
+        pre_migrate.connect(
+            installation_format.note_before_migrate,
+            sender=self,
+            dispatch_uid="installation_format.note",
+        )
         post_migrate.connect(
             append_only.install_after_migrate, dispatch_uid="append_only.install"
         )
@@ -25,4 +31,5 @@ class AuditConfig(AppConfig):
             sender=self,
             dispatch_uid="application_role.grant",
         )
+        checks.register(installation_format.check_format, checks.Tags.database)
         checks.register(append_only.check_triggers, checks.Tags.database)

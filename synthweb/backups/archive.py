@@ -24,9 +24,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from synthweb.backups.errors import BackupError
 from synthweb.lib import signatures
 from synthweb.lib.hashed_files import HashedFile
+from synthweb.lib.installation_format import FORMAT
 
 MANIFEST = "manifest.json"
-SCHEMA = "synthweb/backup/2"
+SCHEMA = f"synthweb/backup/{FORMAT}"
 _BLOCK = 1 << 20
 
 
@@ -152,7 +153,9 @@ def _checked(members: dict[str, str], folder: Path, signers: Collection[str]) ->
     except (OSError, ValueError, RecursionError):
         raise BackupError("the file is incomplete: it has no list of its contents") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise BackupError("the file was made by another version; restore it with that version")
+        raise BackupError(
+            f"the backup is not of format {FORMAT}, which alone this version restores: restore it with the version that made it"
+        )
     try:
         manifest = signatures.check(document)
     except (signatures.BadSignature, RecursionError):

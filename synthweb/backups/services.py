@@ -20,7 +20,7 @@ from synthweb.backups import archive, database
 from synthweb.backups.errors import BackupError
 from synthweb.datasets import services as datasets
 from synthweb.datasets import tombstones
-from synthweb.lib import signatures
+from synthweb.lib import installation_format, signatures
 from synthweb.runs import artefacts
 
 DATABASE = "database"
@@ -49,9 +49,13 @@ class Backup:
 def make(file: Path, *, recipient: pyrage.x25519.Recipient) -> Backup:
     """Write a new backup, signed by the installation's key.
 
-    Errors: BackupError if the file exists, no key can be read, there is none to sign with, or the database's tool fails; no file
+    Errors: BackupError if the installation is of another format, the file exists, no key can be read, there is none to sign with, or the database's tool fails; no file
     is left then.
     """
+    try:
+        installation_format.require()
+    except installation_format.OtherFormat as problem:
+        raise BackupError(str(problem)) from None
     if file.exists():
         raise BackupError(f"{file} exists: give another name, a backup is never overwritten")
     try:

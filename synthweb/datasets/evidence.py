@@ -133,7 +133,7 @@ class Evidence:
             return Marks()
 
     def of(self, name: str) -> Cells | None:
-        """The cells of a column; None where there are none, as in a preview of an earlier version."""
+        """The cells of a column; None where there are none."""
         document = (self._payload.get("cells") or {}).get(name)
         if not document:
             return None

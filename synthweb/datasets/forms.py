@@ -205,7 +205,7 @@ class Posted:
         if "relation" not in self._data:
             return None
         typed = {key: clean(self._data.get(key, ""))[:5_000].strip() for key in USUAL_TABLE}
-        # A page from before there was a spelling, or a program, says nothing of it: the usual one.
+        # A program may say nothing of it: the usual one.
         typed["unit_spelling"] = typed["unit_spelling"] or USUAL_TABLE["unit_spelling"]
         # A number of rows is public only if somebody says so: else it is counted with noise.
         return typed if self._data.get("rows_public") == CHECKED else typed | {"rows": ""}

@@ -44,7 +44,7 @@ class ShownHint(TypedDict):
 def suggested_column(
     suggestion: Mapping[str, Any], hint: Mapping[str, Any] | None, *, answer: str = ""
 ) -> Column:
-    """A suggestion as the page shows it, with its hint, after an answer. Previews from before there were hints have none."""
+    """A suggestion as the page shows it, with its hint, after an answer. hint: None of a column that asks nothing."""
     first: Column = {**drafts.typed_from(suggestion), "why": str(suggestion.get("why", ""))}
     if not hint:
         return first

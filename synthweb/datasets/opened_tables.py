@@ -4,9 +4,6 @@ ends, however it ends.
 The file is in memory (`memfd_create`) where there is room for twice the table, else a file below TMPDIR that is
 unlinked before its first byte is written. Libraries that want a path get /proc/self/fd/N, which means nothing outside
 the process.
-
-Earlier versions kept an opened table under a name, in /dev/shm or below TMPDIR: `sweep` removes what such a worker
-left behind. It needs neither Django nor a key, and runs before anything else does.
 """
 
 from __future__ import annotations
@@ -14,14 +11,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 DESCRIPTORS = Path("/proc/self/fd")
-RAM_DISK = Path("/dev/shm")  # noqa: S108 - only looked at, for what older versions left there
 CGROUP = Path("/sys/fs/cgroup")
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -83,58 +77,3 @@ def _entry(path: Path, name: str) -> int | None:
             if first == name and rest:
                 return int(rest[0])
     return None
-
-
-# --- what older versions left --------------------------------------------------------------------------------------
-def sweep() -> int:
-    """Remove tables that a killed worker of an older version left under a name. Returns how many. One whose worker
-    lives is locked, and left alone."""
-    swept = 0
-    for base in _bases():
-        with _locked(base / "lock"):
-            for folder in base.glob("table-*"):
-                swept += _remove_if_deserted(folder)
-    return swept
-
-
-def _bases() -> list[Path]:
-    """The folders of older versions that exist and are ours."""
-    parents = dict.fromkeys(
-        [RAM_DISK, Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108
-    )
-    return [base for parent in parents if _is_ours(base := parent / f"synthweb-{os.geteuid()}")]
-
-
-def _is_ours(folder: Path) -> bool:
-    try:
-        status = folder.lstat()
-    except OSError:
-        return False
-    return folder.is_dir() and not folder.is_symlink() and status.st_uid == os.geteuid()
-
-
-def _remove_if_deserted(folder: Path) -> bool:
-    if not _is_ours(folder):
-        return False
-    try:
-        owner = os.open(folder / "owner", os.O_WRONLY)
-    except FileNotFoundError:
-        owner = -1
-    try:
-        if owner >= 0:
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False  # its worker lives
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-        return True
-    finally:
-        if owner >= 0:
-            os.close(owner)
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("ab") as lock:
-        fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
-        yield

@@ -287,16 +287,14 @@ def earlier_files(dataset: Dataset) -> QuerySet[TableVersion]:
 
 
 def table_of_run(run_code: str) -> TableVersion | None:
-    """The version of the table that a run was submitted for; None for a run from before there were versions."""
+    """The version of the table that a run was submitted for; None if there is no such run."""
     run_table = tables_of_run(run_code).first()
     return run_table.table if run_table else None
 
 
-def file_of_run(dataset: Dataset, run_code: str) -> Dataset | TableVersion:
-    """What says where the file is that a run read of a dataset, and how it is read: the version that it was submitted for, and the
-    dataset itself for a run from before there were versions."""
-    taken = tables_of_run(run_code).filter(table__dataset=dataset).first()
-    return taken.table if taken else dataset
+def file_of_run(dataset: Dataset, run_code: str) -> TableVersion:
+    """The version of a dataset's table that a run was submitted for: where the file is, and how it is read."""
+    return tables_of_run(run_code).get(table__dataset=dataset).table
 
 
 def tables_of_run(run_code: str) -> QuerySet[RunTable]:
@@ -361,12 +359,6 @@ def missing_columns(dataset: Dataset) -> list[str]:
     further = [domain.unit.column, domain.repeats.column if domain.repeats else None]
     described = [*(one.name for one in domain.attributes), *filter(None, further)]
     return [name for name in dict.fromkeys(described) if name not in names]
-
-
-def needs_reading_again(dataset: Dataset) -> bool:
-    """A table that was read before the names of its columns were kept: nothing can be checked against them."""
-    ready = dataset.status == Dataset.Status.READY
-    return ready and preview_store.latest(dataset, Preview.Kind.COLUMNS, "") is None
 
 
 def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:

@@ -7,8 +7,7 @@ is changed by wrapping small files again, without touching a table.
     VAULT_DIR/<name>          the table (`vault`)
     VAULT_DIR/keys/<name>     its key
 
-Tables from before there were such keys are encrypted to the key of the vault itself. While the key of the vault is changed,
-the file of its private half has two lines: the old key, then the new one.
+While the key of the vault is changed, the file of its private half has two lines: the old key, then the new one.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ def put(name: str, key: pyrage.x25519.Identity) -> None:
         files.replace(_path(name), pyrage.encrypt(str(key).encode(), [recipient()]))
 
 
-def opening(name: str) -> list[pyrage.x25519.Identity]:
-    """What may open a table: its own key, or the keys of the vault for one from before there were keys of tables.
+def opening(name: str) -> pyrage.x25519.Identity:
+    """The key that opens a table.
 
     Worker only: it needs the private key of the vault. Errors: StorageError without it; NoSuchKey if it does not open the key
-    of the table.
+    of the table, or that is not there.
     """
     # A change of the vault's key exchanges both files one after the other: never one of then and one of now.
     with _locked(fcntl.LOCK_SH):
@@ -56,13 +55,8 @@ def opening(name: str) -> list[pyrage.x25519.Identity]:
         try:
             wrapped = _path(name).read_bytes()
         except FileNotFoundError:
-            return masters
-    return [_unwrapped(wrapped, masters)]
-
-
-def has_own(name: str) -> bool:
-    """Whether a table has a key of its own."""
-    return _path(name).exists()
+            raise NoSuchKey("the key of a stored table is not there") from None
+    return _unwrapped(wrapped, masters)
 
 
 def destroy(name: str) -> None:

@@ -187,7 +187,7 @@ def open_table(name: str) -> Iterator[Path]:
     dumps.forbid()
     source = path_of(name)
     try:
-        identities = table_keys.opening(name)
+        identity = table_keys.opening(name)
         stored = source.open("rb")
     except FileNotFoundError:
         raise VaultError("the table is not in the vault any more") from None
@@ -196,7 +196,7 @@ def open_table(name: str) -> Iterator[Path]:
     with stored, _room(source.stat().st_size) as plain:
         cipher, filled = HashedFile(stored), _Filled(plain)
         try:
-            pyrage.decrypt_io(cipher, filled, identities)
+            pyrage.decrypt_io(cipher, filled, [identity])
         except (OSError, pyrage.DecryptError) as error:
             # A lack of room ends decryption like damage does, and must not raise an alarm about
             # tampering.

@@ -32,15 +32,8 @@ def identity(account: BudgetAccount) -> dict[str, object]:
         "max_records": account.max_records,
         "unit_column": account.unit_column,
         "invariants": account.invariants,
-        # Only where they are not the first ones, because the hashes of earlier accounts cover none.
-        **(
-            {} if account.unit_spelling == "exact" else {"unit_spelling": account.unit_spelling}
-        ),
-        **(
-            {}
-            if account.identifier_rules == 1
-            else {"identifier_rules": account.identifier_rules}
-        ),
+        "unit_spelling": account.unit_spelling,
+        "identifier_rules": account.identifier_rules,
     }
 
 
@@ -62,7 +55,7 @@ def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, object]:
         "actor": entry.actor,
         "reason": entry.reason,
         "evidence": entry.evidence,
-        # Only where there is one, because the hashes of entries from before the field cover none.
+        # Only of a grant that expires.
         **({} if entry.lapses_on is None else {"lapses_on": entry.lapses_on.isoformat()}),
         "at": entry.at,
     }

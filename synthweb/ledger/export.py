@@ -24,7 +24,7 @@ from synthweb.lib import hashing
 
 _COLUMNS = (
     *("sequence", "at", "kind", *CURRENCIES, "dataset", "run", "actor", "reason", "evidence"),
-    *("account", "previous_hash", "hash"),
+    *("account", "lapses_on", "previous_hash", "hash"),
 )
 _AUDIT_COLUMNS = (
     *(
@@ -56,11 +56,8 @@ def of_entries(
     """Entries of an account as a download, oldest first, streamed."""
     facts = (_of_entry(entry, account) for entry in _oldest_first(entries))
     if kind == "csv":
-        # Only where a grant expires: verifiers from before it know the other columns alone.
-        expires = LedgerEntry.objects.filter(account=account, lapses_on__isnull=False).exists()
-        columns = (*_COLUMNS[:-2], "lapses_on", *_COLUMNS[-2:]) if expires else _COLUMNS
         return _download(
-            _csv(columns, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind
+            _csv(_COLUMNS, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind
         )
     # The end of the whole chain, so that a filtered file shows what it leaves out.
     last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()

@@ -13,7 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 
-from synthweb.datasets import opened_tables
+from synthweb.lib import installation_format
 from synthweb.lib.env import flag
 from synthweb.local import broker, keys, processes
 from synthweb.local.paths import REPOSITORY, Places
@@ -45,6 +45,7 @@ class Installation:
         """Start everything, watch it, stop it at Ctrl-C."""
         # Nobody else on this machine reads what is written here, logs and database included.
         os.umask(0o077)
+        self._require_format()
         self._places.make()
         with self._lock() as lock:
             if lock is None:
@@ -52,9 +53,6 @@ class Installation:
                     f"synthweb is already running at {self._address()} (`make stop` stops it)."
                 )
                 return 0
-            # Before anything else: a killed worker of an earlier version may have left a
-            # readable table.
-            opened_tables.sweep()
             keys.make(self._places.keys)
             listener = _listener()
             address = f"http://{HOST}:{listener.getsockname()[1]}/"
@@ -129,6 +127,13 @@ class Installation:
                 "There are no demo users yet: `make run` makes them at its first start."
             ) from None
         return 0
+
+    def _require_format(self) -> None:
+        """Of a database elsewhere, `migrate` looks at it."""
+        try:
+            installation_format.require_file(self._places.database)
+        except installation_format.OtherFormat as problem:
+            raise InstallationRefused(str(problem)) from None
 
     def _start(self, watching: Supervisor, *, listener: socket.socket, address: str) -> None:
         first = not (self._places.run / "demo-loaded").exists()

@@ -23,6 +23,11 @@ class Places:
         return self.var / "keys"
 
     @property
+    def database(self) -> Path:
+        """Of an installation without DATABASE_URL."""
+        return self.var / "synthweb.sqlite3"
+
+    @property
     def logs(self) -> Path:
         return self.var / "log"
 

@@ -36,7 +36,6 @@ def settings(dataset: Dataset) -> dict[str, object]:
         "earlier_files": selectors.earlier_files(dataset),
         "tables": [(one, state_of(one, dataset)) for one in selectors.tables_of(dataset)],
         "missing": selectors.missing_columns(dataset),
-        "unread": selectors.needs_reading_again(dataset),
     }
 
 

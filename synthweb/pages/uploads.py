@@ -189,7 +189,6 @@ def status(request: SignedInRequest, code: str) -> HttpResponse:
         "describes": selectors.may(request.user, dataset, Need.DESCRIBE),
         "refusal": selectors.refusal_for(request.user, dataset),
         "missing": selectors.missing_columns(dataset),
-        "unread": selectors.needs_reading_again(dataset),
         "twins": selectors.same_content(dataset),
         **table_pages.form(
             # Opening it is logged: not while the page asks again every few seconds.

@@ -25,7 +25,7 @@ class GroupsLooked:
 
 
 def triples(release: Release) -> GroupsLooked | None:
-    """What the search for relations of three columns found; None where there was none, or where the release is older than its record."""
+    """What the search for relations of three columns found; None where there was none."""
     return _looked(release, "triples")
 
 

@@ -121,7 +121,7 @@ ELSEWHERE = " “New release” tells which, for this dataset."
 
 @dataclass(frozen=True, kw_only=True)
 class TreeSummary:
-    """What there is to say of a tree. `notes`: None of a model that has none, as earlier ones have not."""
+    """What there is to say of a tree. `notes`: None of a model that has none."""
 
     of: tree_notes.Of
     root_alone: bool

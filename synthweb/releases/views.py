@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from synth_engine.codec.workbook import MAX_ROWS
 from synth_engine.errors import InputError, SpecError
-from synth_engine.evaluation import style
+from synth_engine.evaluation import style, view
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
@@ -47,7 +47,6 @@ from synthweb.releases import (
     tables,
     trees,
 )
-from synthweb.releases import compare as comparison
 from synthweb.releases import groups as published
 from synthweb.releases import marginals as counts
 from synthweb.releases import network as networks
@@ -267,7 +266,7 @@ def compare_map(request: SignedInRequest, code: str) -> HttpResponse:
         request.user, release.dataset, Preview.Kind.REPORT, release.code
     )
     page = None if report is None else maps.comparison(release, report, request.GET)
-    if page is None:  # none, or of an earlier version
+    if page is None:  # none, or without commutes
         return redirect("releases:compare", code)
     context = screens.frame(request.user, release, tab="compare", leaf="Map") | {
         "page": page,
@@ -287,24 +286,19 @@ def compare(request: SignedInRequest, code: str) -> HttpResponse:
     if databases.is_database(release):
         return database_views.compare(request, release)
     context = screens.frame(request.user, release, tab="compare") | screens.compare(release)
-    try:
-        # Authorises again and writes the audit log before anything is decrypted.
-        report = datasets.preview_for(
-            request.user, release.dataset, Preview.Kind.REPORT, release.code
-        )
-        if report is None:
-            return redirect("runs:report", code)
-        context |= {
-            "comparison": comparison.page(report),
-            "asked": purposes.asked(release, report),
-            "exact": exact_criteria.lines_of(release, report),
-        }
-        context["extras"] = screens.comparison_form(release, report=report)
-        context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
-    except comparison.UnknownReport:
-        # Of an earlier version: it can be made again, and not be shown.
-        context |= {"expired": True, "extras": screens.comparison_form(release)}
-        return render(request, "releases/compare_ask.html", context)
+    # Authorises again and writes the audit log before anything is decrypted.
+    report = datasets.preview_for(
+        request.user, release.dataset, Preview.Kind.REPORT, release.code
+    )
+    if report is None:
+        return redirect("runs:report", code)
+    context |= {
+        "comparison": view.lay_out(report),
+        "asked": purposes.asked(release, report),
+        "exact": exact_criteria.lines_of(release, report),
+    }
+    context["extras"] = screens.comparison_form(release, report=report)
+    context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
     return render(request, "releases/compare.html", context)
 
 

@@ -20,7 +20,7 @@ class Extras:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Extras:
-        """As stored with an errand; none of one that was stored before there were any."""
+        """As stored with an errand."""
         return cls(**stored)
 
     def to_json(self) -> dict[str, Any]:

@@ -23,8 +23,7 @@ START_SECONDS = 0.3  # to open a table and to check the plan
 LEAST_SECONDS = 0.5  # of the questions and the fit, however small the table
 BYTES_A_SECOND = 20e6  # a table read and encoded on one core
 READ, MODEL = "read", "measure and fit"
-"""The parts of a run: up to the first question; the questions, the fitting of the model and its release. Earlier versions stored
-predictions of a part "model", which had the time of drawing a table in it: those runs scale the first part alone."""
+"""The parts of a run: up to the first question; the questions, the fitting of the model and its release."""
 PARTS = (READ, MODEL)
 UNFITTED = (0.3, 6.0)
 """Ratios that the band spans where no run has finished yet. `bench/run_time.py` prints what they are on one machine; a slow one that

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
+from typing import cast
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -152,7 +153,11 @@ def standing(user: User, release: Release, run: SynthesisRun) -> Standing:
             next_at=None,
             check=run.paid_check,
         )
-    now, length, due = timezone.now(), ticks.length(release.sample_rows), _due_of(run)
+    now, length, due = (
+        timezone.now(),
+        ticks.length(release.sample_rows),
+        cast("datetime", run.due_at),
+    )
     # Only of an answer: when a run ended without one is nobody's but the steward's to know.
     done = run.finished_at if run.paid_check is not None else None
     shown = None if done is None else ticks.shown_at(done, due=due, length=length)
@@ -173,11 +178,6 @@ def standing(user: User, release: Release, run: SynthesisRun) -> Standing:
         next_at=next_at,
         check=None,
     )
-
-
-def _due_of(run: SynthesisRun) -> datetime:
-    """Its first tick; when it was asked for, of one that was asked for before there were ticks."""
-    return run.due_at or run.created_at
 
 
 def allowance_of(release: Release, code: str) -> ValidationAllowance:

@@ -6,6 +6,8 @@ import os
 import shutil
 import tempfile
 
+from gunicorn.arbiter import Arbiter
+
 from synthweb.server import limits
 
 # Of prometheus_client, which must not be loaded here: it looks for the variable when it is.
@@ -15,6 +17,13 @@ NUMBERS = "PROMETHEUS_MULTIPROC_DIR"
 def on_starting(_server: object) -> None:
     """Before any process begins: a folder in which all of them count (`synthweb.lib.numbers`)."""
     os.environ[NUMBERS] = tempfile.mkdtemp(prefix="synthweb-numbers-")
+
+
+def post_worker_init(_worker: object) -> None:
+    """Before a process answers: with this code of its end, gunicorn starts no other one in its place."""
+    from synthweb.lib import installation_format  # settings are known by now
+
+    installation_format.stop_if_other(code=Arbiter.WORKER_BOOT_ERROR)
 
 
 def on_exit(_server: object) -> None:

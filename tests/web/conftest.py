@@ -53,9 +53,9 @@ def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
 def empty_database(tmp_path: Path) -> Iterator[str]:
     """The address of an empty database beside that of the tests, on the same kind of server, and of this worker alone."""
     if connection.vendor == "sqlite":
-        yield f"sqlite:///{tmp_path / 'old.sqlite3'}"
+        yield f"sqlite:///{tmp_path / 'empty.sqlite3'}"
         return
-    name = f"upgraded_{WORKER}"
+    name = f"empty_{WORKER}"
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
     try:

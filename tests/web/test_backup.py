@@ -32,6 +32,7 @@ from synthweb.ledger import checkpoints as checkpoint_documents
 from synthweb.ledger.errors import OlderThanCheckpoint
 from synthweb.ledger.models import LedgerEntry
 from synthweb.lib import signatures
+from synthweb.lib.installation_format import FORMAT
 from synthweb.local import keys
 from synthweb.local.paths import REPOSITORY
 from synthweb.runs import worker
@@ -360,6 +361,23 @@ def test_a_tampered_backup_changes_nothing_and_leaves_nothing(
     assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) == 1
     assert not (file.parent / "after").exists()
     assert _everything(file.parent) == before
+    assert not _tables(empty_database)
+
+
+@pytest.mark.slow
+def test_a_backup_of_another_format_changes_nothing(
+    installation: Path,
+    identity: pyrage.x25519.Identity,
+    empty_database: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archive, "SCHEMA", f"synthweb/backup/{FORMAT + 1}")
+    file = _made(installation, identity)
+    done = restored(file, empty_database, key=file.parent / "KEY")
+    assert done.returncode == 1
+    assert f"not of format {FORMAT}, which alone this version restores" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (file.parent / "after").exists()
     assert not _tables(empty_database)
 
 

@@ -914,27 +914,3 @@ def test_a_replacement_that_fails_leaves_no_file(cast: Cast, dataset: Dataset) -
             upload.receive(content.encode())
             services.replace_file(actor=cast.steward, dataset=dataset, upload=upload)
     assert in_vault() == files
-
-
-# --- older tables -----------------------------------------------------------------------------------------------------
-def test_a_table_read_before_names_were_kept_is_offered_to_be_read_again(
-    browser: Browser, cast: Cast, dataset: Dataset
-) -> None:
-    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.COLUMNS).delete()
-    client = browser(cast.steward)
-    for page in ("settings", "upload-status"):
-        assert reverse("pages:read-again", args=[dataset.code]) in seen(client, page, dataset)
-    post(client, "read-again", dataset)
-    work(dataset)
-    assert not selectors.needs_reading_again(dataset)
-
-
-def test_a_dataset_older_than_versions_is_replaced_like_any_other(
-    cast: Cast, dataset: Dataset
-) -> None:
-    before = dataset.vault_name
-    RunTable.objects.all().delete()
-    TableVersion.objects.filter(dataset=dataset).delete()
-    assert selectors.table_of_run("2222222222") is None
-    assert replaced(cast, dataset).table_number == 2
-    assert TableVersion.objects.get(dataset=dataset, number=1).vault_name == before

@@ -21,7 +21,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 from synth_engine.evaluation import page as report_page
 from synth_engine.evaluation import style
 from synthweb.ledger.figures import CHARGED, EDGE, FREE, HELD
-from synthweb.releases import compare
 from tests import tones
 from tests.cast import Cast
 from tests.web import scene
@@ -107,11 +106,6 @@ def test_the_icon_has_the_tones_of_real_and_synthetic_data() -> None:
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
-def test_a_report_of_another_version_is_refused() -> None:
-    with pytest.raises(compare.UnknownReport):
-        compare.page({"schema": "synth_engine/report/0"})
-
-
 @pytest.mark.django_db(transaction=True)
 def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_figure(
     cast: Cast, browser: Callable[..., Client]

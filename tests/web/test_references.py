@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
@@ -24,7 +22,7 @@ from synthweb.accounts.selectors import organisation_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store
 from synthweb.datasets import services as datasets
-from synthweb.datasets.models import Dataset, DraftFacts, Preview
+from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import services as ledger
 from synthweb.ledger.models import LedgerEntry
 from synthweb.references.models import ReferenceTable, ReferenceVersion
@@ -353,13 +351,10 @@ def test_codes_of_larger_areas_get_the_middle_of_what_they_hold(
     assert desk.beside == {}
 
 
-def test_a_press_on_the_describe_page_touches_no_points_and_they_move_apart_from_older_drafts(
-    client: Client, cast: Cast
-) -> None:
+def test_a_press_on_the_describe_page_touches_no_points(client: Client, cast: Cast) -> None:
     version = brought(client)
     desk = described(client, cast)
     use(client, desk, version, column="home", partitions=["town"])
-    facts = desk.beside
     with CaptureQueriesContext(connection) as pressed:
         assert (
             desk.client.post(
@@ -368,13 +363,6 @@ def test_a_press_on_the_describe_page_touches_no_points_and_they_move_apart_from
             == 200
         )
     assert not [query for query in pressed if "draftfacts" in query["sql"]]
-    move = importlib.import_module("synthweb.datasets.migrations.0004_draft_facts")
-    move.together(apps, None)
-    assert desk.draft["beside"] == facts
-    DraftFacts.objects.all().delete()
-    move.apart(apps, None)
-    assert "beside" not in desk.draft
-    assert desk.beside == facts
 
 
 def test_listed_values_must_all_be_in_the_table_and_columns_must_be_codes(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import importlib
 import io
 import json
 import subprocess
@@ -15,7 +14,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from django.apps import apps
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
@@ -25,7 +23,6 @@ from synth_engine.errors import SpecError, VerificationError
 from synth_engine.mechanisms import Model
 from synth_engine.privacy import receipt as receipts
 from synthweb.accounts.models import Membership
-from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store
 from synthweb.datasets import selectors as datasets
@@ -33,7 +30,7 @@ from synthweb.datasets.models import Preview
 from synthweb.ledger.models import LedgerEntry
 from synthweb.lib import signatures
 from synthweb.lib.errors import AppendOnlyViolation, Conflict
-from synthweb.releases import chain, citation, selectors, services, tables
+from synthweb.releases import chain, selectors, services, tables
 from synthweb.releases.models import Release, Sample, new_secret
 from synthweb.runs import services as runs
 from synthweb.runs import worker
@@ -186,16 +183,6 @@ def test_a_seed_of_ones_own_hangs_on_the_secret_of_the_release(
     )
     release.sample_secret = new_secret()
     assert len({before, services.own_seed(user=cast.steward, release=release)}) == 2
-
-
-def test_a_release_from_before_seeds_of_ones_own_gets_a_secret(release: Release) -> None:
-    Release.objects.update(sample_secret="")
-    migration = importlib.import_module("synthweb.releases.migrations.0002_secret_for_samples")
-    migration.give_secrets(apps, None)
-    given = Release.objects.get(pk=release.pk).sample_secret
-    assert len(given) == 64
-    migration.give_secrets(apps, None)
-    assert Release.objects.get(pk=release.pk).sample_secret == given
 
 
 def test_a_seed_is_hidden_behind_a_commitment_in_the_receipt(
@@ -536,80 +523,6 @@ def test_without_a_key_receipts_are_unsigned_and_say_so_and_marks_are_made_all_t
     assert "no key to sign with" in html_of(
         browser(cast.auditor).get(address("receipt", release))
     )
-
-
-STORED = Path(__file__).parents[1] / "privacy" / "receipts"
-
-
-def old_release(release: Release, *, at_publication: bool) -> tuple[Release, dict[str, Any]]:
-    """A release as an earlier version stored it: its receipt of the third version was published, and says that it was chosen
-    after looking, since its publication or since it was shared. Returns it with the receipt as published."""
-    stored = json.loads((STORED / "auto-gdp-3.json").read_text()) | {"sample": None}
-    published = receipts.seal(stored | {"chosen_after_looking": at_publication})
-    made = Release.objects.create(
-        **{
-            name: getattr(release, name)
-            for name in ("dataset", "account", "domain_version", "created_by", "epsilon")
-        },
-        **{
-            name: getattr(release, name)
-            for name in ("mechanism", "rows", "sample_rows", "model")
-        },
-        run_code="earlier",
-        name="Earlier",
-        receipt=receipts.seal(stored | {"chosen_after_looking": True}),
-    )
-    organisation = release.dataset.organisation
-    target = ("release", made.code)
-    detail = {"receipt": published["digest"]}
-    audit.record(
-        actor="worker",
-        action="release.published",
-        target=target,
-        organisation=organisation,
-        detail=detail,
-    )
-    audit.record(
-        actor="steward",
-        action="release.shared",
-        target=target,
-        organisation=organisation,
-        detail={},
-    )
-    return made, published
-
-
-def test_an_upgrade_puts_the_published_receipt_back_and_makes_the_look_a_mark(
-    release: Release,
-) -> None:
-    made, published = old_release(release, at_publication=False)
-    marked = made.receipt["digest"]
-    upgrade = importlib.import_module("synthweb.releases.migrations.0004_marks")
-    upgrade.to_marks(apps, None)
-    made.refresh_from_db()
-    assert made.receipt == published
-    document = json.loads(json.dumps(chain.receipt_of(made)))
-    found = verifier.verify(document, head=chain.head_of(made), core=published["digest"])
-    assert [caveat for caveat in found.caveats if "look at real data" in caveat]
-    (mark,) = document["marks"]
-    assert marked in mark["text"]
-    assert published["digest"] in mark["text"]
-    assert not mark["signed"]
-    assert f"Receipt SHA-256 {published['digest']}" in citation.of_release(made).plain
-    release.refresh_from_db()
-    assert not release.marks.exists()
-    upgrade.to_receipts(apps, None)
-    made.refresh_from_db()
-    assert made.receipt["digest"] == marked
-
-
-def test_an_upgrade_leaves_a_receipt_that_was_published_so(release: Release) -> None:
-    made, published = old_release(release, at_publication=True)
-    importlib.import_module("synthweb.releases.migrations.0004_marks").to_marks(apps, None)
-    made.refresh_from_db()
-    assert made.receipt == published
-    assert not made.marks.exists()
-    assert chain.is_after_looking(made)
 
 
 def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_expires(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -15,7 +14,7 @@ from django.core.management import CommandError, call_command
 from synth_engine.formats import Dialect
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import files, sealed_names, services, table_keys, tombstones, vault
-from synthweb.datasets.models import Dataset, TableVersion
+from synthweb.datasets.models import Dataset
 from synthweb.lib import signatures
 from synthweb.local import keys
 from synthweb.runs.models import SynthesisRun
@@ -51,15 +50,6 @@ def put(table: bytes = TABLE) -> str:
 def opened(name: str) -> bytes:
     with vault.open_table(name) as path:
         return path.read_bytes()
-
-
-def older(table: bytes = TABLE) -> str:
-    """A table as it was stored before tables had keys of their own."""
-    sealed = pyrage.encrypt(table, [table_keys.recipient()])
-    name = hashlib.sha256(sealed).hexdigest()
-    files.private_directory(vault.path_of(name).parent)
-    vault.path_of(name).write_bytes(sealed)
-    return name
 
 
 def uploaded(cast: Cast) -> Dataset:
@@ -181,21 +171,6 @@ def test_a_rotation_that_was_interrupted_at_any_write_is_completed(
     call_command("rotate_vault_key")
     assert len(lines(folder)) == 1
     assert [opened(name) for name in (*names, late)] == [TABLE] * 3
-
-
-def test_a_table_from_before_tables_had_keys_is_encrypted_again(cast: Cast) -> None:
-    dataset, name = uploaded(cast), older()
-    vault.erase(dataset.vault_name)
-    Dataset.objects.update(vault_name=name)
-    TableVersion.objects.update(vault_name=name)
-    assert opened(name) == TABLE
-    call_command("rotate_vault_key")
-    dataset.refresh_from_db()
-    assert dataset.vault_name != name
-    assert dataset.tables.get().vault_name == dataset.vault_name
-    assert not vault.path_of(name).exists()
-    assert opened(dataset.vault_name) == TABLE
-    assert table_keys.has_own(dataset.vault_name)
 
 
 def test_the_key_is_not_changed_under_a_run_that_is_measuring(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import signal
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import pyrage
 import pytest
-from celery import signals
 from pytest_django import Settings
 
 import synthweb.celery  # noqa: F401 - connects what a worker does at its start
@@ -35,7 +33,6 @@ def places(
     settings.VAULT_DIR = tmp_path / "vault"
     for name in ("shared", "scratch"):
         (tmp_path / name).mkdir()
-    monkeypatch.setattr(opened_tables, "RAM_DISK", tmp_path / "shared")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     yield tmp_path
     assert not list(tmp_path.rglob("table*"))
@@ -352,46 +349,6 @@ def holds_canary(path: Path) -> bool:
         return path.is_file() and CANARY in path.read_bytes()
     except OSError:
         return False
-
-
-def old_room(parent: Path) -> Path:
-    """A table as a worker of an earlier version left it under a name."""
-    folder = files.private_directory(parent / f"synthweb-{os.geteuid()}") / "table-abc"
-    folder.mkdir(mode=0o700)
-    (folder / "owner").touch()
-    (folder / "table").write_bytes(TABLE)
-    return folder
-
-
-def test_what_earlier_versions_left_is_swept_in_memory_and_on_disk(places: Path) -> None:
-    """Failed before: only the folder in which the next table was opened was looked at."""
-    left = [old_room(places / "shared"), old_room(places / "scratch")]
-    assert opened_tables.sweep() == 2
-    assert not any(folder.exists() for folder in left)
-
-
-def test_the_room_of_a_living_worker_of_an_earlier_version_is_left_alone(places: Path) -> None:
-    folder = old_room(places / "shared")
-    with (folder / "owner").open("wb") as owner:
-        fcntl.flock(owner.fileno(), fcntl.LOCK_EX)
-        assert opened_tables.sweep() == 0
-        assert (folder / "table").read_bytes() == TABLE
-    assert opened_tables.sweep() == 1
-
-
-def test_a_folder_that_somebody_else_prepared_is_not_swept(places: Path) -> None:
-    elsewhere = places / "elsewhere"
-    (elsewhere / "table-mine").mkdir(parents=True)
-    (places / "shared" / f"synthweb-{os.geteuid()}").symlink_to(elsewhere)
-    assert opened_tables.sweep() == 0
-    assert (elsewhere / "table-mine").is_dir()
-    (elsewhere / "table-mine").rmdir()
-
-
-def test_a_worker_sweeps_before_its_first_message(places: Path) -> None:
-    folder = old_room(places / "shared")
-    signals.worker_init.send(sender=None)
-    assert not folder.exists()
 
 
 def test_parts_without_a_writer_are_swept_and_those_of_a_living_one_are_not(

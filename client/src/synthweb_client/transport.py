@@ -168,8 +168,7 @@ class Transport:
             raise _refusal(response)
         if stated is None:
             raise IncompatibleServer(
-                f"{self.server} does not state the version of its interface: it is no synthweb server, or one older than "
-                "this client"
+                f"{self.server} does not state the version of its interface: it is no synthweb server"
             )
 
     def _check_version(self, stated: str) -> None:

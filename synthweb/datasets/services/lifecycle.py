@@ -79,7 +79,6 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
                     repair="choose the corrected file",
                 )
             _refuse_paid_elsewhere(locked, received.content_key)
-            tables.in_force(locked)
             # Not `table_number` + 1: after a return to an earlier file, a later number is
             # taken.
             newest = locked.tables.order_by("-number").values_list("number", flat=True)[0]
@@ -246,8 +245,6 @@ def bury(stones: Iterable[Tombstone]) -> int:
 
 
 def _erase(locked: Dataset, *, actor: User | None) -> None:
-    # Only files of versions are erased, and a dataset from before there were versions has none.
-    tables.in_force(locked)
     destroyed = locked.tables.filter(erased_at=None).count()
     locked.status, locked.deleted_at, locked.deleted_by = Status.DELETED, timezone.now(), actor
     locked.draft, locked.refusal, locked.refusal_line = {}, None, None

@@ -42,7 +42,7 @@ def previews() -> tuple[int, list[Preview]]:
 def _problem(name: str) -> str:
     try:
         with vault.path_of(name).open("rb") as stored:
-            if files.fits(stored, *table_keys.opening(name)):
+            if files.fits(stored, table_keys.opening(name)):
                 return ""
             return "it is damaged, or was encrypted to another key"
     except table_keys.NoSuchKey as problem:

@@ -47,9 +47,8 @@ def note(dataset: Dataset, *, uploaded_by: User) -> TableVersion:
 
 
 def in_force(dataset: Dataset) -> TableVersion:
-    """The version in force; written down now if it is older than versions are."""
-    version = dataset.tables.filter(number=dataset.table_number).first()
-    return version or note(dataset, uploaded_by=dataset.steward)
+    """The version in force."""
+    return dataset.tables.get(number=dataset.table_number)
 
 
 @transaction.atomic
@@ -126,15 +125,10 @@ def forget_reports(dataset: Dataset, *, of: Iterable[str] | None = None) -> None
 
 def needed_names(names: Iterable[str]) -> set[str]:
     """Which of these files a dataset still needs."""
-    # Datasets from before there were versions name their file in their own row alone.
-    living = Dataset.objects.exclude(status=Dataset.Status.DELETED).filter(vault_name__in=names)
     versions = TableVersion.objects.filter(vault_name__in=names, erased_at=None).exclude(
         dataset__status=Dataset.Status.DELETED
     )
-    return {
-        *living.values_list("vault_name", flat=True),
-        *versions.values_list("vault_name", flat=True),
-    }
+    return set(versions.values_list("vault_name", flat=True))
 
 
 def erased_names(names: Iterable[str]) -> set[str]:

@@ -189,13 +189,8 @@ def band(expected: Any) -> str:
 
 @register.filter
 def forecast(expected: Any) -> str:
-    """The forecast of time with its band: about 45 s (30–60 s). Runs of earlier versions have stored the band alone."""
-    key = "middle"
-    middle = (
-        expected.get(key) if isinstance(expected, Mapping) else getattr(expected, key, None)
-    )
-    if middle is None:
-        return band(expected)
+    """The forecast of time with its band: about 45 s (30–60 s)."""
+    middle = expected["middle"] if isinstance(expected, Mapping) else expected.middle
     about = seconds(middle).replace(" min 0 s", " min").replace(" h 0 min", " h")
     return gettext("about %(time)s (%(band)s)") % {"time": about, "band": band(expected)}
 

@@ -24,12 +24,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         try:
-            rotation = rotate_vault_key(is_measuring=is_measuring)
+            count = rotate_vault_key(is_measuring=is_measuring)
         except (Conflict, files.StorageError, OSError) as problem:
             raise CommandError(str(problem), returncode=1) from None
         self.stdout.write(
-            f"The vault has another key. Keys of tables wrapped again: {rotation.keys}; older tables "
-            f"encrypted again: {rotation.encrypted_again}. Copy the keys, and destroy the copies of the old one when no "
+            f"The vault has another key. Keys of tables wrapped again: {count}. "
+            "Copy the keys, and destroy the copies of the old one when no "
             "backup needs it any more."
         )
 
