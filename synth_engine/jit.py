@@ -22,6 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 RECORD = "compiled_types.json"
 _REGISTRY: dict[str, Compiled] = {}
+_STORED: list[Path] = []
 # What makes one function's code asks for that of others.
 _MAKING = threading.RLock()
 
@@ -65,7 +66,16 @@ def _compiler() -> ModuleType:
     from synth_engine import machine_code  # slow to import
 
     machine_code.know(Compiled)
+    if _STORED:
+        machine_code.restore(_STORED[-1])
     return machine_code
+
+
+def use(stored: Path) -> None:
+    """Have functions loaded from what a warm-up of this installation left in `NUMBA_CACHE_DIR`. This process need not be able to
+    write it; it is loaded as it is, so that nobody but its owner may write it. Code of another processor or of another version is
+    compiled anew. Called before the first compiled function is."""
+    _STORED.append(stored)
 
 
 @overload
@@ -89,15 +99,11 @@ def _compiled(function: Function, *, nogil: bool) -> Function:
     return cast(Function, made)
 
 
-def warm_up(stored: Path | None = None) -> None:
+def warm_up() -> None:
     """Compile each function for each recorded list of types, or load it where an earlier process left it on disk. What this
-    process has is not compiled again. stored: what a warm-up of this installation left in `NUMBA_CACHE_DIR`, which this process
-    need not be able to write; it is loaded as it is, so that nobody but its owner may write it. Code of another processor or of another
-    version is compiled anew. Each function is a step of what `watching` reports. Raises what numba raises on a machine on which a
-    function does not compile."""
+    process has is not compiled again. Each function is a step of what `watching` reports. Raises what numba raises on a machine on
+    which a function does not compile."""
     compiler = _compiler()
-    if stored is not None:
-        compiler.restore(stored)
     for name, lists in watching.each(list(recorded().items())):
         function = compiler.named(name).machine_code
         for listed in lists:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 from collections.abc import Sequence
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from celery.worker import WorkController
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
+# Celery would run the checks of Django, load every page for them, and not look at what they say. `migrate` and
+# `manage.py check` run them before any of these processes starts.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 app = Celery("synthweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
-
-COMPUTING = {"confidential", "default"}
-"""The queues whose tasks call compiled loops of the engine."""
 
 
 @signals.task_prerun.connect
@@ -92,12 +93,18 @@ def tell_room(sender: WorkController | None = None, **_about: object) -> None:
 
 
 @signals.worker_init.connect
-def load_loops(sender: WorkController | None = None, **_about: object) -> None:
-    """Before a worker takes its first message: its children inherit the compiled loops, also those that follow one which
-    ended, and no run waits for a compiler."""
-    if sender is None or not COMPUTING & sender.app.amqp.queues.consume_from.keys():
-        return
-    # It loads a compiler, which beat and the notifications do without.
-    from synth_engine import jit
+def load(sender: WorkController | None = None, **_about: object) -> None:
+    """Before a worker takes its first message. The children of the confidential worker share the loops that it loads, also those that
+    follow one which ended: no run waits for a compiler. Nobody waits for the tasks of the `default` queue, which load what they
+    call."""
+    queues = set[str]() if sender is None else {*sender.app.amqp.queues.consume_from}
+    if queues & {"confidential", "default"}:
+        from synth_engine import jit
 
-    jit.warm_up(settings.COMPILED if settings.COMPILED.is_dir() else None)
+        if settings.COMPILED.is_dir():
+            jit.use(settings.COMPILED)
+        if "confidential" in queues:
+            jit.warm_up()
+    # Collections of garbage in the children do not write to what they share.
+    gc.collect()
+    gc.freeze()

@@ -226,6 +226,8 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ACKS_LATE = False  # a lost message is rung for again by the reconciler; a doubled one is refused by the lease
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A child that once needed more (KiB) is replaced when its task is over: what it has loaded and not given back would stay.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1024**2
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}

@@ -13,6 +13,7 @@ from synthweb import health, metrics
 
 # Whatever no view has turned into an answer: a disk that is full, a database that is away, a mistake of ours.
 handler500 = "synthweb.api.problems.failed"
+admin.autodiscover()
 urlpatterns = [
     path("", include("synthweb.pages.urls")),
     path("account/", include("synthweb.accounts.urls")),

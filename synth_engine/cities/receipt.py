@@ -10,8 +10,7 @@ from synth_engine.cities.building import BuiltCity
 from synth_engine.cities.specification import AREAS, CityTable
 from synth_engine.errors import InputError
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy.loss import plain
-from synth_engine.privacy.receipt import scientific
+from synth_engine.privacy.loss import plain, scientific
 from synth_engine.strict_json import JsonObject, JsonValue
 
 SCHEMA = "synth_engine/city-receipt/1"

@@ -21,8 +21,7 @@ from synth_engine.kinds.attribute import Attribute
 from synth_engine.models import description
 from synth_engine.models.model import Model
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy.loss import plain
-from synth_engine.privacy.receipt import scientific
+from synth_engine.privacy.loss import plain, scientific
 from synth_engine.strict_json import JsonObject
 from synth_engine.tables import Drawing
 

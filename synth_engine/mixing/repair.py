@@ -21,8 +21,7 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.mixing import raking
 from synth_engine.mixing.raking import COUNT, WEIGHT, PublicTotals
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy.loss import plain
-from synth_engine.privacy.receipt import scientific
+from synth_engine.privacy.loss import plain, scientific
 from synth_engine.strict_json import JsonObject
 
 SCHEMA = "synth_engine/repair-receipt/1"

@@ -261,3 +261,10 @@ def plain(amount: Fraction) -> str:
     whole, part = divmod(scaled.numerator, 10**digits)
     text = f"{whole}.{part:0{digits}d}".rstrip("0").rstrip(".")
     return text if len(text) <= MAX_TEXT else ratio(amount)
+
+
+def scientific(amount: Fraction) -> str:
+    """Short text for sentences: "1e-9" where the amount is a power of ten, else its plain text."""
+    if amount.numerator == 1 and str(amount.denominator).strip("0") == "1":
+        return f"1e-{len(str(amount.denominator)) - 1}"
+    return plain(amount)

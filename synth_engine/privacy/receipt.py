@@ -21,7 +21,7 @@ from synth_engine.errors import SpecError
 from synth_engine.privacy import candidates
 from synth_engine.privacy.candidates import CandidateRule
 from synth_engine.privacy.events import DirichletMultinomial, Event
-from synth_engine.privacy.loss import NANO, nano, plain, ratio
+from synth_engine.privacy.loss import NANO, nano, plain, ratio, scientific
 from synth_engine.privacy.static_calibration import Certificate
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.strict_json import JsonObject, JsonValue
@@ -463,13 +463,6 @@ def versions() -> dict[str, str]:
     for name in ("numpy", "opendp"):
         known[name] = metadata.version(name)
     return known | {"synth_engine": _engine_version()}
-
-
-def scientific(amount: Fraction) -> str:
-    """Short text for sentences: "1e-9" where the amount is a power of ten, else its plain text."""
-    if amount.numerator == 1 and str(amount.denominator).strip("0") == "1":
-        return f"1e-{len(str(amount.denominator)) - 1}"
-    return plain(amount)
 
 
 def _engine_version() -> str:

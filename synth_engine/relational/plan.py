@@ -28,8 +28,7 @@ from synth_engine.models.model import Model
 from synth_engine.plans.plan import Budget, Rule, price
 from synth_engine.privacy import conversion
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy.loss import Price, Pure, plain, ratio
-from synth_engine.privacy.receipt import scientific
+from synth_engine.privacy.loss import Price, Pure, plain, ratio, scientific
 from synth_engine.relational import bounds
 from synth_engine.relational.answers import DatabaseAnswers
 from synth_engine.relational.model import DatabaseModel

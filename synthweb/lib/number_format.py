@@ -6,7 +6,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from synth_engine.privacy import receipt
+from synth_engine.privacy import loss
 from synthweb.lib.language import written_number
 
 GREEK = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
@@ -48,7 +48,7 @@ def shortened(text: str, *, most: int) -> str:
 
 def delta(amount: str | Fraction) -> str:
     """An exact delta as people read it: `1e-9`, `5e-7`, `0.01`."""
-    return short(receipt.scientific(Fraction(amount)))
+    return short(loss.scientific(Fraction(amount)))
 
 
 def in_letters(text: str) -> str:

@@ -34,6 +34,8 @@ WORKER = [
     "--loglevel",
     "INFO",
 ]
+# No child of its own: these have nothing that must outlive a crash, and are started again (ADR 176).
+THREAD = ["-P", "threads"]
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,12 @@ def application(places: Places, *, listener: int) -> list[Process]:
         ),
         Process(
             "worker-default",
-            [*python, *WORKER, "-Q", "default", "-n", "default@%h"],
+            [*python, *WORKER, *THREAD, "-Q", "default", "-n", "default@%h"],
             withheld=(*WEB_KEYS, *TABLE_KEYS),
         ),
         Process(
             "worker-notifications",
-            [*python, *WORKER, "-Q", "notifications", "-n", "notifications@%h"],
+            [*python, *WORKER, *THREAD, "-Q", "notifications", "-n", "notifications@%h"],
             withheld=(*WEB_KEYS, *TABLE_KEYS),
         ),
         Process(

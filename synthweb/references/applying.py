@@ -24,6 +24,7 @@ from synthweb.datasets.services.tables import locked as locked_dataset
 from synthweb.datasets.services.terms import table_terms
 from synthweb.references.models import ReferenceVersion
 from synthweb.references.services import require_no_table
+from synthweb.references.stored import codes_of, source_of
 
 ITSELF = "codes"
 """How the level of a reference's own codes is asked for; others are called like their partition."""
@@ -57,7 +58,7 @@ def fit(dataset: Dataset, version: ReferenceVersion, *, column: str, level: str 
     """What fits a column of the draft. `level`: whose codes become its values where none are listed yet. Errors:
     DomainError naming the column."""
     attribute = _described(dataset, column)
-    reference = version.read
+    reference = codes_of(version)
     if attribute is None:
         values = _all_codes(reference, level=level or ITSELF, column=column)
         chosen: str | None = "" if level in ("", ITSELF) else level
@@ -85,7 +86,7 @@ def _weights(
             repair="use a gazetteer first",
             column=column,
         )
-    return {"points": [engine.weighted(points, version.read, floor=floor)]}
+    return {"points": [engine.weighted(points, codes_of(version), floor=floor)]}
 
 
 def points_source(dataset: Dataset, column: str) -> dict[str, object] | None:
@@ -131,9 +132,11 @@ def use(
     values: tuple[str, ...] | None = None
     if version.kind == "density" and selection.totals:
         listed = _described(held, column)
-        values = None if listed else _all_codes(version.read, level=ITSELF, column=column)
+        values = None if listed else _all_codes(codes_of(version), level=ITSELF, column=column)
         among = listed.values if listed else values or ()
-        counts = engine.totals_of(version.read, among, column=column, source=version.source)
+        counts = engine.totals_of(
+            codes_of(version), among, column=column, source=source_of(version)
+        )
         context, taken, summary = (
             context | {"totals": counts},
             {},
@@ -192,10 +195,10 @@ def use_for_place(
         raise DomainError(
             "no such place in the draft", repair="name it among the places of a row first"
         )
-    reference = version.read
+    reference = codes_of(version)
     _check_number(reference, column=None)
     heavy = weights and reference.weights is not None
-    entry = engine.support_of(reference, place=place, source=version.source, weights=heavy)
+    entry = engine.support_of(reference, place=place, source=source_of(version), weights=heavy)
     context = _merged(selectors.draft_context(held), {"points": [entry]})
     keep(actor=actor, dataset=held, changes=DraftChanges(context=context))
     _note(actor, "reference.used", held, version=version, column=place)
@@ -287,7 +290,7 @@ def _entries(
     weights: bool,
 ) -> tuple[dict[str, object], list[str]]:
     names = fits.partitions if partitions is None else tuple(partitions)
-    source = version.source
+    source = source_of(version)
     taken: dict[str, object] = {}
     summary = []
     if fits.has_points:

@@ -5,14 +5,9 @@ Of records the file itself is stored, packed."""
 
 from __future__ import annotations
 
-import gzip
-import json
-
 from django.conf import settings
 from django.db import models
 
-from synth_engine.errors import DomainError
-from synth_engine.references import Reference, ReferenceSource
 from synthweb.accounts.models import Organisation
 from synthweb.lib import codes
 
@@ -92,19 +87,3 @@ class ReferenceVersion(models.Model):
     def has_records(self) -> bool:
         """Whether it has records, and no codes (`references.records`)."""
         return self.kind == RECORDS
-
-    @property
-    def read(self) -> Reference:
-        """What the file said of codes. Errors: DomainError for records."""
-        if self.has_records:
-            raise DomainError(
-                "this reference table has records, and no codes with points, weights or larger parts",
-                repair="choose another one, or use this one beside the answers of a release",
-            )
-        return Reference.from_json(json.loads(gzip.decompress(bytes(self.content))))
-
-    @property
-    def source(self) -> ReferenceSource:
-        return ReferenceSource(
-            name=self.reference.name, version=str(self.number), sha256=self.sha256
-        )

@@ -20,6 +20,7 @@ from synthweb.datasets.screens import crumbs as of_dataset
 from synthweb.lib.errors import Refused
 from synthweb.references import applying, figures, records, selectors
 from synthweb.references.models import KINDS, ReferenceTable, ReferenceVersion
+from synthweb.references.stored import codes_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ def detail(user: User, table: ReferenceTable, version: ReferenceVersion) -> dict
     if version.has_records:
         shown = {"card": None, "first": figures.table_of_records(records.sheet_of(version))}
     else:
-        reference = version.read
+        reference = codes_of(version)
         shown = {"card": figures.card(reference), "first": figures.table(reference)}
     return shown | {
         "table": table,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,11 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine.domain import Domain
 from synth_engine.plans import workload
 from synth_engine.plans.parameters import ParameterRule
+from synthweb.runs.typed_columns import LONGEST, read
 
 PREFIX = "param-"  # of the fields that a mechanism's own schema adds
 EDIT = "edit"  # the name of the buttons that change groups of columns
 PICKS = ("pick-1", "pick-2", "pick-3")
-LONGEST = 200_000  # signs of JSON text, as the engine reads them
 WEIGHT = re.compile(r"[0-9]{1,4}([.,][0-9]{1,9})?")
 GONE = "(no longer a column)"
 
@@ -105,15 +105,6 @@ def as_text(value: Any) -> Any:
     )
 
 
-def read(text: Any) -> Any:
-    """What JSON text says; None if it says nothing."""
-    try:
-        return json.loads(text) if isinstance(text, str) and len(text) <= LONGEST else None
-    # The text comes from a browser: deep nesting in it must be no 500.
-    except (ValueError, RecursionError):
-        return None
-
-
 def gathered(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """What was sent, with every table of weights made one text, and groups added or taken away as a button asks; and
     what hinders that, in words."""
@@ -165,42 +156,11 @@ def picks(data: Mapping[str, object]) -> list[str]:
     return [str(data[name]) for name in PICKS if data.get(name)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PurposeLine:
-    """A column and its weight as it was typed."""
-
-    column: str
-    weight: str
-    known: bool
-
-
-def lines(text: Any, columns: Sequence[str]) -> list[PurposeLine]:
-    """The table of weights: every column, and those that are none any more."""
-    parsed = read(text)
-    weights = parsed if isinstance(parsed, dict) else {}
-    gone = [name for name in weights if name not in columns]
-    return [
-        PurposeLine(column=name, weight=_plain(weights.get(name, "")), known=name in columns)
-        for name in [*columns, *gone]
-    ]
-
-
-def groups(text: Any) -> Iterator[str]:
-    """The groups in words."""
-    parsed = read(text)
-    for group in parsed if isinstance(parsed, list) else ():
-        yield " × ".join(map(str, group)) if isinstance(group, list) else str(group)
-
-
 def with_gone(widget: forms.Select, value: Any) -> None:
     """Have a list to choose from show what is chosen, even if it should not be there."""
     choices: list[Any] = list(widget.choices)
     if value and str(value) not in {str(name) for name, _ in choices}:
         widget.choices = [*choices, (str(value), f"{value} {GONE}")]
-
-
-def _plain(weight: Any) -> str:
-    return f"{weight:g}" if isinstance(weight, float) else str(weight)
 
 
 def _is_weight(text: str) -> bool:

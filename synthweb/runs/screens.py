@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine import mechanisms
@@ -40,7 +40,6 @@ from synthweb.runs import (
     planning,
     public_tables,
     release_plan,
-    selectors,
     stages,
 )
 from synthweb.runs.estimate import Estimate
@@ -75,7 +74,6 @@ FORFEITS = {
 AGAIN = ", again"  # what the name of a run like an earlier one ends in
 LONGEST_NAME = 200
 YEAR_AT_THE_END = re.compile(r",? [0-9]{4}$")  # in the name of a release over years
-UNSEEN_SHOWN = 99
 COLUMNS = (
     SortColumn(key="name", title=gettext_noop("Run"), order=("name",)),
     SortColumn(key="dataset", title=gettext_noop("Dataset"), order=("dataset__name",)),
@@ -244,41 +242,6 @@ def new_release(
         "anchors": ANCHORS,
         "families": form.families(),
     }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Notice:
-    """What the frame of every page says about one's own runs. `waits`: the page asks again by itself."""
-
-    count: int
-    failed: int
-    waits: bool
-    words: str
-    address: str
-
-
-def notice(user: User) -> Notice:
-    """How many of `user`'s runs have ended and were not looked at; leads to the one, or to the list of them."""
-    ends = list(selectors.ends_unseen(user).values_list("code", "state")[:UNSEEN_SHOWN])
-    failed = sum(state == State.FAILED for _, state in ends)
-    count = f"{len(ends)}{'+' if len(ends) == UNSEEN_SHOWN else ''}"
-    if failed == len(ends):
-        words = ngettext("%(count)s run has failed", "%(count)s runs have failed", len(ends))
-    elif failed:
-        words = ngettext("%(count)s run has ended", "%(count)s runs have ended", len(ends))
-    else:
-        words = ngettext(
-            "%(count)s run has finished", "%(count)s runs have finished", len(ends)
-        )
-    return Notice(
-        count=len(ends),
-        failed=failed,
-        waits=selectors.waits_for_an_end(user),
-        words=words % {"count": count},
-        address=reverse("runs:run", args=[ends[0][0]])
-        if len(ends) == 1
-        else f"{reverse('runs:index')}?seen=no",
-    )
 
 
 def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, object]:

@@ -1,13 +1,14 @@
 """Celery tasks: a code in, one call out. Early acknowledgement is right here, because a message is only a doorbell:
 a lost one is rung again by the reconciler, a doubled one is refused by the lease.
 
-The worker is imported when it is needed, so that the `default` queue's process and beat never load the room.
+What a task needs is imported by it, so that the `default` queue's process never loads the room, and beat and the worker of
+notifications do not load the engine.
 """
 
 from __future__ import annotations
 
 from synthweb.celery import app
-from synthweb.runs import paid_first, queue, reconcile, retention
+from synthweb.runs import queue
 
 
 @app.task(name=queue.SYNTHESIZE)
@@ -21,7 +22,7 @@ def synthesize(code: str) -> None:
 @app.task(name=queue.TABLE_ERRAND)
 def table_errand(code: str) -> None:
     """Read an upload, or compare a release with the real data."""
-    from synthweb.runs import worker
+    from synthweb.runs import paid_first, worker
 
     paid_first.do_waiting()
     worker.table_errand(code=code)
@@ -38,7 +39,7 @@ def expected_ranges(code: str) -> None:
 @app.task(name=queue.COUNTS)
 def counts(code: str) -> None:
     """Bring together what tables of counts of a release are computed from, where its noisy answers are."""
-    from synthweb.runs import released_counts
+    from synthweb.runs import paid_first, released_counts
 
     paid_first.do_waiting()
     released_counts.compute(code=code)
@@ -47,7 +48,7 @@ def counts(code: str) -> None:
 @app.task(name=queue.IMPLICATES)
 def implicates(code: str) -> None:
     """Make several plausible tables of a release, where its noisy answers are."""
-    from synthweb.runs import plausible_tables
+    from synthweb.runs import paid_first, plausible_tables
 
     paid_first.do_waiting()
     plausible_tables.compute(code=code)
@@ -72,6 +73,8 @@ def city(code: str) -> None:
 @app.task(name=queue.RECONCILE)
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""
+    from synthweb.runs import reconcile
+
     reconcile.reconcile()
     reconcile.note_pass()
 
@@ -79,4 +82,6 @@ def run_reconciler() -> None:
 @app.task(name=queue.RETENTION)
 def delete_due() -> None:
     """Delete what was kept for the last time before today; sent by beat."""
+    from synthweb.runs import retention
+
     retention.delete_due()

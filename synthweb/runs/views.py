@@ -260,7 +260,7 @@ def notice(request: SignedInRequest) -> HttpResponse:
     # Opened by hand there is nothing to see but a number.
     if not fragments.asked_by_page(request):
         return redirect(f"{reverse('runs:index')}?seen=no")
-    return render(request, "runs/_notice.html", {"notice": screens.notice(request.user)})
+    return render(request, "runs/_notice.html", {"notice": notices.notice(request.user)})
 
 
 @login_required
@@ -283,7 +283,7 @@ def run(request: SignedInRequest, code: str) -> HttpResponse:
         return render(request, "runs/run.html", context)
     if run.is_open:
         return render(request, "runs/_live.html", context)
-    context |= {"by_htmx": True, "notice": screens.notice(request.user)}
+    context |= {"by_htmx": True, "notice": notices.notice(request.user)}
     return render(request, "runs/_live.html", context, status=STOP_POLLING)
 
 

@@ -2,9 +2,12 @@
 
 The same on one's own machine and in a container, so it stands here and not in the commands."""
 
+import gc
+import importlib
 import os
 import shutil
 import tempfile
+from typing import Any
 
 from gunicorn.arbiter import Arbiter
 
@@ -14,9 +17,17 @@ from synthweb.server import limits
 NUMBERS = "PROMETHEUS_MULTIPROC_DIR"
 
 
-def on_starting(_server: object) -> None:
-    """Before any process begins: a folder in which all of them count (`synthweb.lib.numbers`)."""
+def on_starting(server: Any) -> None:
+    """Before any process begins: a folder in which all of them count (`synthweb.lib.numbers`); then the application is loaded, so
+    that the processes share its memory. `preload_app` would load it before there is the folder."""
     os.environ[NUMBERS] = tempfile.mkdtemp(prefix="synthweb-numbers-")
+    server.app.wsgi()
+    # What the first page would load.
+    importlib.import_module("synthweb.urls")
+    importlib.import_module("django.template").engines.all()
+    # Collections of garbage in the processes do not write to what they share.
+    gc.collect()
+    gc.freeze()
 
 
 def post_worker_init(_worker: object) -> None:

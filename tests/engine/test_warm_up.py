@@ -67,7 +67,8 @@ from synth_engine import jit
 
 name, lists = min(jit.recorded().items())
 jit.recorded = lambda: {name: lists[:1]}
-jit.warm_up(Path(sys.argv[1]))
+jit.use(Path(sys.argv[1]))
+jit.warm_up()
 print(sum(jit.functions()[name].stats.cache_hits.values()))
 """
 
@@ -106,9 +107,8 @@ def test_compiled_code_that_a_process_has_is_kept(
     (tmp_path / "stored" / "of" / "loop.1.nbc").write_bytes(b"code")
     (tmp_path / "stored" / "other.py").write_bytes(b"no code of numba")
     monkeypatch.setattr(machine_code.numba.config, "CACHE_DIR", str(tmp_path / "own"))
-    monkeypatch.setattr(jit, "recorded", dict)
-    jit.warm_up(tmp_path / "stored")
-    jit.warm_up(tmp_path / "nowhere")
+    machine_code.restore(tmp_path / "stored")
+    machine_code.restore(tmp_path / "nowhere")
     own = {path.name: path.read_bytes() for path in (tmp_path / "own").rglob("*.*")}
     assert own == {"loop.nbi": b"of this processor", "loop.1.nbc": b"code"}
 

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from django.db import connection
@@ -15,9 +16,11 @@ from django.utils import timezone, translation
 from pytest_django import Settings
 
 from synthweb.lib import logs
-from tests.cast import Cast
 from tests.environment import WORKER
-from tests.web.desk import Desk, ready
+
+if TYPE_CHECKING:
+    from tests.cast import Cast
+    from tests.web.desk import Desk
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +49,8 @@ def places(settings: Settings, tmp_path: Path) -> None:
 @pytest.fixture
 def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
     """The describe page of a table that was read, as its steward works it."""
+    from tests.web.desk import Desk, ready  # it loads the engine
+
     return Desk(browser(cast.steward), ready(cast))
 
 

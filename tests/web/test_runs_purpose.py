@@ -22,7 +22,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
-from synthweb.runs import methods, purpose, screens
+from synthweb.runs import methods, screens, typed_columns
 from synthweb.runs.forms import ReleaseForm, choices_of
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
@@ -296,7 +296,7 @@ def test_a_weight_of_a_column_that_is_gone_is_shown_and_refused() -> None:
 
 
 def form_lines(form: ReleaseForm) -> list[Any]:
-    return purpose.lines(form["param-weights"].value(), form.columns)
+    return typed_columns.lines(form["param-weights"].value(), form.columns)
 
 
 def test_the_moving_part_brings_the_list_of_tables_back_in_place(

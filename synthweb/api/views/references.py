@@ -34,6 +34,7 @@ from synthweb.datasets.selectors import dataset_for
 from synthweb.lib.bodies import takes_table
 from synthweb.references import applying, records, selectors, services
 from synthweb.references.models import ReferenceTable
+from synthweb.references.stored import codes_of
 
 BODY = {"text/csv": OpenApiTypes.BINARY, "application/gzip": OpenApiTypes.BINARY}
 
@@ -148,7 +149,7 @@ class ContentView(APIView):
             return HttpResponse(
                 records.file_of(version), content_type="text/csv; charset=utf-8"
             )
-        return Response(version.read.to_json())
+        return Response(codes_of(version).to_json())
 
 
 class UseView(APIView):

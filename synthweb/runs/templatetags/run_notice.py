@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from synthweb.runs import screens
+from synthweb.runs import notices
 
 register = template.Library()
 
@@ -15,4 +15,4 @@ def run_notice(context: template.Context) -> dict[str, object]:
     me, request = context.get("me"), context.get("request")
     if request is None or me is None or not me.asks_for_runs:
         return {"notice": None}
-    return {"notice": screens.notice(request.user)}
+    return {"notice": notices.notice(request.user)}
