@@ -35,7 +35,7 @@ class Drawing:
     model: Model
     rows: int
     seed: str
-    sampler: int = mechanisms.FIRST_SAMPLER
+    sampler: int = mechanisms.SAMPLER
     selection: RowSelection | None = None
     progress: Callable[[int], None] = lambda _: None
 
@@ -59,7 +59,6 @@ class Drawing:
                 self.model,
                 self.rows,
                 self.seed,
-                sampler=self.sampler,
                 selection=self.selection,
             )
         return mechanisms.draw_blocks(self.model, self.rows, self.seed, sampler=self.sampler)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -210,12 +210,12 @@ def draw_blocks(
     seed: str,
     *,
     sampler: int = FIRST_SAMPLER,
-    codes: Sequence[Codes] | None = None,
+    codes: Iterable[Codes] | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
     to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 7; each gives other rows for a seed, the same
-    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: the blocks that `draw_codes` gave for the same
-    arguments, so that they are not drawn again."""
+    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: the blocks to decode, which nothing is
+    drawn for then."""
     texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     start = 0

@@ -5,7 +5,7 @@ Weights are whole numbers, so that drawing is exact and gives the same rows on e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -330,6 +330,31 @@ class Model:
             yield self._completed(codes, seed=own, rows=size)
         for number, codes in enumerate(self._copies_with_columns(base, rows, seed=seed), 2):
             yield self._completed(codes, seed=blocks.seed_of(seed, number))
+
+    def sample_growing(self, sizes: Iterable[int], *, seed: str, most: int) -> Iterator[Codes]:
+        """Codes of a table that grows until no further size is asked for, of a model that refines in blocks. After each block all rows so far
+        have the histograms of the targets to rounding and are as near to the targets as a whole table of so many.
+
+        sizes: the most rows of each block, asked for when the block before is drawn. most: rows of the table in the end; as many as a table of so
+        many has are refined (`blocks.rows_refined`), and those after them are copies."""
+        if self.coded is not None:
+            for number, block in enumerate(
+                self.coded.sample_growing(sizes, seed=seed, most=most)
+            ):
+                yield self._located(block, seed=blocks.seed_of(seed, number))
+            return
+        refined = blocks.rows_refined(most, len(self.domain.sizes))
+        base = blocks.Refined(self.domain.sizes, rows=refined)
+        for number, size in enumerate(sizes):
+            own = blocks.seed_of(seed, number)
+            if base.lacks_rows:
+                rows = min(size, refined - base.rows)
+                codes = self._further_block(
+                    base, rows, seed=own, offers="best, columns to rounding"
+                )
+            else:
+                codes = base.copies(min(size, blocks.LARGEST), seed=seed)
+            yield self._completed(codes, seed=own)
 
     def _copies_with_columns(
         self, base: blocks.Refined, rows: int, *, seed: str

@@ -530,7 +530,7 @@ def draw_selected(
             requested_by=user,
             rows=count,
             seed=_seed_for(user, release, seed),
-            sampler=mechanisms.BLOCK_SAMPLER,
+            sampler=mechanisms.SAMPLER,
             selection=selection.to_json(),
         )
     )

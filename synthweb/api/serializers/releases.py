@@ -302,7 +302,7 @@ class NewSampleSerializer(StrictSerializer):
     selection = serializers.JSONField(
         required=False,
         help_text='Which rows: {"where": [{"column": …, "values": [text, null or {"from": …, "to": …}]}], "quotas": '
-        '{"column": …, "rows": {value: number}}}. Always by sampler 2.',
+        '{"column": …, "rows": {value: number}}}.',
     )
     seed = Text(
         required=False,
@@ -324,12 +324,12 @@ class NewSampleSerializer(StrictSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        selected, by = attrs.get("selection") is not None, mechanisms.BLOCK_SAMPLER
+        selected, by = attrs.get("selection") is not None, mechanisms.SAMPLER
         if not selected and "rows" not in attrs:
             raise serializers.ValidationError({"rows": "This field is required."})
         if selected and attrs.pop("sampler", by) != by:
             raise serializers.ValidationError(
-                {"sampler": "Rows are chosen by sampler 2 alone."}
+                {"sampler": "Rows are chosen by the present sampler alone."}
             )
         return attrs
 
