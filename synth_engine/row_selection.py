@@ -204,9 +204,7 @@ def require(model: Model, selection: RowSelection, *, rows: int) -> None:
     # No more of a large model are drawn than are looked at.
     small = replace(model, rows=min(model.rows, PILOT))
     looked_at, counts = 0, np.zeros(len(wanted), dtype=np.int64)
-    for frame in mechanisms.draw_blocks(
-        small, PILOT, "how many rows there are", sampler=mechanisms.SAMPLER
-    ):
+    for frame in mechanisms.draw_blocks(small, PILOT, "how many rows there are"):
         looked_at += len(frame)
         counts += np.bincount(matching.kinds(frame) + 1, minlength=len(wanted) + 1)[1:]
         if counts.min() >= ENOUGH:
@@ -273,7 +271,7 @@ def _drawn(model: Model, search: _Search, *, seed: str) -> Iterator[pd.DataFrame
             yield from mechanisms.draw_blocks(model, LARGEST_ROUND, own, codes=grown)
             continue
         size = min(max(ROUND, model.rows), LARGEST_ROUND)
-        for frame in mechanisms.draw_blocks(model, size, own, sampler=mechanisms.SAMPLER):
+        for frame in mechanisms.draw_blocks(model, size, own):
             yield frame
             if search.is_done:
                 return
