@@ -332,10 +332,7 @@ def _described(data: Data, scratch: Path) -> tuple[Path, Domain]:
 def _drawn(data: Data, model: mechanisms.Model, scratch: Path) -> Matrix:
     seed = secrets.token_hex(32)
     if data.file is None:
-        blocks = list(
-            mechanisms.draw_codes(model, model.rows, seed=seed, sampler=mechanisms.SAMPLER)
-        )
-        codes = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        codes = model.sample(model.rows, seed=seed)
         return np.stack([codes[name] for name in data.sizes], axis=1).astype(np.int64)
     synthetic = scratch / "synthetic.csv"
     tables.write(model, model.rows, seed=seed, path=synthetic)

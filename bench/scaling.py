@@ -168,7 +168,7 @@ def measure(curve: str, method: str, size: int, folder: Path) -> Point:
         rows = size if curve == "rows" else MEASURED_ROWS
         # Libraries are loaded already.
         forecast = plan.needs(rows).seconds - resources.START
-        for _ in mechanisms.draw_codes(model, rows, seed="s", sampler=mechanisms.SAMPLER):
+        for _ in model.sample_blocks(rows, seed="s"):
             pass
         drawn = time.process_time()
         # How large the tree becomes is known once it is grown.

@@ -535,13 +535,6 @@ def _sample_arguments(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
     sub.add_argument(
-        "--sampler",
-        type=int,
-        choices=(1, 2, 3, 4, 5, 6, 7),
-        default=7,
-        help="the version that draws, as the sample's receipt names it (1 where it names none); absent: the present one",
-    )
-    sub.add_argument(
         "--selection",
         metavar="SELECTION.json",
         type=Path,

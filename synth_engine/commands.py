@@ -405,7 +405,6 @@ def sample(options: argparse.Namespace) -> None:
         model=model,
         rows=rows,
         seed=options.seed or secrets.token_hex(32),
-        sampler=options.sampler,
         selection=selection,
     )
     tables.write_drawn(

@@ -65,7 +65,8 @@ from synth_engine.hierarchy import StringHierarchy
 from synth_engine.linking.sketch import Sketch, SketchPlan
 from synth_engine.measurement import Answers, CallLog, NoCallLog
 from synth_engine.mixing.policy import FilledCounts, FillPlan
-from synth_engine.models import group_sizes, samplers
+from synth_engine.models import blocks as model_blocks
+from synth_engine.models import group_sizes
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
 from synth_engine.plans.plan import Plan
@@ -600,18 +601,16 @@ def report(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
     described: Domain | None = None,
-    sampler: int = mechanisms.SAMPLER,
     progress: Progress = _nobody_watches,
 ) -> JsonObject:
     """The steward's comparison of a sample with the real table, under what is known of it, or was learned: *not
-    differentially private*. described: as it was before anything was learned, which says how texts are read. sampler: the version that
-    draws the sample; by default the one that draws the tables of releases."""
+    differentially private*. described: as it was before anything was learned, which says how texts are read."""
     progress = _guarded(progress)
     domain = model.domain
     progress("draw-table", 0.0)
     # Drawing and refining records takes longest of all, so that it happens once.
-    coded_blocks = list(mechanisms.draw_codes(model, rows, seed=seed, sampler=sampler))
-    codes = samplers.together(coded_blocks)
+    coded_blocks = list(model.sample_blocks(rows, seed=seed))
+    codes = model_blocks.together(coded_blocks)
     ends = model.group_ends(rows, seed=seed)
     blocks = _counted(
         mechanisms.draw_blocks(model, rows, seed, codes=coded_blocks),
@@ -630,8 +629,7 @@ def report(
         of_values=generated.columns,
         of_pairs=generated.pairs,
     )
-    # Only the first sampler draws rows that constraints do not change.
-    unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else codes
+    unenforced = model.unconstrained.sample(rows, seed=seed) if domain.constraints else codes
     form: _Form = {"kind": kind, "dialect": dialect}
     texts_of = _text_reading(model, described)
     table = _open_file(path, domain=domain, progress=progress, texts_of=texts_of, **form)
@@ -701,13 +699,11 @@ def compare(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GeneratedTable:
-    """A synthetic table as a model generates it. rows: how many; seed: which ones; sampler: the version that draws them, by default the
-    one that draws the tables of releases."""
+    """A synthetic table as a model generates it. rows: how many; seed: which ones."""
 
     model: Model
     rows: int
     seed: str
-    sampler: int = mechanisms.SAMPLER
 
     @property
     def domain(self) -> Domain:
@@ -716,9 +712,7 @@ class GeneratedTable:
 
     def records(self) -> record_samples.RecordSample:
         """Its records in random order."""
-        codes = samplers.draw_together(
-            self.model, self.rows, seed=self.seed, sampler=self.sampler
-        )
+        codes = self.model.sample(self.rows, seed=self.seed)
         return record_samples.synthetic_sample(codes, self.domain)
 
 

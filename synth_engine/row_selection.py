@@ -1,7 +1,8 @@
 """Which rows a table of a model holds: rows that keep to conditions, and so many rows of each value of one column.
 
 Post-processing of a model, by rejection: rows are drawn in rounds, each with a seed of its own, and those that are not asked for
-are left out. What remains is distributed as the model has it given the conditions (von Neumann 1951). At most `most_draws` rows
+are left out. A round is one table that grows until it holds the rows that are asked for, so that these are as near to the model as the rows
+of a whole table are. What remains is distributed as the model has it given the conditions (von Neumann 1951). At most `most_draws` rows
 are drawn for one table: a condition that the model hardly meets is refused before, with the number of such records that the
 model has.
 """
@@ -37,8 +38,12 @@ DRAWS_A_ROW = 100
 FEWEST_DRAWS, MOST_DRAWS = 500_000, 5_000_000
 """Rows that are drawn at most for one table: so many for each row that is asked for, within these bounds."""
 ROUND = 1 << 16
-"""Rows of a round; of a model with more records, as many as it has, because a small table is a part of one of that size."""
-LARGEST_ROUND = 1_000_000
+"""Rows of a round of a model that draws all rows at once; of one with more records, as many as it has, because a small table is a part of
+one of that size."""
+LARGEST_ROUND = blocks.MANY - 1
+"""Rows of the largest round: from one more on fewer rows are refined, of which rare ones would be copied many times."""
+GROWTH = 3
+"""A round grows by at most so many times its rows at once, because the share of rare rows is not known well before."""
 PILOT = 1 << 15
 """Rows that are drawn at most to see how many the model has."""
 ENOUGH = 50
@@ -199,9 +204,7 @@ def require(model: Model, selection: RowSelection, *, rows: int) -> None:
     # No more of a large model are drawn than are looked at.
     small = replace(model, rows=min(model.rows, PILOT))
     looked_at, counts = 0, np.zeros(len(wanted), dtype=np.int64)
-    for frame in mechanisms.draw_blocks(
-        small, PILOT, "how many rows there are", sampler=mechanisms.BLOCK_SAMPLER
-    ):
+    for frame in mechanisms.draw_blocks(small, PILOT, "how many rows there are"):
         looked_at += len(frame)
         counts += np.bincount(matching.kinds(frame) + 1, minlength=len(wanted) + 1)[1:]
         if counts.min() >= ENOUGH:
@@ -234,31 +237,87 @@ def _too_few(
 
 
 def draw_blocks(
-    model: Model, rows: int, seed: str, *, sampler: int, selection: RowSelection
+    model: Model, rows: int, seed: str, *, selection: RowSelection
 ) -> Iterator[pd.DataFrame]:
     """The table of `mechanisms.draw_blocks`, of the rows that are selected, in the order in which they come. Errors: SynthError
     where they run out before the last one, which `require` excludes but for chance."""
     matching = _Matching(model.domain, selection)
-    left = np.array(matching.wanted(rows))
-    size = min(max(ROUND, model.rows), LARGEST_ROUND)
+    search = _Search(matching.wanted(rows), most=most_draws(rows))
     waiting: list[pd.DataFrame] = []
     start = 0
-    for number in range(-(-most_draws(rows) // size)):
+    for frame in _drawn(model, search, seed=seed):
+        waiting.append(search.taken(frame, matching.kinds(frame)))
+        ready = sum(len(one) for one in waiting)
+        # Not a piece of a few rows for each of many blocks.
+        if search.is_done or ready >= blocks.FIRST:
+            part = pd.concat(waiting, ignore_index=True)
+            waiting = []
+            yield _with_identifiers(model.domain, part, start=start, seed=seed)
+            start += ready
+    if not search.is_done:
+        raise SynthError(
+            f"{most_draws(rows):,} rows of the model hold too few that are selected; ask for fewer rows"
+        )
+
+
+def _drawn(model: Model, search: _Search, *, seed: str) -> Iterator[pd.DataFrame]:
+    """Rows of the model, until the search is over."""
+    number = 0
+    while search.goes_on:
         own = _seed_of(seed, number)
-        for frame in mechanisms.draw_blocks(model, size, own, sampler=sampler):
-            waiting.append(_taken(frame, matching.kinds(frame), left))
-            ready = sum(len(one) for one in waiting)
-            # Not a piece of a few rows for each of many blocks.
-            if not left.any() or ready >= blocks.FIRST:
-                part = pd.concat(waiting, ignore_index=True)
-                waiting = []
-                yield _with_identifiers(model.domain, part, start=start, seed=seed)
-                start += ready
-            if not left.any():
+        number += 1
+        if model.refines_in_blocks:
+            grown = model.sample_growing(search.sizes(), seed=own, most=LARGEST_ROUND)
+            yield from mechanisms.draw_blocks(model, LARGEST_ROUND, own, codes=grown)
+            continue
+        size = min(max(ROUND, model.rows), LARGEST_ROUND)
+        for frame in mechanisms.draw_blocks(model, size, own):
+            yield frame
+            if search.is_done:
                 return
-    raise SynthError(
-        f"{most_draws(rows):,} rows of the model hold too few that are selected; ask for fewer rows"
-    )
+
+
+class _Search:
+    """How many rows of each kind are still wanted, and how many rows of the model probably hold them.
+
+    wanted: rows of each kind. most: rows that are drawn at most.
+    """
+
+    def __init__(self, wanted: Sequence[int], *, most: int) -> None:
+        self._left, self._most = np.array(wanted), most
+        self._found = np.zeros(len(wanted), dtype=np.int64)
+        self._drawn = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all rows were found."""
+        return not self._left.any()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether rows are lacking and more may be drawn."""
+        return not self.is_done and self._drawn < self._most
+
+    def sizes(self) -> Iterator[int]:
+        """Sizes of the blocks of one round, each by what was found before. A table that ends with the last selected row is near to
+        the model, and so are its selected rows; a part of a larger one would be a random part."""
+        end = self._drawn + LARGEST_ROUND
+        while self.goes_on and self._drawn < end:
+            yield min(self._lacking(), end - self._drawn)
+
+    def _lacking(self) -> int:
+        """About how many more rows hold those that are wanted, as far as that is known: at most `GROWTH` times as many as there are."""
+        if not self._drawn:
+            return max(int(self._left.sum()), blocks.FIRST)
+        # Half a row of a kind of which there was none yet.
+        shares = np.maximum(self._found, 0.5) / self._drawn
+        return min(int(np.ceil((self._left / shares).max())), GROWTH * self._drawn)
+
+    def taken(self, frame: pd.DataFrame, kinds: Places) -> pd.DataFrame:
+        """The rows of a block that are still wanted. kinds: of each row, shape (rows,)."""
+        self._drawn += len(frame)
+        self._found += np.bincount(kinds + 1, minlength=len(self._left) + 1)[1:]
+        return _taken(frame, kinds, self._left)
 
 
 def _taken(frame: pd.DataFrame, kinds: Places, left: Places) -> pd.DataFrame:

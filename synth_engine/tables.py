@@ -29,18 +29,16 @@ FORMATS = (".csv", ".parquet", ".xlsx", ".dat", ".dat.gz")
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """What to draw: the same first five give the same table. sampler: the version that draws (`mechanisms.draw_blocks`). selection:
-    which rows. progress: is given the number of rows so far after each block."""
+    """What to draw: the same first four give the same table (`mechanisms.draw_blocks`). selection: which rows. progress: is given the number of rows so far after each block."""
 
     model: Model
     rows: int
     seed: str
-    sampler: int = mechanisms.FIRST_SAMPLER
     selection: RowSelection | None = None
     progress: Callable[[int], None] = lambda _: None
 
     def blocks(self) -> Iterator[pd.DataFrame]:
-        """Its rows, block by block; samplers 2, 6 and 7 draw each when it is asked for."""
+        """Its rows, block by block."""
         rows = 0
         for block in self._blocks():
             rows += len(block)
@@ -49,25 +47,14 @@ class Drawing:
 
     def codes(self) -> Iterator[Codes]:
         """The codes of its rows, which no conditions choose, block by block."""
-        return mechanisms.draw_codes(
-            self.model, self.rows, seed=self.seed, sampler=self.sampler
-        )
+        return self.model.sample_blocks(self.rows, seed=self.seed)
 
     def _blocks(self) -> Iterator[pd.DataFrame]:
         if self.selection is not None:
             return row_selection.draw_blocks(
-                self.model,
-                self.rows,
-                self.seed,
-                sampler=self.sampler,
-                selection=self.selection,
+                self.model, self.rows, self.seed, selection=self.selection
             )
-        return mechanisms.draw_blocks(self.model, self.rows, self.seed, sampler=self.sampler)
-
-
-def present(model: Model, rows: int, *, seed: str) -> Drawing:
-    """What the present sampler draws, as tables of the command line do."""
-    return Drawing(model=model, rows=rows, seed=seed, sampler=mechanisms.SAMPLER)
+        return mechanisms.draw_blocks(self.model, self.rows, self.seed)
 
 
 def write(
@@ -79,8 +66,8 @@ def write(
     overwrite: bool = True,
     declared: bool = False,
 ) -> str:
-    """Draws a table with the present sampler into a file; all else as in `write_drawn`."""
-    draw = present(model, rows, seed=seed)
+    """Draws a table into a file; all else as in `write_drawn`."""
+    draw = Drawing(model=model, rows=rows, seed=seed)
     return write_drawn(draw, path=path, overwrite=overwrite, declared=declared)
 
 
@@ -177,10 +164,9 @@ def _write_parquet(draw: Drawing, *, path: Path) -> None:
 
 
 def _arrow_blocks(draw: Drawing, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The blocks of a table; of the samplers of large tables without data frames, where each code stands for one value."""
+    """The blocks of a table; without data frames where each code stands for one value."""
     values = codec.values_of_codes(draw.model.domain)
-    fast = draw.sampler >= mechanisms.COUNTER_SAMPLER
-    if not fast or draw.selection is not None or values is None:
+    if draw.selection is not None or values is None:
         for frame in draw.blocks():
             yield pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         return

@@ -120,9 +120,7 @@ def run(case: Case, method: str, folder: Path) -> None:
 
 
 def draw(model: Model, folder: Path) -> None:
-    for sampler in range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1):
-        drawing = tables.Drawing(model=model, rows=500, seed="tea", sampler=sampler)
-        tables.write_drawn(drawing, path=folder / "drawn.parquet")
+    tables.write(model, 500, seed="tea", path=folder / "drawn.parquet")
 
 
 def draw_large_target(folder: Path) -> None:

@@ -17,7 +17,6 @@ from runner import Task, run
 
 from synth_engine import domain as domains
 from synth_engine import mechanisms, pipeline
-from synth_engine.models import samplers
 from synth_engine.spec import Spec
 
 
@@ -36,7 +35,7 @@ def fit(task: Task) -> Any:
 
 
 def draw(model: Any, task: Task) -> pd.DataFrame:
-    return pd.DataFrame(samplers.draw_together(model, len(task.table), seed=str(task.seed)))
+    return pd.DataFrame(model.sample(len(task.table), seed=str(task.seed)))
 
 
 # Loops are compiled before the clock starts, as the worker of an installation does.

@@ -40,7 +40,6 @@ from synth_engine.measurement import (
 )
 from synth_engine.measurement.answers import AnsweredCall
 from synth_engine.measurement.question import Call, Merged
-from synth_engine.models import samplers
 from synth_engine.models.model import Model, generator
 from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.plans.plan import Plan
@@ -124,7 +123,7 @@ def simulated(
         with watching.part(0.0, 0.6):
             again = plan.fit(answers)
         with watching.part(0.6, 1.0):
-            synthetic = samplers.draw_together(again, again.rows, seed=f"{_SEED}/again")
+            synthetic = again.sample(again.rows, seed=f"{_SEED}/again")
     sizes = plan.domain.sizes
     pairs = list(itertools.combinations(names, 2))
     cliques: list[Clique] = [*[(name,) for name in names], *pairs]

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from synth_engine.evaluation.dependences import PairDependence
 from synth_engine.evaluation.dependences import dependence as dependence_of
-from synth_engine.models import samplers
 from synth_engine.models.model import Model
 
 GROUPS = 32
@@ -26,7 +25,7 @@ Pairs = dict[tuple[str, str], float]
 def dependence(model: Model, *, seed: str) -> list[PairDependence]:
     """How dependent all pairs of the first columns (`names_of`) are, in the order of `itertools.combinations`, in records that
     the model generates."""
-    codes = samplers.draw_together(model, min(model.rows, RECORDS), seed=seed)
+    codes = model.sample(min(model.rows, RECORDS), seed=seed)
     return of_codes([np.asarray(codes[name], dtype=np.int64) for name in names_of(model)])
 
 

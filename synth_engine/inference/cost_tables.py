@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, combinations
 from math import prod
 from typing import Any
 
@@ -33,9 +32,6 @@ SOFTNESS = 3.0
 """Added to each target in the denominator of a cost, so that empty cells do not outweigh all others."""
 FIRST_AXES = 3
 """Number of attributes of a table that compiled loops read without a loop over attributes."""
-BASE_CHANCE = 13
-"""Added to the uncertainty coefficient of each table, in parts of `_GRAIN`, before chances are made of them: each table has some chance."""
-_CHANCE_RANGE = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,23 +107,6 @@ class CostTables:
     @property
     def values(self) -> swap_kernels.ValueCopies:
         return swap_kernels.ValueCopies(self.sizes, *self.own)
-
-    @cached_property
-    def chances(self) -> swap_kernels.Places:
-        """Of each copy in `own`, the chance that it is the table from which a value is offered (`take_most_lacking`), as upper ends of parts
-        of `_CHANCE_RANGE`."""
-        coefficients = [
-            part for _, table in self.targets for part in uncertainty_coefficients(table)
-        ]
-        # Constraints come after the targets, and have no uncertainty coefficient.
-        coefficients += [0.0] * (len(self.copies) - len(coefficients))
-        first, copies = self.own
-        return np.concatenate(
-            [
-                _cumulative_chances([coefficients[copy] for copy in copies[start:end]])
-                for start, end in pairwise(first)
-            ]
-        )
 
     def views(self) -> swap_kernels.Views:
         """What `take_best_by_column` and `move_to_counts` read and write: a copy of the present costs, column by column."""
@@ -242,7 +221,7 @@ def costs_of(
     axes: Axes,
     target: Floats,
     *,
-    weight: float,
+    weight: float = 1.0,
     softness: float,
     times: RowRepeats = ONCE,
 ) -> tuple[Floats, Floats]:
@@ -252,15 +231,6 @@ def costs_of(
     counts = times.table(codes, axes, target.shape)
     steep = weight / (wanted + softness)
     return (2 * (counts - wanted) + 1) * steep, 2 * steep
-
-
-def _cumulative_chances(coefficients: Sequence[float]) -> swap_kernels.Places:
-    """Return chances in proportion to the uncertainty coefficients of tables, as upper ends of parts of `_CHANCE_RANGE`."""
-    # Whole numbers, so that the chances are the same on machines whose logarithms differ.
-    weights = [round(coefficient * _GRAIN) + BASE_CHANCE for coefficient in coefficients]
-    return np.array(
-        [end * _CHANCE_RANGE // sum(weights) for end in accumulate(weights)], dtype=np.int64
-    )
 
 
 def flatten_lists(given: Iterable[Sequence[int]]) -> Lists:

@@ -41,53 +41,36 @@ LEVELS = (64, 32, 16, 8)
 """About how many bins an attribute has: the first level at which all tables of three attributes have at most `MAX_CELLS` together."""
 MAX_CELLS = 8_000_000
 """Largest number of cells of all tables of three attributes together: 64 MB."""
-WEIGHT = 0.15
+WEIGHT = 0.6
 """Weight of a table of three attributes; a table of two has 1."""
 MAX_PAIR_COST = 0.2
 """A change that costs more than that in tables of pairs is refused without a look at tables of three attributes."""
-MAX_PASSES = 6
-"""Largest number of passes in which every cell of the records is offered another value; for many attributes there are fewer."""
+MAX_PASSES = 20
+"""Largest number of passes in which every cell of the records is offered another value; for many attributes there are fewer. Single columns are
+rounded afterwards, which costs triples about as much as the last of these passes gain."""
 FULL_EFFORT_ATTRIBUTES = 16
-"""Number of attributes above which there are fewer passes: each change then touches more tables."""
-MIN_GAIN = 0.02
+"""Number of attributes above which there are fewer passes, by the cube of the number: each change then touches more tables."""
+MIN_GAIN = 0.002
 """A pass that gains less than this part of all that was gained is the last."""
 WINDOW = 200
 """Largest distance, in places of the sorted records, between a record and the one whose value it is offered."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TripleEffort:
-    """How long triples are refined. most: the largest number of passes, for few attributes; min_gain: a pass that gains less than this part of
-    all that was gained is the last; weight: of a table of three attributes, where one of two has 1; power: above `FULL_EFFORT_ATTRIBUTES`, the number
-    of passes falls with this power of the number of attributes."""
-
-    most: int
-    min_gain: float
-    weight: float
-    power: int = 1
-
-    def passes(self, attributes: int) -> int:
-        """Return the largest number of passes for so many attributes."""
-        few, many = FULL_EFFORT_ATTRIBUTES, max(FULL_EFFORT_ATTRIBUTES, attributes)
-        whole, part = prod([many] * self.power), prod([few] * self.power)
-        return max(1, -(-self.most * part // whole))
-
-
-USUAL = TripleEffort(most=MAX_PASSES, min_gain=MIN_GAIN, weight=WEIGHT)
-THOROUGH = TripleEffort(most=20, min_gain=0.002, weight=0.6, power=3)
-"""Effort of the sixth sampler, whose exact histograms of single columns cost triples about as much as the additional passes gain."""
+def passes(attributes: int) -> int:
+    """Return the largest number of passes for so many attributes."""
+    many = max(FULL_EFFORT_ATTRIBUTES, attributes)
+    return max(1, -(-MAX_PASSES * FULL_EFFORT_ATTRIBUTES**3 // many**3))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImpliedTriples:
     """Tables of three attributes that are implied by pairs. triples: which attributes; bins: of each attribute; pairs: the tables of pairs by
-    these bins; start: where the fitting of triples starts, by the same bins, None for uniform tables; weight: see `TripleEffort`."""
+    these bins; start: where the fitting of triples starts, by the same bins, None for uniform tables."""
 
     triples: Sequence[Triple]
     bins: Mapping[int, Bins]
     pairs: Mapping[Pair, Floats]
     start: TripleStart | None = None
-    weight: float = WEIGHT
 
     def shape(self, triple: Triple) -> tuple[int, ...]:
         return tuple(int(self.bins[axis].max()) + 1 for axis in triple)
@@ -98,10 +81,10 @@ class ImpliedTriples:
     def costs(self, triple: Triple, softness: float, costs: Costs) -> None:
         """Turn counts into costs, in place, shape (cells, 2); the target counts are those of the triple."""
         if self.start is None:
-            donor_kernels.counts_to_costs(*self.factors(triple), softness, self.weight, costs)
+            donor_kernels.counts_to_costs(*self.factors(triple), softness, WEIGHT, costs)
         else:
             wanted = self.start.fitted(triple, self._sides(triple)).ravel()
-            donor_kernels.counts_to_costs_of_table(wanted, softness, self.weight, costs)
+            donor_kernels.counts_to_costs_of_table(wanted, softness, WEIGHT, costs)
 
     def _sides(self, triple: Triple) -> list[Floats]:
         return [self.pairs[pair] for pair in maxent_triples.pairs_of(triple)]
@@ -186,56 +169,30 @@ class _Layout:
 def refine(
     codes: Codes,
     *,
-    targets: Sequence[tuple[Axes, Floats]],
-    rng: np.random.Generator,
-    weights: Sequence[float],
-    facts: AttributeFacts,
-) -> Codes:
-    """Return rows whose tables of three attributes are nearer to those that their pairs imply. Tied attributes keep their codes. Arguments are those of
-    `record_refinement.refine`.
-
-    facts: of the attributes, with `ordered` and `strengths`.
-    """
-    prepared = _prepare(codes, targets=targets, weights=weights, facts=facts)
-    if prepared is None:
-        return codes.copy()
-    layout, free, near = prepared
-    return _refine_layout(layout, free, near, rng=rng, effort=USUAL)[: len(codes)]
-
-
-def refine_after(
-    codes: Codes,
-    *,
     fixed: int,
     targets: Sequence[tuple[Axes, Floats]],
     rng: np.random.Generator,
     facts: AttributeFacts,
-    effort: TripleEffort = USUAL,
 ) -> Codes:
-    """Return the rows after the first `fixed` ones, refined. The fixed rows count and are not changed; all targets have the same weight. All else is as
-    in `refine`."""
-    prepared = _prepare(
-        codes,
-        targets=targets,
-        weights=[1.0] * len(targets),
-        facts=facts,
-        weight=effort.weight,
-    )
+    """Return the rows after the first `fixed` ones, changed so that tables of three attributes of all rows are nearer to those that their pairs
+    imply. Tied attributes keep their codes. Arguments are those of `record_refinement.refine`.
+
+    facts: of the attributes, with `ordered` and `strengths`.
+    """
+    prepared = _prepare(codes, targets=targets, facts=facts)
     if prepared is None:
         return codes[:, fixed:].copy()
     layout, free, near = prepared
     # Costs are those of all rows; only the later ones are changed.
     later = replace(layout, columns=layout.columns[:, fixed:])
-    return _refine_layout(later, free, near, rng=rng, effort=effort)[: len(codes)]
+    return _refine_layout(later, free, near, rng=rng)[: len(codes)]
 
 
 def _prepare(
     codes: Codes,
     *,
     targets: Sequence[tuple[Axes, Floats]],
-    weights: Sequence[float],
     facts: AttributeFacts,
-    weight: float = WEIGHT,
 ) -> tuple[_Layout, list[int], dict[int, Sequence[int]]] | None:
     """Return the costs of all rows, the attributes that may change, and for each of these the attributes by which rows are sorted; None if no
     attribute may change."""
@@ -245,7 +202,6 @@ def _prepare(
     implied = implied_triples(
         targets, ordered=facts.ordered, strengths=facts.strengths, rows=rows
     )
-    implied = replace(implied, weight=weight)
     if facts.start is not None:
         implied = replace(implied, start=facts.start.by_bins(implied.bins))
     # Tied attributes change together only, and here one value is changed at a time.
@@ -257,9 +213,7 @@ def _prepare(
     ]
     if not free:
         return None
-    layout = _build_layout(
-        codes, targets, implied, allowed=facts.allowed, weights=weights, softness=SOFTNESS
-    )
+    layout = _build_layout(codes, targets, implied, allowed=facts.allowed, softness=SOFTNESS)
     return layout, free, {axis: cost_tables.nearest(axis, facts.strengths) for axis in free}
 
 
@@ -269,7 +223,6 @@ def _build_layout(
     implied: ImpliedTriples,
     *,
     allowed: Sequence[tuple[Axes, Truth]],
-    weights: Sequence[float],
     softness: float,
 ) -> _Layout:
     columns, binned = _with_bins(codes, implied.bins)
@@ -282,9 +235,9 @@ def _build_layout(
     ]
     starts = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
     costs = np.zeros((starts[-1], 2), dtype=np.float32)
-    for (target_axes, table), weight, start in zip(targets, weights, starts, strict=False):
+    for (target_axes, table), start in zip(targets, starts, strict=False):
         for column, part in enumerate(
-            cost_tables.costs_of(codes, target_axes, table, weight=weight, softness=softness)
+            cost_tables.costs_of(codes, target_axes, table, softness=softness)
         ):
             costs[start : start + part.size, column] = part.ravel()
     for (_, may), start in zip(allowed, starts[len(targets) :], strict=False):
@@ -358,13 +311,12 @@ def _refine_layout(
     near: Mapping[int, Sequence[int]],
     *,
     rng: np.random.Generator,
-    effort: TripleEffort,
 ) -> Codes:
     """Return the columns after all passes. Records are sorted again for each attribute, and put back in their first order in the end."""
     records = np.ascontiguousarray(layout.columns.T)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
     position, gained = np.arange(len(records)), 0.0
-    for _ in watching.each(range(effort.passes(len(free)))):
+    for _ in watching.each(range(passes(len(free)))):
         order, more = rng.permutation(len(records)), 0.0
         records, position = records[order], position[order]
         for axis in watching.each(free):
@@ -379,7 +331,7 @@ def _refine_layout(
         gained += more
         # Later passes gain less and less; what they would still gain is below the noise of
         # the counts.
-        if more <= effort.min_gain * gained:
+        if more <= MIN_GAIN * gained:
             break
     columns = np.empty_like(records)
     # Back into the order in which the records came.

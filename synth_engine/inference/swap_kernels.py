@@ -63,15 +63,6 @@ class ValueCopies(NamedTuple):
     own: Places
 
 
-class Offers(NamedTuple):
-    """As `ValueCopies`, with the chance of each of these copies (`CostTables.chances`)."""
-
-    sizes: Places
-    first: Places
-    own: Places
-    chances: Places
-
-
 class Views(NamedTuple):
     """What `move_to_counts` reads and writes: the two columns of the costs, the tables, and the copies of each attribute."""
 
@@ -81,7 +72,7 @@ class Views(NamedTuple):
 
 
 ROWS_AT_A_TIME = 4096
-"""Number of records that are changed in one attribute before the next attribute. A change of it changes what samplers 4 to 6 draw."""
+"""Number of records that are changed in one attribute before the next attribute. A change of it changes the rows that are drawn."""
 
 _STEP, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
@@ -226,43 +217,6 @@ def exchange_sets(
 
 
 @compiled
-def take_most_lacking(
-    records: Records,
-    order: Places,
-    free: Places,
-    state: State,
-    tables: Tables,
-    offers: Offers,
-) -> float:
-    """Offers each free attribute of the records in `order` the value that costs least by one of its tables, which is drawn by `chances` (upper
-    ends, of 2^30). The record takes it if that lowers the cost of all tables. Returns by how much the cost fell."""
-    gained = 0.0
-    for row in order:
-        for attribute in free:
-            gained += _take(records[row], attribute, state, tables, offers)
-    return gained
-
-
-@compiled
-def take_most_lacking_by_column(
-    records: Records,
-    order: Places,
-    free: Places,
-    state: State,
-    tables: Tables,
-    offers: Offers,
-) -> float:
-    """As `take_most_lacking`, but for some records at a time, one attribute after the other, so that the tables of one attribute
-    stay in a cache of the processor."""
-    gained = 0.0
-    for start in range(0, order.size, ROWS_AT_A_TIME):
-        for attribute in free:
-            for row in order[start : start + ROWS_AT_A_TIME]:
-                gained += _take(records[row], attribute, state, tables, offers)
-    return gained
-
-
-@compiled
 def take_best_by_column(
     records: Records,
     order: Places,
@@ -273,7 +227,7 @@ def take_best_by_column(
 ) -> float:
     """Each free attribute of the records in `order` takes the value that costs least by all of its tables, if that lowers the
     cost. Returns by how much the cost fell. `columns` is kept up to date, the costs of `tables` are not. Records are changed
-    `ROWS_AT_A_TIME`, as in `take_most_lacking_by_column`."""
+    `ROWS_AT_A_TIME`, one attribute after the other, so that the tables of one attribute stay in a cache of the processor."""
     gained = 0.0
     room = np.empty(np.max(values.sizes), dtype=np.float32)
     for start in range(0, order.size, ROWS_AT_A_TIME):
@@ -414,32 +368,3 @@ def _move(
     for at in range(first[attribute], first[attribute + 1]):
         cell = line_start(record, copies, further, touched[at]) + record[copies[touched[at], 0]]
         columns.entering[cell] += columns.slopes[cell]
-
-
-@compiled
-def _take(
-    record: Records, attribute: int, state: State, tables: Tables, offers: Offers
-) -> float:
-    """Offers one record one value, see `take_most_lacking`. Returns by how much the cost fell."""
-    costs, copies, further = tables.costs, tables.copies, tables.further
-    sizes, own_first, own, chances = offers
-    draw, at = below(state, 1 << 30), own_first[attribute]
-    while chances[at] <= draw:
-        at += 1
-    start = line_start(record, copies, further, own[at])
-    value, now = 0, record[attribute]
-    least = costs[start, 0]
-    for code in range(1, sizes[attribute]):
-        if costs[start + code, 0] < least:
-            least = costs[start + code, 0]
-            value = code
-    if value == now:
-        return 0.0
-    cost = np.float32(0)
-    for at in range(own_first[attribute], own_first[attribute + 1]):
-        start = line_start(record, copies, further, own[at])
-        cost += costs[start + value, 0] + (costs[start + now, 1] - costs[start + now, 0])
-    if not cost < 0:
-        return 0.0
-    change(record, attribute, value, tables)
-    return -float(cost)

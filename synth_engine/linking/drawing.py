@@ -20,7 +20,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import DomainError, InputError
 from synth_engine.linking.agreement import SIDES, Agreement, Side
 from synth_engine.linking.estimate import LinkEstimate
-from synth_engine.models import samplers
+from synth_engine.models import blocks as model_blocks
 from synth_engine.models.model import Codes, Model, generator
 from synth_engine.privacy import receipt as receipts
 from synth_engine.strict_json import JsonObject
@@ -96,10 +96,8 @@ def require_model(agreement: Agreement, side: Side, model: Model) -> None:
 
 
 def _generated(model: Model, rows: int, *, seed: str) -> tuple[Codes, pd.DataFrame]:
-    blocks = list(
-        mechanisms.draw_codes(model, rows, seed=seed, sampler=mechanisms.FIRST_SAMPLER)
-    )
-    codes = samplers.together(blocks)
+    blocks = list(model.sample_blocks(rows, seed=seed))
+    codes = model_blocks.together(blocks)
     frames = mechanisms.draw_blocks(model, rows, seed, codes=blocks)
     table = pd.concat(frames, ignore_index=True)
     return codes, codec.without_markers(model.domain, table)

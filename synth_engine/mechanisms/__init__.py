@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -32,15 +32,6 @@ from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Codes, Model, generator
-from synth_engine.models.samplers import BLOCK as BLOCK
-from synth_engine.models.samplers import BLOCK_SAMPLER as BLOCK_SAMPLER
-from synth_engine.models.samplers import COLUMN_SAMPLER as COLUMN_SAMPLER
-from synth_engine.models.samplers import COUNTER_SAMPLER as COUNTER_SAMPLER
-from synth_engine.models.samplers import FAST_SAMPLER as FAST_SAMPLER
-from synth_engine.models.samplers import FIRST_SAMPLER as FIRST_SAMPLER
-from synth_engine.models.samplers import ROUNDING_SAMPLER as ROUNDING_SAMPLER
-from synth_engine.models.samplers import SAMPLER as SAMPLER
-from synth_engine.models.samplers import draw_codes as draw_codes
 from synth_engine.plans import forecast, parameters, two_stage
 from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
@@ -68,22 +59,13 @@ REGISTRY: dict[str, type[Mechanism]] = {
 }
 
 __all__ = [
-    "BLOCK",
-    "BLOCK_SAMPLER",
-    "COLUMN_SAMPLER",
-    "COUNTER_SAMPLER",
-    "FAST_SAMPLER",
-    "FIRST_SAMPLER",
     "REGISTRY",
-    "ROUNDING_SAMPLER",
-    "SAMPLER",
     "Estimate",
     "Mechanism",
     "Model",
     "Plan",
     "describe",
     "draw_blocks",
-    "draw_codes",
     "draw_table",
     "estimate",
     "forecast_curve",
@@ -209,19 +191,17 @@ def draw_blocks(
     rows: int,
     seed: str,
     *,
-    sampler: int = FIRST_SAMPLER,
-    codes: Sequence[Codes] | None = None,
+    codes: Iterable[Codes] | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 7; each gives other rows for a seed, the same
-    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: the blocks that `draw_codes` gave for the same
-    arguments, so that they are not drawn again."""
+    to every constraint of the domain; columns of separate markers stand behind those of the table. The same model, rows and seed give the
+    same table for ever (docs/adr/0174-one-sampler.md). codes: the blocks to decode, which nothing is drawn for then."""
     texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     start = 0
     # Each block has generators of its own, so that a block can be made again without those
     # before it.
-    blocks = draw_codes(model, rows, seed=seed, sampler=sampler) if codes is None else codes
+    blocks = model.sample_blocks(rows, seed=seed) if codes is None else codes
     for number, block in enumerate(blocks):
         frame = codec.decode(
             model.domain, block, generator(seed, purpose=("decode", str(number)))
@@ -244,10 +224,8 @@ def draw_blocks(
         start += len(frame)
 
 
-def draw_table(
-    model: Model, rows: int, seed: str, *, sampler: int = FIRST_SAMPLER
-) -> pd.DataFrame:
+def draw_table(model: Model, rows: int, seed: str) -> pd.DataFrame:
     """The same table in one piece: values, not codes; the same seed gives the same table."""
-    blocks = draw_blocks(model, rows, seed, sampler=sampler)
+    blocks = draw_blocks(model, rows, seed)
     table = pd.concat(blocks, ignore_index=True)
     return codec.without_markers(model.domain, table)

@@ -1,4 +1,4 @@
-"""The blocks of rows in which sampler 2 draws a table: how large they are, their seeds, and the refined rows so far."""
+"""The blocks of rows in which a table is drawn: how large they are, their seeds, and the refined rows so far."""
 
 from __future__ import annotations
 
@@ -15,21 +15,17 @@ from synth_engine.threads import Pool
 
 Codes = dict[str, Column]
 
+# A change of any of these gives other rows for the same seed.
 FIRST = 1 << 13
 """Rows of the first block: enough for refinement, and drawn in well under a second."""
 LARGEST = 1 << 16
-"""Rows of a block from the fourth on. A change of either gives other rows for the same seed."""
-
-BASE = 1 << 15
-"""Rows that sampler 3 refines, of which further ones are copies. A change of it gives other rows for the same seed."""
+"""Rows of a block from the fourth on."""
 MANY = 1_000_000
-"""Rows from which on samplers 6 and 7 draw rows that are not refined as sampler 3 does, and sampler 7 refines no more rows than sampler 6. A change of it
-gives other rows for the same seed."""
-LARGE = 2 * BASE
-"""Rows from which on sampler 6 refines some of the rows alone. A change of it gives other rows for the same seed."""
+"""Rows from which on tables alone are drawn by alias tables, and only `FEW` rows are refined."""
+FEW = (1 << 15) + FIRST
+"""Rows that are refined of a table of `MANY` or more, of which the others are copies."""
 MOST_LOOKUPS = 135_000_000
-"""Number of table look-ups in one pass over the rows that sampler 7 refines: about ten seconds. A change of it gives other rows for
-the same seed."""
+"""Number of table look-ups in one pass over the rows that are refined of smaller tables: about ten seconds."""
 _THREADS = 2
 
 
@@ -59,21 +55,22 @@ def copied_from(columns: int) -> int:
 
 
 def early(rows: int) -> list[int]:
-    """Rows of the blocks of samplers 6 and 7: a first one that is drawn early, and all others."""
+    """Rows of the blocks that are refined: a first one that is drawn early, and all others."""
     return [rows] if rows <= FIRST + FIRST // 2 else [FIRST, rows - FIRST]
 
 
-def rows_refined_before(rows: int, columns: int) -> int:
-    """How many rows sampler 6 refines one by one; of more, the others are copies of these."""
-    wanted = BASE + FIRST if rows >= LARGE else rows
-    return record_refinement.rows_refined(wanted, columns)
-
-
 def rows_refined(rows: int, columns: int) -> int:
-    """How many rows sampler 7 refines one by one: more of a large table, because copies of few rows cannot have its rare cells."""
+    """How many rows are refined one by one: as many as is affordable, because copies of few rows cannot have the rare cells of a large table."""
     if rows >= MANY:
-        return rows_refined_before(rows, columns)
+        return record_refinement.rows_refined(FEW, columns)
     return record_refinement.rows_refined(rows, columns, lookups=MOST_LOOKUPS)
+
+
+def together(parts: Sequence[Codes]) -> Codes:
+    """The codes of several blocks in one piece. parts: at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def split(codes: Codes, rows: int) -> Iterator[Codes]:

@@ -5,7 +5,7 @@ Weights are whole numbers, so that drawing is exact and gives the same rows on e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -18,8 +18,7 @@ from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
-from synth_engine.inference import flow, record_refinement, topological
-from synth_engine.inference.record_refinement import Offers
+from synth_engine.inference import flow, topological
 from synth_engine.models import (
     alias_tables,
     blocks,
@@ -48,19 +47,7 @@ from synth_engine.models.weights import round_to_total as round_to_total
 from synth_engine.models.weights import whole_weights as whole_weights
 
 SCHEMA = "synth_engine/model/1"
-SCHEMA_WITH_TARGETS = "synth_engine/model/2"
-"""The schema of models with targets or bins, which an older version would sample wrongly."""
-SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS = "synth_engine/model/3", "synth_engine/model/4"
-SCHEMA_WITH_MIXTURE = "synth_engine/model/5"
-SCHEMA_WITH_PLACES = "synth_engine/model/6"
-SCHEMAS = (
-    SCHEMA,
-    SCHEMA_WITH_TARGETS,
-    SCHEMA_WITH_TREE,
-    SCHEMA_WITH_CELLS,
-    SCHEMA_WITH_MIXTURE,
-    SCHEMA_WITH_PLACES,
-)
+"""The form of the document and the one way to draw rows from it: a change of either is another schema."""
 MAX_SAMPLE_ROWS = 10**9
 POPULATION = 1_000_000
 MAX_TARGET_COLUMNS = 8
@@ -70,8 +57,6 @@ MAX_TARGET_CELLS = 4_000_000
 
 Texts = dict[str, tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]]
 Synthesis = Literal["finish", "mcf", "sts"]
-RowsRefined = Callable[[int, int], int]
-"""How many rows are refined one by one, by the numbers of rows and of columns."""
 
 
 def require_rows(rows: int) -> None:
@@ -185,6 +170,11 @@ class Model:
                     repair="use the model of this release",
                 )
             return
+        if self.targets and (self.tree is not None or self.cells is not None):
+            raise InputError(
+                "the model has targets beside a tree or cells of two columns",
+                repair="use the model of this release",
+            )
         cliques = [table.clique for table in self.targets]
         for clique in cliques:
             if not 2 <= len(clique) <= MAX_TARGET_COLUMNS or len(set(clique)) < len(clique):
@@ -221,32 +211,56 @@ class Model:
                 repair="use the model of this release",
             )
 
-    def sample(self, rows: int, *, seed: str, enforce: bool = True) -> Codes:
-        """Codes of each attribute, shape (rows,), with every declared constraint kept; without `enforce`, as the
-        model alone has it.
+    @property
+    def unconstrained(self) -> Model:
+        """The model without the constraints of its domain."""
+        return replace(
+            self,
+            domain=replace(self.domain, constraints=()),
+            coded=None if self.coded is None else self.coded.unconstrained,
+        )
+
+    def sample(self, rows: int, *, seed: str) -> Codes:
+        """Codes of each attribute, shape (rows,): the blocks of `sample_blocks` in one piece."""
+        return blocks.together(list(self.sample_blocks(rows, seed=seed)))
+
+    def sample_blocks(self, rows: int, *, seed: str) -> Iterator[Codes]:
+        """Codes of each attribute, with every declared constraint kept, in blocks. The same seed gives the same rows for ever: another way to
+        draw is another `SCHEMA`.
+
+        Models with targets draw a block when it is asked for, and all rows that were drawn so far have the histograms of the targets to
+        rounding, where no cell that may not be entered is in the way. Of many rows those after the refined ones (`blocks.rows_refined`)
+        are copies of these, each as often as another; the last ones are copies that are changed until the columns of the whole table
+        are right. Models of tables alone draw `blocks.MANY` rows and more by alias tables; others draw all codes at once.
+        """
+        require_rows(rows)
+        if self.coded is not None:
+            for number, block in enumerate(self.coded.sample_blocks(rows, seed=seed)):
+                yield self._located(block, seed=blocks.seed_of(seed, number))
+        elif self._refines:
+            yield from self._refined_blocks(rows, seed=seed)
+        elif self._by_tables and rows >= blocks.MANY:
+            yield from self._by_counter(rows, seed=seed)
+        else:
+            yield from blocks.split(self._at_once(rows, seed=seed), rows)
+
+    def _at_once(self, rows: int, *, seed: str) -> Codes:
+        """Codes of a model without refinement.
 
         Counts are the nearest whole numbers to the weights (largest remainder), in random order. A table
         smaller than the model's own number of rows is a simple random part of one of that size, so that a
         small one looks like a sample and not like the commonest values over and over.
         """
-        require_rows(rows)
-        if self.coded is not None:
-            codes = self.coded.sample(rows, seed=seed, enforce=enforce)
-            return self._located(codes, seed=seed)
-        whole = (
-            record_refinement.rows_refined(POPULATION, len(self.domain.sizes))
-            if self._refines
-            else POPULATION
-        )
-        population = max(rows, min(self.rows, whole))
-        tables = self._possible if enforce else self.tables
+        population = max(rows, min(self.rows, POPULATION))
         # Systematic draws and targets hold for the whole population, so it is drawn first and
         # cut afterwards.
         drawn_rows = population if self.network or self.targets or self.merged else rows
         if self.network:
-            codes = network.sample(self.network, tables, population, seed=seed)
+            codes = network.sample(self.network, self._possible, population, seed=seed)
         else:
-            codes = network.sample_apart(tables, drawn_rows, population=population, seed=seed)
+            codes = network.sample_apart(
+                self._possible, drawn_rows, population=population, seed=seed
+            )
         if self.tree is not None:
             rng = generator(seed, purpose=("tree",))
             codes |= self.tree.sample(
@@ -257,34 +271,13 @@ class Model:
             codes |= self.cells.sample(
                 drawn_rows, population=population, domain=self.domain, rng=rng
             )
-        if self._refines:
-            codes = self._refined(codes, seed=seed, enforce=enforce)
-        elif self.targets:
+        if self.targets:
             codes = self._synthesized(codes, seed=seed)
-        for one in self.merged:
-            rng = generator(seed, purpose=("within", one.attribute))
-            codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
         # Records are in random order, so the first rows are a simple random sample.
-        codes = {name: column[:rows] for name, column in codes.items()}
-        if enforce and self.domain.constraints:
-            codes = self._repaired(codes, seed=seed)
-        return {name: codes[name] for name in self.domain.sizes}
+        return self._completed(codes, seed=seed, rows=rows)
 
-    def sample_by_counter(
-        self, rows: int, *, seed: str, offers: Offers = "lacking by rows"
-    ) -> Iterator[Codes]:
-        """Codes as in `sample`, every constraint kept, by alias tables in blocks that any number of threads may draw, where
-        the tables alone generate the rows. Rows of a model with refinement are copies of at most `blocks.BASE` refined
-        ones, each as often as another; of few rows as in `sample_blocks`, unless they are offered values by columns
-        (`record_refinement.Offers`). Other models draw as in `sample_blocks`."""
-        require_rows(rows)
-        large = offers != "lacking by rows" or rows > blocks.BASE
-        if self.coded is None and self.refines_in_blocks and large:
-            yield from self._copies_of_base(rows, seed=seed, offers=offers)
-            return
-        if not self._by_tables:
-            yield from self.sample_blocks(rows, seed=seed)
-            return
+    def _by_counter(self, rows: int, *, seed: str) -> Iterator[Codes]:
+        """Codes of tables alone, by alias tables in blocks that any number of threads may draw."""
         columns = alias_tables.tables(self.network, self.tables, seed=seed)
 
         def draw(start: int) -> Codes:
@@ -295,41 +288,40 @@ class Model:
 
         yield from blocks.in_threads(draw, range(0, max(rows, 1), blocks.LARGEST))
 
-    def sample_with_columns(
-        self, rows: int, *, seed: str, refined: RowsRefined
-    ) -> Iterator[Codes]:
-        """Codes as in `sample`, every constraint kept, in blocks that grow, each drawn when it is asked for; and all rows that were
-        drawn so far have the histograms of the targets to rounding, where no cell that may not be entered is in the way. Of many rows
-        those after the refined ones, of which `refined` gives the number by those of rows and columns, are copies of these, each as often as another; the
-        last ones are copies that are changed until the columns of the whole table are right. Tables alone generate rows as in `sample_by_counter`
-        from `blocks.MANY` rows on. Other models draw as in `sample_blocks`."""
-        require_rows(rows)
-        if self.coded is not None:
-            for number, block in enumerate(
-                self.coded.sample_with_columns(rows, seed=seed, refined=refined)
-            ):
-                yield self._located(block, seed=blocks.seed_of(seed, number))
-        elif self.refines_in_blocks:
-            yield from self._blocks_with_columns(
-                rows, seed=seed, refined=refined(rows, len(self.domain.sizes))
-            )
-        elif self._by_tables and rows >= blocks.MANY:
-            yield from self.sample_by_counter(rows, seed=seed)
-        else:
-            yield from self.sample_blocks(rows, seed=seed)
-
-    def _blocks_with_columns(self, rows: int, *, seed: str, refined: int) -> Iterator[Codes]:
+    def _refined_blocks(self, rows: int, *, seed: str) -> Iterator[Codes]:
         base = blocks.Refined(self.domain.sizes, rows=rows)
+        refined = blocks.rows_refined(rows, len(self.domain.sizes))
         for number, size in enumerate(blocks.early(refined)):
             own = blocks.seed_of(seed, number)
             # A table of few rows is a random part of one of the model's own size.
             many = max(size, min(self.rows, blocks.FIRST))
-            codes = self._further_block(
-                base, many, seed=own, offers="best, columns to rounding"
-            )
+            codes = self._further_block(base, many, seed=own)
             yield self._completed(codes, seed=own, rows=size)
         for number, codes in enumerate(self._copies_with_columns(base, rows, seed=seed), 2):
             yield self._completed(codes, seed=blocks.seed_of(seed, number))
+
+    def sample_growing(self, sizes: Iterable[int], *, seed: str, most: int) -> Iterator[Codes]:
+        """Codes of a table that grows until no further size is asked for, of a model that refines in blocks. After each block all rows so far
+        have the histograms of the targets to rounding and are as near to the targets as a whole table of so many.
+
+        sizes: the most rows of each block, asked for when the block before is drawn. most: rows of the table in the end; as many as a table of so
+        many has are refined (`blocks.rows_refined`), and those after them are copies."""
+        if self.coded is not None:
+            for number, block in enumerate(
+                self.coded.sample_growing(sizes, seed=seed, most=most)
+            ):
+                yield self._located(block, seed=blocks.seed_of(seed, number))
+            return
+        refined = blocks.rows_refined(most, len(self.domain.sizes))
+        base = blocks.Refined(self.domain.sizes, rows=refined)
+        for number, size in enumerate(sizes):
+            own = blocks.seed_of(seed, number)
+            if base.lacks_rows:
+                rows = min(size, refined - base.rows)
+                codes = self._further_block(base, rows, seed=own)
+            else:
+                codes = base.copies(min(size, blocks.LARGEST), seed=seed)
+            yield self._completed(codes, seed=own)
 
     def _copies_with_columns(
         self, base: blocks.Refined, rows: int, *, seed: str
@@ -340,7 +332,7 @@ class Model:
         if last <= 0:
             return
         rng = generator(seed, purpose=("columns of the copies",))
-        matched = self._whole_refinement.match_columns(
+        matched = self._refinement.match_columns(
             base.codes, base.copies(last, seed=seed), times=1 + turns, rng=rng
         )
         for start in range(0, last, blocks.LARGEST):
@@ -348,70 +340,14 @@ class Model:
                 name: column[start : start + blocks.LARGEST] for name, column in matched.items()
             }
 
-    def _copies_of_base(self, rows: int, *, seed: str, offers: Offers) -> Iterator[Codes]:
-        refined = blocks.BASE if offers == "lacking by rows" else self._rows_of_base(rows)
-        base = blocks.Refined(self.domain.sizes, rows=refined)
-        own = blocks.seed_of(seed, 0)
-        self._further_block(base, refined, seed=own, offers=offers)
-        for number, codes in enumerate(blocks.copies(base, rows, seed=seed)):
-            yield self._completed(codes, seed=blocks.seed_of(seed, number))
-
-    def _rows_of_base(self, rows: int) -> int:
-        """Return how many rows are refined by columns: all of a small table, as far as that is affordable."""
-        wanted = blocks.BASE if rows >= blocks.LARGE else max(rows, blocks.FIRST)
-        return record_refinement.rows_refined(wanted, len(self.domain.sizes))
-
     @property
     def _by_tables(self) -> bool:
         """Whether the rows are draws from the tables and nothing else."""
-        others = (self.coded, self.tree, self.cells, self.groups)
+        others = (self.tree, self.cells, self.groups)
         changed = self.targets or self.merged or self.domain.constraints
         return not changed and all(each is None for each in others)
 
-    def sample_blocks(self, rows: int, *, seed: str) -> Iterator[Codes]:
-        """Codes as in `sample`, every constraint kept, in blocks that grow (`blocks.sizes`), each drawn with a seed of its own
-        when it is asked for. A block is refined to what the targets of all rows so far still lack, so that the whole
-        table is as near to them as one that is refined at once. Models without refinement draw all codes at once.
-        """
-        require_rows(rows)
-        if self.coded is not None:
-            for number, block in enumerate(self.coded.sample_blocks(rows, seed=seed)):
-                yield self._located(block, seed=blocks.seed_of(seed, number))
-            return
-        if not self.refines_in_blocks:
-            whole = self.sample(rows, seed=seed)
-            yield from blocks.split(whole, rows)
-            return
-        refined = blocks.Refined(
-            self.domain.sizes,
-            rows=record_refinement.rows_refined(rows, len(self.domain.sizes)),
-        )
-        for number, size in enumerate(blocks.sizes(rows)):
-            own = blocks.seed_of(seed, number)
-            if refined.lacks_rows:
-                codes = self._further_block(
-                    refined, max(size, min(self.rows, blocks.FIRST)), seed=own
-                )
-            else:
-                codes = refined.copies(size, seed=seed)
-            yield self._completed(codes, seed=own, rows=size)
-
-    def _completed(self, codes: Codes, *, seed: str, rows: int | None = None) -> Codes:
-        """The first rows of a refined block, with codes within their bins and every constraint kept."""
-        for one in self.merged:
-            rng = generator(seed, purpose=("within", one.attribute))
-            codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
-        codes = {name: codes[name][:rows] for name in self.domain.sizes}
-        return self._repaired(codes, seed=seed) if self.domain.constraints else codes
-
-    def _further_block(
-        self,
-        refined: blocks.Refined,
-        rows: int,
-        *,
-        seed: str,
-        offers: Offers = "lacking by rows",
-    ) -> Codes:
+    def _further_block(self, refined: blocks.Refined, rows: int, *, seed: str) -> Codes:
         """So many rows more, refined beside those of the blocks before."""
         if self.network:
             codes = network.sample(self.network, self._possible, rows, seed=seed)
@@ -424,10 +360,17 @@ class Model:
                 components=refinement.decidable_components(self.domain, self._bins),
             )
         rng = generator(seed, purpose=("targets", "finish"))
-        refinement_of_all = replace(self._whole_refinement, offers=offers)
-        codes = refinement_of_all.refine_after(refined.codes, codes, rng=rng)
+        codes = self._refinement.refine(refined.codes, codes, rng=rng)
         refined.add(codes)
         return codes
+
+    def _completed(self, codes: Codes, *, seed: str, rows: int | None = None) -> Codes:
+        """The first rows of a refined block, with codes within their bins and every constraint kept."""
+        for one in self.merged:
+            rng = generator(seed, purpose=("within", one.attribute))
+            codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
+        codes = {name: codes[name][:rows] for name in self.domain.sizes}
+        return self._repaired(codes, seed=seed) if self.domain.constraints else codes
 
     def written(self, rows: int, *, seed: str) -> Texts:
         """Generates the texts of columns whose codes do not determine them: for each, different
@@ -461,40 +404,21 @@ class Model:
             components=components,
         )
 
-    def _refined(self, codes: Codes, *, seed: str, enforce: bool) -> Codes:
-        """Rows near to the targets; what the constraints say of them is kept on the way."""
-        if enforce and self.domain.constraints:
-            codes = self._repaired(
-                codes,
-                seed=seed,
-                components=refinement.decidable_components(self.domain, self._bins),
-            )
-        rng = generator(seed, purpose=("targets", "finish"))
-        return self._refinement(enforce=enforce).refine(codes, rng=rng)
-
-    def _refinement(self, *, enforce: bool) -> refinement.Refinement:
+    @cached_property
+    def _refinement(self) -> refinement.Refinement:
         return refinement.Refinement(
-            targets=[
-                (table.clique, self._target_weights(table, enforce=enforce))
-                for table in self.targets
-            ],
+            targets=[(table.clique, self._target_weights(table)) for table in self.targets],
             domain=self.domain,
             merged=self._bins,
-            enforce=enforce,
             mixture=self.mixture,
         )
-
-    @cached_property
-    def _whole_refinement(self) -> refinement.Refinement:
-        """With the constraints kept: once for all blocks."""
-        return self._refinement(enforce=True)
 
     @property
     def refines_in_blocks(self) -> bool:
         """Whether `sample_blocks` draws a block only when it is asked for."""
         if self.coded is not None:
             return self.coded.refines_in_blocks
-        return self._refines and self.tree is None and self.cells is None
+        return self._refines
 
     @property
     def _refines(self) -> bool:
@@ -518,9 +442,9 @@ class Model:
             records = topological.draw(wishes, rows=rows, attributes=len(names), rng=rng)
         return dict(zip(names, records, strict=True))
 
-    def _target_weights(self, table: Table, *, enforce: bool) -> npt.NDArray[np.float64]:
+    def _target_weights(self, table: Table) -> npt.NDArray[np.float64]:
         weights = table.weights.astype(np.float64)
-        if not enforce or not self.domain.constraints:
+        if not self.domain.constraints:
             return weights
         allowed = bins.possible(self.domain, table.clique, self._bins)
         return restricting.restrict(
@@ -609,20 +533,18 @@ class Model:
         ]
         grouped = {} if self.groups is None else {"groups": self.groups.tolist()}
         if self.targets or self.merged:
-            document["schema"] = SCHEMA_WITH_TARGETS
             document["targets"] = [table.to_json() for table in self.targets]
             document["synthesis"] = self.synthesis
             document["merged"] = [one.to_json() for one in self.merged]
         if self.mixture is not None:
-            document |= {"schema": SCHEMA_WITH_MIXTURE, "mixture": self.mixture.to_json()}
+            document |= {"mixture": self.mixture.to_json()}
         if self.tree is not None:
-            document |= {"schema": SCHEMA_WITH_TREE, "tree": self.tree.to_json()}
+            document |= {"tree": self.tree.to_json()}
             document |= {} if self.notes is None else {"notes": self.notes.to_json()}
         if self.cells is not None:
-            document |= {"schema": SCHEMA_WITH_CELLS, "cells": self.cells.to_json()}
+            document |= {"cells": self.cells.to_json()}
         if self.coded is not None:
             document |= {
-                "schema": SCHEMA_WITH_PLACES,
                 "coded": self.coded.to_json(),
                 "places": [one.to_json() for one in self.places],
             }
@@ -632,8 +554,11 @@ class Model:
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
         """Errors: InputError if the document is not a model."""
         try:
-            if obj["schema"] not in SCHEMAS:
-                raise KeyError("schema")
+            if obj["schema"] != SCHEMA:
+                raise InputError(
+                    f"this is no model of the schema {SCHEMA}",
+                    repair="use the file that --model wrote, with the version that wrote it",
+                )
             domain = Domain.from_json(obj["domain"])
             merged = tuple(Binning.from_json(one) for one in obj.get("merged", ()))
             of = {one.attribute: one for one in merged}

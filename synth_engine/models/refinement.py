@@ -14,7 +14,6 @@ from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.inference import column_counts, record_refinement
 from synth_engine.inference.cost_tables import AttributeFacts, Axes, Truth
-from synth_engine.inference.record_refinement import Offers
 from synth_engine.kinds.reading import Codes as Column
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
@@ -32,38 +31,26 @@ _FEW_COLUMNS = 3
 class Refinement:
     """What the rows of a model are refined to.
 
-    targets: tables of two columns or more. merged: the columns whose codes are bins. enforce: rows that keep the
-    constraints among columns without bins still keep them. mixture: where tables of three columns start. offers: see
-    `record_refinement.refine_after`.
+    targets: tables of two columns or more. merged: the columns whose codes are bins. mixture: where tables of three columns
+    start. Rows that keep the constraints among columns without bins still keep them.
     """
 
     targets: Targets
     domain: Domain
     merged: Mapping[str, bins.Binning]
-    enforce: bool
     mixture: TripleMixture | None = None
-    offers: Offers = "lacking by rows"
 
-    def refine(self, codes: Codes, *, rng: np.random.Generator) -> Codes:
-        """Columns of codes (of bins, where an attribute has them) whose tables are near to the targets."""
+    def refine(self, before: Codes, codes: Codes, *, rng: np.random.Generator) -> Codes:
+        """Columns of codes (of bins, where an attribute has them) whose tables, together with those of the rows before, are near to the
+        targets."""
         names = list(codes)
         axes, facts = self._by_place(names)
         refined = record_refinement.refine(
-            np.array([codes[name] for name in names]), targets=axes, rng=rng, facts=facts
-        )
-        return dict(zip(names, refined, strict=True))
-
-    def refine_after(self, before: Codes, codes: Codes, *, rng: np.random.Generator) -> Codes:
-        """Columns of codes whose tables, together with those of the rows before, are near to the targets."""
-        names = list(codes)
-        axes, facts = self._by_place(names)
-        refined = record_refinement.refine_after(
             _stacked(before, codes),
             fixed=len(before[names[0]]),
             targets=axes,
             rng=rng,
             facts=facts,
-            offers=self.offers,
         )
         return dict(zip(names, refined, strict=True))
 
@@ -95,12 +82,8 @@ class Refinement:
         ]
         # Constraints on binned columns cannot be judged here: their codes are drawn within the
         # bins afterwards, and repaired then.
-        allowed, tied = (
-            _cell_constraints(
-                self.domain, self.merged, axis_of, [set(c) for c, _ in self.targets]
-            )
-            if self.enforce
-            else ([], [])
+        allowed, tied = _cell_constraints(
+            self.domain, self.merged, axis_of, [set(c) for c, _ in self.targets]
         )
         free = sorted({axis for clique, _ in axes for axis in clique})
         in_sequence = {

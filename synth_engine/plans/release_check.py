@@ -22,7 +22,6 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.measurement import Candidate, Counts, Measurement, Noise, Scores, Session
 from synth_engine.measurement.question import MAX_TABLE_CELLS, Clique
 from synth_engine.measurement.replay import Replay
-from synth_engine.models import samplers
 from synth_engine.models.model import Codes, Model
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.parameters import ParameterSchema
@@ -320,13 +319,12 @@ def _share(value: object) -> Fraction:
 @dataclass(frozen=True, kw_only=True)
 class CheckedRelease:
     """What is checked. core: the digest of the receipt of the release, which citations name. seed, rows: of the table that is drawn
-    from its model; sampler: the version that draws it, by default the one that draws the tables of releases."""
+    from its model."""
 
     core: str
     seed: str
     rows: int
     model: Model
-    sampler: int = samplers.SAMPLER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,9 +405,7 @@ def plan(
             "seed": of.seed,
             "rows": of.rows,
             "figures": [figure.to_json() for figure in figures],
-        }
-        # Requests of the first sampler have no field for it.
-        | ({"sampler": of.sampler} if of.sampler > samplers.FIRST_SAMPLER else {}),
+        },
         epsilon=epsilon,
         delta=delta,
     )
@@ -419,14 +415,6 @@ def plan(
         raise TypeError("a check has a plan of another kind")
     planned.require_moderate()
     return planned
-
-
-def sampler_of(spec: Spec) -> int:
-    """The version that draws the table of a stored request; those that name none are of the first one. Errors: SpecError."""
-    stated = spec.parameters.get("sampler", samplers.FIRST_SAMPLER)
-    if type(stated) is not int:
-        raise SpecError("the sampler of a check is a whole number", repair="leave it out")
-    return stated
 
 
 def figures_of(spec: Spec) -> tuple[CheckedFigure, ...]:
@@ -614,7 +602,7 @@ class CheckPlan(Plan):
     def codes(self) -> Codes:
         """The codes of the table that is checked, the same on every machine."""
         of = self.config.of
-        return samplers.draw_together(of.model, of.rows, seed=of.seed, sampler=of.sampler)
+        return of.model.sample(of.rows, seed=of.seed)
 
     def synthetic(self, clique: Clique) -> Counts:
         """The counts of the table that is checked, as many as `CheckedRelease.rows` together."""

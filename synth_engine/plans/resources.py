@@ -15,7 +15,7 @@ import numpy as np
 
 from synth_engine.domain import MAX_CODES
 from synth_engine.errors import SpecError
-from synth_engine.inference import maxent_triples, record_refinement, refine_triples
+from synth_engine.inference import maxent_triples, refine_triples
 from synth_engine.models import blocks
 
 MEGABYTE = 1_000_000
@@ -231,7 +231,7 @@ def of_confirming_groups(
 def of_finish(
     rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int
 ) -> ResourceEstimate:
-    """Estimates the refinement of generated rows to target tables of these shapes, by the sampler that draws tables now."""
+    """Estimates the refinement of generated rows to target tables of these shapes."""
     refined = blocks.rows_refined(rows, attributes)
     memory = _BYTES_OF_THE_FINISH + sum(map(bytes_of_target, shapes))
     # A change of each of its attributes looks a table up.
@@ -266,12 +266,10 @@ def _of_triples(
         _OFFERED * len(shapes) + _SMOOTHED * triples
     ) * (1 + cells / _FEW)
     memory = _BYTES_OF_A_CELL_FORESEEN * cells + 4 * 2 * rows * attributes
-    effort = record_refinement.Effort(
-        width=attributes, offers=record_refinement.PRESENT_OFFERS
-    ).of_triples
     return ResourceEstimate(
         memory_bytes=memory,
-        seconds=_FORESEEN * cells + rows * effort.passes(attributes) * seconds_per_record,
+        seconds=_FORESEEN * cells
+        + rows * refine_triples.passes(attributes) * seconds_per_record,
     )
 
 

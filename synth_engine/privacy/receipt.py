@@ -176,7 +176,7 @@ class Guarantee:
 class Sample:
     """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given. edited: the
     SHA-256 of the description from which it is drawn, if somebody edited that; after_looking: whether they had looked at real
-    data before; sampler: the version that draws it (`mechanisms.draw_blocks`); selection: which rows, where not all are asked for
+    data before; selection: which rows, where not all are asked for
     (`row_selection.RowSelection`)."""
 
     rows: int
@@ -185,7 +185,6 @@ class Sample:
     table_sha256: str | None = None
     edited: str | None = None
     after_looking: bool = False
-    sampler: int = 1
     selection: JsonObject | None = None
 
     def __post_init__(self) -> None:
@@ -199,8 +198,6 @@ class Sample:
             "table_sha256": self.table_sha256,
             _EDITED: self.edited,
             "chosen_after_looking": True if self.after_looking else None,
-            # Receipts of the first sampler have no field for it.
-            "sampler": self.sampler if self.sampler > 1 else None,
             "selection": self.selection,
         }
         return {"rows": self.rows} | {

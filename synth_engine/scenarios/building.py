@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from synth_engine import mechanisms
 from synth_engine.domain import Baskets, Domain
 from synth_engine.errors import InputError
 from synth_engine.models.model import Model
@@ -46,7 +45,6 @@ def build(
     *,
     rows: int,
     seed: str,
-    sampler: int = mechanisms.FAST_SAMPLER,
     description_sha256: str = "",
 ) -> Built:
     """The same arguments give the same table. rows: of the table before steps add some. description_sha256: of the description that
@@ -57,7 +55,7 @@ def build(
             f"the table would have more than {MAX_ROWS:,} rows",
             repair="draw fewer rows, or add fewer copies or clusters",
         )
-    frame = draw(model, rows=every, seed=seed, sampler=sampler)
+    frame = draw(model, rows=every, seed=seed)
     table, changes = alter(model.domain, frame, scenario, seed=seed)
     return Built(
         table=table,
@@ -67,7 +65,6 @@ def build(
             "statement": DESCRIBED_STATEMENT if description_sha256 else STATEMENT,
             "scenario": scenario.to_json(),
             "seed": seed,
-            "sampler": sampler,
             "rows": every,
             "rows_added": scenario.added_rows,
             "model_sha256": receipt.digest(model.to_json()),
@@ -85,14 +82,13 @@ def draw(
     *,
     rows: int,
     seed: str,
-    sampler: int = mechanisms.FAST_SAMPLER,
 ) -> pd.DataFrame:
     """The table before any step, as `codec.decode` has it. Errors: InputError where the model has no columns to alter."""
     if any(isinstance(column, Baskets) for column in model.domain.table_columns):
         raise InputError(
             "a list of baskets has no columns to alter", repair="choose a release of a table"
         )
-    drawing = Drawing(model=model, rows=rows, seed=seed, sampler=sampler)
+    drawing = Drawing(model=model, rows=rows, seed=seed)
     return pd.concat(list(drawing.blocks()), ignore_index=True)
 
 

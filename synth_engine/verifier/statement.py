@@ -221,14 +221,11 @@ def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
     if type(sample.get("rows")) is not int or sample["rows"] < 0:
         refuse("the sample has no number of rows")
     parts = {"rows", "seed", "seed_commitment", "table_sha256"}
-    parts |= {_EDITED, "chosen_after_looking", "sampler", "selection"} if has_marks else set()
+    parts |= {_EDITED, "chosen_after_looking", "selection"} if has_marks else set()
     if not set(sample) <= parts:
         refuse("the sample has unknown parts")
     if sample.get("chosen_after_looking", True) is not True:
         refuse("the sample's mark of a look is malformed")
-    # The first sampler has no field: two ways to write one fact would give two digests.
-    if type(sample.get("sampler", 2)) is not int or sample.get("sampler", 2) < 2:
-        refuse("the sample's sampler is no version after the first")
     selection = sample.get("selection", {"where": []})
     if not isinstance(selection, dict) or not selection or set(selection) - {"where", "quotas"}:
         refuse("the sample's selection is malformed")

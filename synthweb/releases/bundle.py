@@ -13,7 +13,6 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from synth_engine import mechanisms
 from synth_engine.privacy import receipt as receipts
 from synth_engine.verifier import standalone
 from synth_engine.verifier.bundle import BUNDLE, BUNDLE_LIST
@@ -49,7 +48,7 @@ verify_receipt.py from somebody whom you trust, or read it: the copy in this arc
 
 To draw the same table again with synth_engine:
 
-    python -m synth_engine sample model.json --rows {rows} --seed "{seed}" --sampler {sampler} --out table.csv
+    python -m synth_engine sample model.json --rows {rows} --seed "{seed}" --out table.csv
 """
 
 
@@ -78,7 +77,6 @@ class Bundle:
             requested_by=user,
             rows=release.sample_rows,
             seed=seed_of(release),
-            sampler=mechanisms.SAMPLER,
         )
         self._table = spool.Download(sample, request=request, slots=slots)
         self._pieces = _pieces(sample, facts, self._table, archive=archive)
@@ -108,7 +106,6 @@ def _pieces(
             rows=sample.rows,
             seed=sample.seed,
             table_sha256=drawn_table.sha256,
-            sampler=sample.sampler,
         ),
     )
     yield from stream.write("receipt.json", _json(receipt))
@@ -158,7 +155,6 @@ def _readme(release: Release, sample: Sample, *, archive: str) -> bytes:
         licence=licence.sentence if licence else "Licence: none stated",
         rows=sample.rows,
         seed=sample.seed,
-        sampler=sample.sampler,
         archive=archive,
     ).encode()
 

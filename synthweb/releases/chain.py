@@ -67,7 +67,6 @@ def receipt_of_sample(sample: Sample) -> receipts.Receipt:
         seed_commitment=sample.commitment,
         edited=None if edition is None else edition.digest,
         after_looking=edition is not None and edition.after_looking,
-        sampler=sample.sampler,
         selection=sample.selection,
     )
     return receipt_of_table(sample.release, drawn_sample)

@@ -52,7 +52,6 @@ def main() -> int:
         model=Model.from_json(job["model"]),
         rows=job["rows"],
         seed=job["seed"],
-        sampler=job["sampler"],
         selection=None
         if job["selection"] is None
         else RowSelection.from_json(job["selection"]),

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from synth_engine import codec, mechanisms
+from synth_engine import codec
 from synth_engine.domain import Attribute, Domain, ScaleBins
 from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import (
@@ -28,15 +28,15 @@ from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synth_engine.evaluation.figure_origins import ModelFigure, SyntheticRow
 from synth_engine.evaluation.model_histograms import HistogramBar, ModelHistogram
 from synth_engine.evaluation.model_pairs import Pairs
-from synth_engine.models.model import Model
+from synth_engine.models.model import SCHEMA, Model
 from synth_engine.tables import Drawing
 from synthweb.lib.number_format import shortened
 from synthweb.releases import expected, tables
 from synthweb.releases.expected import FigureLine
 from synthweb.releases.models import FirstLook, Release
 
-VERSION = f"look/4, sampler {mechanisms.SAMPLER}"
-"""Of what is stored: rows of another version, or of another sampler, are drawn again."""
+VERSION = f"look/4, {SCHEMA}"
+"""Of what is stored: rows of another version, or of another schema of models, are drawn again."""
 ROWS = 100
 MAX_COLUMNS = 100
 """Columns of one page: a table with more has further pages."""
@@ -235,7 +235,7 @@ def _document(model: Model, *, seed: str) -> dict[str, Any]:
 
 
 def _first_rows(model: Model, *, seed: str) -> pd.DataFrame:
-    draw = Drawing(model=model, rows=ROWS, seed=seed, sampler=mechanisms.SAMPLER)
+    draw = Drawing(model=model, rows=ROWS, seed=seed)
     return pd.concat(list(draw.blocks()), ignore_index=True)
 
 

@@ -291,8 +291,6 @@ class Sample(models.Model):
     rows = models.BigIntegerField()
     seed = models.CharField(max_length=64)
     commitment = models.CharField(max_length=64)
-    # The version that draws it (ADR 57), so that samples of earlier versions stay byte for byte.
-    sampler = models.PositiveSmallIntegerField(default=1)
     # Which rows, as the engine's `RowSelection`; null where all are asked for.
     selection = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

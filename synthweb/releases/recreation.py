@@ -6,7 +6,6 @@ what was published; no token and no secret seed.
 
 from __future__ import annotations
 
-from synth_engine import mechanisms
 from synth_engine.privacy import receipt as receipts
 from synthweb.releases import look
 from synthweb.releases.models import Release
@@ -17,9 +16,9 @@ _PROGRAM = '''#!/usr/bin/env python3
 Downloads the receipt and the model, verifies the receipt, and draws with the public seed. Needs a token with the scope
 read, and two packages of a checkout of synthweb: pip install . ./client
 
-    TOKEN=synthweb_... python {file} rows.csv [--rows N] [--seed TEXT] [--sampler 1|2|3|4|5|6|7] [--selection FILE]
+    TOKEN=synthweb_... python {file} rows.csv [--rows N] [--seed TEXT] [--selection FILE]
 
-Rows, seed and sampler of a sample of your own give that table again, and of a sample of chosen rows its selection, as
+Rows and seed of a sample of your own give that table again, and of a sample of chosen rows its selection, as
 REST states it, in a JSON file. The name of the file ends in .csv, .parquet or
 .xlsx; a CSV has the bytes of the one that the server sends.
 """
@@ -42,7 +41,6 @@ RECEIPT = {receipt!r}  # the digest that citations name
 MODEL = {model!r}  # SHA-256
 ROWS = {rows!r}
 SEED = {seed!r}
-SAMPLER = {sampler!r}  # the version that draws
 
 
 def main() -> int:
@@ -50,7 +48,6 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--seed", default=SEED)
-    parser.add_argument("--sampler", type=int, default=SAMPLER)
     parser.add_argument("--selection", type=Path)
     given = parser.parse_args()
     selection = None
@@ -73,7 +70,6 @@ def main() -> int:
         model=Model.from_json(document),
         rows=given.rows,
         seed=given.seed,
-        sampler=given.sampler,
         selection=selection,
     )
     digest = tables.write_drawn(drawing, path=given.out)
@@ -106,5 +102,4 @@ def program(release: Release, *, server: str) -> str:
         model=receipts.digest(release.model),
         rows=look.ROWS,
         seed=look.seed_of(release),
-        sampler=mechanisms.SAMPLER,
     )

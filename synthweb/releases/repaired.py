@@ -19,7 +19,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
-from synth_engine import mechanisms
 from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import SpecError
 from synth_engine.mixing import raking, repair
@@ -107,7 +106,6 @@ def make(
         "model": release.model,
         "rows": order.rows,
         "seed": seed,
-        "sampler": mechanisms.SAMPLER,
         "totals": document,
         "way": order.way,
     }
@@ -118,7 +116,6 @@ def make(
         report, content = _read(packed)
     made = {
         "seed": seed,
-        "sampler": mechanisms.SAMPLER,
         "generated_rows": order.rows,
         "way": order.way,
         "published": published,

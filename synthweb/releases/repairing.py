@@ -1,6 +1,6 @@
 """The process that makes one repaired table: `python -m synthweb.releases.repairing`, started by `repaired`.
 
-It reads model, rows, seed, sampler, totals and way from its standard input and writes a zip of the table as CSV and Parquet with a report
+It reads model, rows, seed, totals and way from its standard input and writes a zip of the table as CSV and Parquet with a report
 to its standard output. It knows no database and no key.
 """
 
@@ -41,7 +41,7 @@ def make(job: Mapping[str, Any], out: IO[bytes]) -> int:
     from synth_engine.tables import Drawing
 
     model = Model.from_json(job["model"])
-    draw = Drawing(model=model, rows=job["rows"], seed=job["seed"], sampler=job["sampler"])
+    draw = Drawing(model=model, rows=job["rows"], seed=job["seed"])
     try:
         made = repair.repair(
             model.domain,

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from synth_engine import mechanisms, row_selection
+from synth_engine import row_selection
 from synth_engine.errors import SpecError
 from synth_engine.evaluation.paid_figures import CheckedResult
 from synth_engine.measurement import Answers
@@ -46,7 +46,6 @@ from synthweb.releases.models import (
 )
 from synthweb.releases.slots import Slot
 
-SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1)
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
 
@@ -479,19 +478,11 @@ def draw_sample(
     rows: int,
     seed: str | None = None,
     edition: Edition | None = None,
-    sampler: int | None = None,
 ) -> Sample:
     """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
 
     Without a seed it is the requester's own, so that asking again gives the same table; its commitment hides it. A word
-    that somebody thought of can be guessed from its commitment. sampler: the version that draws, None for the present
-    one; an earlier one gives a table again that was drawn with it. Raises SpecError."""
-    sampler = mechanisms.SAMPLER if sampler is None else sampler
-    if sampler not in SAMPLERS:
-        raise SpecError(
-            "there is no sampler of this version",
-            repair=f"ask for one of {SAMPLERS[0]} to {SAMPLERS[-1]}",
-        )
+    that somebody thought of can be guessed from its commitment. Raises SpecError."""
     return _note_sample(
         Sample(
             release=release,
@@ -499,7 +490,6 @@ def draw_sample(
             requested_by=user,
             rows=rows,
             seed=_seed_for(user, release, seed),
-            sampler=sampler,
         )
     )
 
@@ -530,7 +520,6 @@ def draw_selected(
             requested_by=user,
             rows=count,
             seed=_seed_for(user, release, seed),
-            sampler=mechanisms.BLOCK_SAMPLER,
             selection=selection.to_json(),
         )
     )

@@ -24,7 +24,7 @@ from typing import IO
 from django.conf import settings
 from django.http import HttpRequest
 
-from synth_engine import codec, mechanisms
+from synth_engine import codec
 from synth_engine.domain import Domain
 from synthweb.lib.errors import SynthwebError
 from synthweb.releases import table_writers, tables
@@ -40,8 +40,6 @@ SILENT_SECONDS = 300.0
 """Without another block, after which a note of progress counts as left behind."""
 WIDEST = 100
 """Columns up to which the first block of a large table is drawn in the web process."""
-IN_BLOCKS = (mechanisms.BLOCK_SAMPLER, mechanisms.ROUNDING_SAMPLER, mechanisms.SAMPLER)
-"""The samplers that draw a block when it is asked for."""
 POPULATION = 1_000_000
 """A smaller table is a part of one of so many rows, if the model has as many (`Model.sample`)."""
 WITHHELD = ("SYNTHWEB_", "DATABASE_", "DJANGO_")
@@ -150,8 +148,8 @@ def _followed(
     """The file that a process fills. Its first block is drawn here, too: the process loads its libraries meanwhile, and the
     same bytes come from both."""
     first = b""
-    # Others refine all that they refine before the first row.
-    if sample.sampler in IN_BLOCKS and sample.selection is None:
+    # Chosen rows are searched among many.
+    if sample.selection is None:
         draw = tables.draw_of(sample)
         if draw.model.refines_in_blocks and len(draw.model.domain.names) <= WIDEST:
             first = next(table_writers.pieces(draw, format))
@@ -197,7 +195,6 @@ class _Drawn:
             "model": sample.model_document,
             "rows": sample.rows,
             "seed": sample.seed,
-            "sampler": sample.sampler,
             "selection": sample.selection,
             "progress": str(self._progress),
         }

@@ -36,7 +36,6 @@ def draw_of(sample: Sample) -> Drawing:
         model=Model.from_json(sample.model_document),
         rows=sample.rows,
         seed=sample.seed,
-        sampler=sample.sampler,
         selection=selection_of(sample),
     )
 

@@ -23,7 +23,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from synth_engine import mechanisms
 from synthweb.accounts import appearance
 from synthweb.accounts.throttle import line_of
 from synthweb.lib import language
@@ -162,7 +161,6 @@ def table_csv(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
         requested_by=link.created_by,
         rows=shared.sample_rows,
         seed=look.seed_of(shared),
-        sampler=mechanisms.SAMPLER,
     )
     kind, name = (
         tables.csv_media_type(sample, form),

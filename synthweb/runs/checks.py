@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
@@ -69,7 +68,7 @@ def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
     table = table_of_run(release.run_code)
     if table is not None:
         datasets.require_kept([table])
-    plan = _plan(release, request, sampler=mechanisms.SAMPLER)
+    plan = _plan(release, request)
     return planning.Proposal(
         dataset=dataset,
         account=account,
@@ -90,12 +89,12 @@ def replan(run: SynthesisRun) -> CheckPlan:
     request = CheckRequest(
         figures=release_check.figures_of(spec), epsilon=spec.epsilon, delta=spec.delta
     )
-    plan = _plan(run.checks, request, sampler=release_check.sampler_of(spec))
+    plan = _plan(run.checks, request)
     release_check.require_same(plan, spec)
     return plan
 
 
-def _plan(release: Release, request: CheckRequest, *, sampler: int) -> CheckPlan:
+def _plan(release: Release, request: CheckRequest) -> CheckPlan:
     model = model_of(release.code)
     of = CheckedRelease(
         core=receipt_facts.of(release)["digest"],
@@ -103,7 +102,6 @@ def _plan(release: Release, request: CheckRequest, *, sampler: int) -> CheckPlan
         seed=f"report/{release.code}",
         rows=max(1, min(release.sample_rows, release_check.MAX_ROWS)),
         model=model,
-        sampler=sampler,
     )
     return release_check.plan(of, request.figures, epsilon=request.epsilon, delta=request.delta)
 

@@ -13,7 +13,6 @@ from typing import Any, Self
 from django.http import Http404
 from django.utils.translation import gettext_lazy as _
 
-from synth_engine import mechanisms
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import Plan
 from synth_engine.references import (
@@ -96,7 +95,7 @@ class TableChoice:
 class StatedTable:
     """A public table as a run stores it: enough to load the same bytes again, and to state them if they are deleted.
 
-    reference, version: of a reference table of records. release, rows, seed, sampler: of a table that is drawn from the model
+    reference, version: of a reference table of records. release, rows, seed: of a table that is drawn from the model
     of an earlier release. columns: for columns of the description, what the table calls them. sha256: of the CSV."""
 
     name: str
@@ -107,7 +106,6 @@ class StatedTable:
     release: str = ""
     rows: int = 0
     seed: str = ""
-    sampler: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -332,15 +330,14 @@ def _of_release(release: Release, *, columns: Mapping[str, str]) -> StatedTable:
     most = min(MAX_SAMPLE_ROWS, records.MOST_CELLS // columns_of_table)
     rows = max(1, min(release.sample_rows, most))
     seed = f"prior/{release.code}"
-    sheet, sha256 = _sampled(release.code, rows, seed, mechanisms.SAMPLER)
+    sheet, sha256 = _sampled(release.code, rows, seed)
     return StatedTable(
         name=release.name,
-        published=f"{len(sheet):,} rows of the release {release.code}, drawn with the seed {seed} and sampler {mechanisms.SAMPLER}",
+        published=f"{len(sheet):,} rows of the release {release.code}, drawn with the seed {seed}",
         sha256=sha256,
         release=release.code,
         rows=rows,
         seed=seed,
-        sampler=mechanisms.SAMPLER,
         columns=dict(columns),
     )
 
@@ -358,7 +355,7 @@ def _sampled_again(
             f"the public table was drawn from the release {stated.release}, which is gone",
             repair="choose another one, or leave it out",
         )
-    sheet, sha256 = _sampled(stated.release, stated.rows, stated.seed, stated.sampler)
+    sheet, sha256 = _sampled(stated.release, stated.rows, stated.seed)
     if sha256 != stated.sha256:
         raise SpecError(
             f"the public table was drawn from the release {stated.release}, which now gives another one",
@@ -369,10 +366,10 @@ def _sampled_again(
 
 
 @lru_cache(maxsize=SAMPLED_TABLES)
-def _sampled(code: str, rows: int, seed: str, sampler: int) -> tuple[ReferenceSheet, str]:
+def _sampled(code: str, rows: int, seed: str) -> tuple[ReferenceSheet, str]:
     """A table drawn from the model of a release, as the CSV of a sample with this seed has it; and its SHA-256."""
     model = model_cache.model_of(code)
-    drawing = Drawing(model=model, rows=rows, seed=seed, sampler=sampler)
+    drawing = Drawing(model=model, rows=rows, seed=seed)
     pieces = [
         table_writers.first_line(model.domain, "csv"),
         *table_writers.pieces(drawing, "csv"),

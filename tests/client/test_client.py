@@ -641,7 +641,7 @@ def test_the_program_of_a_release_draws_its_first_rows_byte_for_byte(
 ) -> None:
     release = connect(scene.reader).release(scene.release.code)
     first = release.first_rows()
-    sample = release.sample(100, seed=first.seed, sampler=first.sampler)
+    sample = release.sample(100, seed=first.seed)
     expected = sample.save(tmp_path / "expected.csv").read_bytes()
     text = token_of(scene.reader)[1]
     done = _recreated(server, scene, text, tmp_path)
@@ -651,11 +651,9 @@ def test_the_program_of_a_release_draws_its_first_rows_byte_for_byte(
     table = pd.read_csv(io.BytesIO(expected), dtype=str, keep_default_na=False)
     shown = [["" if cell is None else cell for cell in row] for row in first.rows]
     assert table.to_numpy().tolist() == shown
-    # Any other sample by its rows, seed and sampler.
-    mine = release.sample(130, seed="mine", sampler=1)
-    done = _recreated(
-        server, scene, text, tmp_path, "--rows", "130", "--seed", "mine", "--sampler", "1"
-    )
+    # Any other sample by its rows and seed.
+    mine = release.sample(130, seed="mine")
+    done = _recreated(server, scene, text, tmp_path, "--rows", "130", "--seed", "mine")
     assert done.returncode == 0
     saved = mine.save(tmp_path / "mine.csv").read_bytes()
     assert (tmp_path / "rows.csv").read_bytes() == saved

@@ -10,23 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.domain import Impossible, Order
 from synth_engine.inference import column_counts, cost_tables, record_refinement
 from synth_engine.inference.cost_tables import AttributeFacts, RowRepeats
 from synth_engine.models import blocks
 from synth_engine.models.model import WHOLE, Codes, Model, Table, whole_weights
 from tests.engine.test_auto import domain_of
-from tests.engine.test_fast_sampler import model as tables_alone
 from tests.engine.test_fast_sampler import refined_model
 from tests.engine.test_targets import model as with_rules
 
 Targets = list[tuple[tuple[int, ...], npt.NDArray[np.float64]]]
 
 
-def drawn(of: Model, rows: int, seed: str = "s", sampler: int = mechanisms.SAMPLER) -> Codes:
-    pieces = list(mechanisms.draw_codes(of, rows, seed=seed, sampler=sampler))
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+def drawn(of: Model, rows: int) -> Codes:
+    return of.sample(rows, seed="s")
 
 
 def random_targets(rng: np.random.Generator, sizes: tuple[int, ...]) -> Targets:
@@ -193,7 +190,7 @@ def test_tied_columns_and_columns_without_targets_stay() -> None:
     assert not np.array_equal(matched[1], codes[1])
 
 
-# --- samplers 6 and 7 -------------------------------------------------------------------------------------------------
+# --- tables ----------------------------------------------------------------------------------------------------------
 def farthest_column(codes: Codes, of: Model) -> float:
     """The largest distance of a count of a column without bins from its share of the rows."""
     distances = [0.0]
@@ -219,26 +216,23 @@ def test_every_column_of_a_table_is_right_to_rounding(rows: int) -> None:
     assert farthest_column(codes, of) < 1
 
 
-@pytest.mark.parametrize("sampler", [mechanisms.ROUNDING_SAMPLER, mechanisms.SAMPLER])
 def test_columns_of_many_copies_are_right_to_rounding(
-    sampler: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(blocks, "BASE", 2000)
     monkeypatch.setattr(blocks, "FIRST", 1000)
-    monkeypatch.setattr(blocks, "LARGE", 4000)
     monkeypatch.setattr(blocks, "LARGEST", 1500)
     monkeypatch.setattr(record_refinement, "MIN_ROWS_REFINED", 3000)
     monkeypatch.setattr(blocks, "MOST_LOOKUPS", 0)
     of = refined_model()
     for rows in (4000, 10_000, 12_345, 30_001):
-        codes = drawn(of, rows, sampler=sampler)
+        codes = drawn(of, rows)
         assert codes["a"].size == rows
         assert farthest_column(codes, of) < 1
 
 
 def test_what_was_drawn_so_far_is_right_to_rounding() -> None:
     of = refined_model()
-    first = next(mechanisms.draw_codes(of, 30_000, seed="s", sampler=6))
+    first = next(of.sample_blocks(30_000, seed="s"))
     assert first["a"].size == blocks.FIRST
     assert farthest_column(first, of) < 1
 
@@ -260,43 +254,15 @@ def test_constraints_hold() -> None:
     assert not ((codes["shop"] == 0) & (codes["size"] == 3)).any()
 
 
-@pytest.mark.parametrize("rows", [500, 20_000])
-def test_tables_alone_are_drawn_as_by_the_second(rows: int) -> None:
-    second = list(mechanisms.draw_codes(tables_alone(), rows, seed="s", sampler=2))
-    sixth = list(mechanisms.draw_codes(tables_alone(), rows, seed="s", sampler=6))
-    for one, other in zip(second, sixth, strict=True):
-        assert all(np.array_equal(one[name], other[name]) for name in one)
+def test_rows_stay_byte_for_byte() -> None:
+    codes = drawn(refined_model(), 80_000)
+    digest = hashlib.sha256(b"".join(codes[name].tobytes() for name in "abc")).hexdigest()
+    assert digest == "ae7742502c115c1bd06db2aa96d438a0463d6512d1033fc8324beaaf43254b16"
 
 
-def test_many_rows_of_tables_alone_are_drawn_as_by_the_third(
+def test_a_large_table_has_more_kinds_of_rows_than_copies_of_few(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(blocks, "MANY", 1000)
-    third = next(mechanisms.draw_codes(tables_alone(), 1000, seed="s", sampler=3))
-    sixth = next(mechanisms.draw_codes(tables_alone(), 1000, seed="s", sampler=6))
-    assert all(np.array_equal(third[name], sixth[name]) for name in third)
-
-
-@pytest.mark.parametrize(
-    ("sampler", "sha256"),
-    [
-        (6, "ec5c1def8a92b347a079b350bdb88cd32225b5528a48190b2b55906bcaad6019"),
-        (7, "ae7742502c115c1bd06db2aa96d438a0463d6512d1033fc8324beaaf43254b16"),
-    ],
-)
-def test_rows_stay_byte_for_byte(sampler: int, sha256: str) -> None:
-    codes = drawn(refined_model(), 80_000, sampler=sampler)
-    digest = hashlib.sha256(b"".join(codes[name].tobytes() for name in "abc")).hexdigest()
-    assert digest == sha256
-
-
-@pytest.mark.parametrize("rows", [500, 9_000, 50_000])
-def test_tables_that_are_not_large_are_the_same_by_both(rows: int) -> None:
-    sixth, seventh = (drawn(refined_model(), rows, sampler=sampler) for sampler in (6, 7))
-    assert all(np.array_equal(sixth[name], seventh[name]) for name in sixth)
-
-
-def test_a_large_table_has_more_kinds_of_rows_than_copies_of_few() -> None:
     """And is nearer to its targets: cells that few records have are there."""
     rng = np.random.default_rng(5)
     sizes = (30, 20, 12)
@@ -338,9 +304,12 @@ def test_a_large_table_has_more_kinds_of_rows_than_copies_of_few() -> None:
     def kinds(codes: Codes) -> int:
         return len(np.unique(np.stack([codes[name] for name in domain.names]), axis=1).T)
 
-    sixth, seventh = (drawn(of, of.rows, sampler=sampler) for sampler in (6, 7))
-    assert kinds(seventh) > kinds(sixth)
-    assert off(seventh) < 0.8 * off(sixth)
+    whole = drawn(of, of.rows)
+    # A table of a million is refined as this one.
+    monkeypatch.setattr(blocks, "MANY", of.rows)
+    copied = drawn(of, of.rows)
+    assert kinds(whole) > kinds(copied)
+    assert off(whole) < 0.8 * off(copied)
 
 
 @pytest.mark.parametrize("columns", [1, 3, 12, 15, 30, 45, 83, 200])

@@ -1,4 +1,4 @@
-"""Samplers 3 to 5: the tables' own law, the same bytes under any number of threads, and Parquet without data frames."""
+"""Alias tables: the tables' own law, the same bytes under any number of threads, and Parquet without data frames."""
 
 from __future__ import annotations
 
@@ -65,9 +65,14 @@ def model(**changed: object) -> Model:
     )
 
 
-def drawn(of: Model, rows: int, seed: str = "s", *, sampler: int = 3) -> Codes:
-    pieces = list(mechanisms.draw_codes(of, rows, seed=seed, sampler=sampler))
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+@pytest.fixture(autouse=True)
+def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alias tables are for very large tables; here for all."""
+    monkeypatch.setattr(blocks, "MANY", 0)
+
+
+def drawn(of: Model, rows: int, seed: str = "s") -> Codes:
+    return of.sample(rows, seed=seed)
 
 
 def test_alias_tables_have_the_weights_of_their_table() -> None:
@@ -139,9 +144,9 @@ def test_independent_tables_are_drawn_by_cells() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 70_000])
 def test_parquet_without_data_frames_has_the_same_values(rows: int, tmp_path: Path) -> None:
-    draw = tables.Drawing(model=model(), rows=rows, seed="s", sampler=3)
+    draw = tables.Drawing(model=model(), rows=rows, seed="s")
     tables.write_drawn(draw, path=tmp_path / "fast.parquet")
-    frame = mechanisms.draw_table(model(), rows, "s", sampler=3)
+    frame = mechanisms.draw_table(model(), rows, "s")
     found = pd.read_parquet(tmp_path / "fast.parquet")
     assert len(found) == rows
     for name in "abc":
@@ -150,32 +155,6 @@ def test_parquet_without_data_frames_has_the_same_values(rows: int, tmp_path: Pa
         )
 
 
-def test_rows_that_are_refined_are_copies_of_a_base(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BASE", 2000)
-    monkeypatch.setattr(blocks, "LARGEST", 1500)
-    target = Table(clique=("b", "c"), weights=whole_weights(np.ones((5, 2))))
-    of = model(targets=(target,))
-    codes = drawn(of, 6000)
-    joint = np.zeros((5, 2), dtype=np.int64)
-    np.add.at(joint, (codes["b"], codes["c"]), 1)
-    assert np.abs(joint / 6000 - 0.1).max() < 0.005
-    pairs = np.stack([codes[name] for name in "abc"])
-    for turn in range(3):  # every base row once in each turn
-        own = pairs[:, turn * 2000 : (turn + 1) * 2000]
-        assert sorted(map(tuple, own.T.tolist())) == sorted(
-            map(tuple, pairs[:, :2000].T.tolist())
-        )
-
-
-def test_few_rows_that_are_refined_are_drawn_as_by_the_second_sampler() -> None:
-    target = Table(clique=("b", "c"), weights=whole_weights(np.ones((5, 2))))
-    of = model(targets=(target,))
-    second = next(mechanisms.draw_codes(of, 500, seed="s", sampler=2))
-    third = next(mechanisms.draw_codes(of, 500, seed="s", sampler=3))
-    assert all(np.array_equal(second[name], third[name]) for name in "abc")
-
-
-# --- the fourth and the fifth: refined by columns ---------------------------------------------------------------------
 def refined_model() -> Model:
     rng = np.random.default_rng(8)
     pairs = [("a", "b"), ("a", "c"), ("b", "c")]
@@ -186,59 +165,6 @@ def refined_model() -> Model:
     return model(
         targets=tuple(Table(clique=pair, weights=whole_weights(sums[pair])) for pair in pairs)
     )
-
-
-def farthest(codes: Codes, of: Model) -> float:
-    """The largest distance of a cell of a target, as a share of the rows."""
-    distances = []
-    for target in of.targets:
-        first, second = (codes[name].astype(np.int64) for name in target.clique)
-        rows = first.size
-        found = np.zeros(target.weights.shape)
-        np.add.at(found, (first, second), 1 / rows)
-        distances.append(np.abs(found - target.weights / WHOLE).max())
-    return float(max(distances))
-
-
-@pytest.mark.parametrize("sampler", [4, 5])
-def test_tables_alone_are_drawn_as_by_the_third(sampler: int) -> None:
-    third, later = drawn(model(), 5000), drawn(model(), 5000, sampler=sampler)
-    assert all(np.array_equal(third[name], later[name]) for name in "abc")
-
-
-@pytest.mark.parametrize("sampler", [4, 5])
-@pytest.mark.parametrize("rows", [100, 9000, 40_000])
-def test_rows_refined_by_columns_are_near_the_targets(rows: int, sampler: int) -> None:
-    of = refined_model()
-    codes = drawn(of, rows, sampler=sampler)
-    assert codes["a"].size == rows
-    # Few rows are a random part of the smallest block.
-    assert farthest(codes, of) < (0.2 if rows == 100 else 0.002)
-
-
-def test_each_row_refined_by_columns_is_copied_as_often_as_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(blocks, "BASE", 2000)
-    monkeypatch.setattr(blocks, "LARGE", 4000)
-    monkeypatch.setattr(blocks, "LARGEST", 1500)
-    codes = drawn(refined_model(), 6000, sampler=4)
-    rows = np.stack([codes[name] for name in "abc"])
-    turns = [sorted(map(tuple, part.T.tolist())) for part in np.split(rows, 3, axis=1)]
-    assert turns[0] == turns[1] == turns[2]
-
-
-@pytest.mark.parametrize(
-    ("sampler", "digest"),
-    [
-        (4, "0b51aa8c590c98496e4b7a13bba802b6f9ccd2b3aed47a93f7c02e1a74e34404"),
-        (5, "10576798d99a1aeaf58e668966fdd532453944384f93bd8799d030fa64de8b5e"),
-    ],
-)
-def test_rows_refined_by_columns_stay_byte_for_byte(sampler: int, digest: str) -> None:
-    codes = drawn(refined_model(), 40_000, sampler=sampler)
-    found = hashlib.sha256(b"".join(codes[name].tobytes() for name in "abc")).hexdigest()
-    assert found == digest
 
 
 def test_a_cell_takes_the_value_that_costs_least_by_all_tables() -> None:

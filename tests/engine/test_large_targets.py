@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.domain import Categorical, Domain, Impossible, Integer
 from synth_engine.errors import InputError
 from synth_engine.inference import cost_tables, record_refinement, refine_triples, swap_kernels
 from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts, Axes, RowRepeats
-from synth_engine.models import blocks, description, samplers
+from synth_engine.models import blocks, description
 from synth_engine.models.binning import Binning
 from synth_engine.models.model import MAX_TARGET_COLUMNS, Model, Table, whole_weights
 
@@ -31,7 +30,6 @@ SETS: tuple[tuple[Axes, ...], ...] = (
     ((4, 2, 0, 1, 3), (1, 3), (3, 0, 2, 4)),
     ((0, 1), (2, 0, 3), (3, 1, 4, 0), (0, 1, 2, 3, 4), (4, 2)),
 )
-ALL_SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1)
 
 
 def uniform(seed: int, rows: int = ROWS) -> Codes:
@@ -100,9 +98,7 @@ def test_costs_after_changes_are_those_of_plain_sums(sets: tuple[Axes, ...]) -> 
 
 
 @pytest.mark.parametrize("sets", SETS)
-@pytest.mark.parametrize(
-    "loop", ["exchange", "lacking", "lacking by columns", "best", "counts"]
-)
+@pytest.mark.parametrize("loop", ["exchange", "best", "counts"])
 def test_every_loop_says_by_how_much_the_cost_changes(
     sets: tuple[Axes, ...], loop: str
 ) -> None:
@@ -111,19 +107,12 @@ def test_every_loop_says_by_how_much_the_cost_changes(
     free = np.array(sorted({axis for axes in sets for axis in axes}))
     order = np.random.default_rng(2).permutation(ROWS)
     state = np.array([7], dtype=np.uint64)
-    arrays, offers = tables.arrays, swap_kernels.Offers(*tables.values, tables.chances)
     if loop == "exchange":
         members = [(0,), (1, 3), (0, 2, 3)]
         together = swap_kernels.Sets(
             *cost_tables.flatten_lists(members), *cost_tables.tables_of(members, tables)
         )
-        gained = swap_kernels.exchange_sets(records, 4_000, state, arrays, together)
-    elif loop == "lacking":
-        gained = swap_kernels.take_most_lacking(records, order, free, state, arrays, offers)
-    elif loop == "lacking by columns":
-        gained = swap_kernels.take_most_lacking_by_column(
-            records, order, free, state, arrays, offers
-        )
+        gained = swap_kernels.exchange_sets(records, 4_000, state, tables.arrays, together)
     elif loop == "best":
         gained = swap_kernels.take_best_by_column(records, order, free, *tables.views())
     else:
@@ -151,16 +140,13 @@ def test_values_of_similar_records_are_taken_by_the_same_costs() -> None:
         pairs, ordered=[True] * 5, strengths=facts.strengths, rows=ROWS
     ).triples
     some = [one for one in targets if one[0] != (4, 1, 0, 2, 3)] + wished(((3, 2, 1, 0),), 5)
-    weights = [1.0] * len(some)
-    prepared = refine_triples._prepare(codes, targets=some, weights=weights, facts=facts)
+    prepared = refine_triples._prepare(codes, targets=some, facts=facts)
     assert prepared is not None
     layout, free, near = prepared
     before = layout.costs.copy()
-    found = refine_triples._refine_layout(
-        layout, free, near, rng=np.random.default_rng(4), effort=refine_triples.USUAL
-    )[:5]
+    found = refine_triples._refine_layout(layout, free, near, rng=np.random.default_rng(4))[:5]
     assert not np.array_equal(found, codes) and not np.allclose(before, layout.costs, atol=1e-3)
-    again = refine_triples._prepare(found, targets=some, weights=weights, facts=facts)
+    again = refine_triples._prepare(found, targets=some, facts=facts)
     assert again is not None and np.allclose(again[0].costs, layout.costs, atol=1e-2)
     assert layout.further is not None and layout.further.shape == (len(layout.lines), 3)
 
@@ -180,24 +166,10 @@ def test_cells_that_may_not_be_entered_stay_empty_in_the_loops() -> None:
     codes = codes[:, may[tuple(codes[axis] for axis in axes)]]
     facts = AttributeFacts(allowed=[(axes, may)])
     targets = wished(((0, 1, 2, 3), (1, 4)))  # wish for records in all cells
-    for offers in (
-        "lacking by rows",
-        "lacking by columns",
-        "best by columns",
-        "best, columns to rounding",
-    ):
-        found = record_refinement.refine_after(
-            codes,
-            fixed=0,
-            targets=targets,
-            rng=np.random.default_rng(2),
-            facts=facts,
-            offers=offers,
-        )
-        assert may[tuple(found[axis] for axis in axes)].all()
-        # Columns that are right to rounding cost tables what cells that stay empty leave no other way.
-        if offers != "best, columns to rounding":
-            assert cost(found, targets) < 0.8 * cost(codes, targets)
+    found = record_refinement.refine(
+        codes, targets=targets, rng=np.random.default_rng(2), facts=facts
+    )
+    assert may[tuple(found[axis] for axis in axes)].all()
 
 
 # --- models -------------------------------------------------------------------------------------------------------
@@ -253,39 +225,26 @@ def distance(model: Model, codes: dict[str, Codes]) -> float:
     return max(off)
 
 
-@pytest.mark.parametrize("sampler", ALL_SAMPLERS)
 @pytest.mark.parametrize("inputs", [3, MAX_TARGET_COLUMNS - 1])
-def test_rows_have_the_parity_of_a_target(sampler: int, inputs: int) -> None:
+def test_rows_have_the_parity_of_a_target(inputs: int) -> None:
     """Pairs alone say nothing of it."""
     model = parity(inputs)
-    codes = samplers.draw_together(model, blocks.FIRST, seed="s", sampler=sampler)
+    codes = model.sample(blocks.FIRST, seed="s")
     assert shares_right(model, codes) > 0.99
     assert distance(model, codes) < 0.01
     pairs_only = replace(model, targets=model.targets[:-1])
-    without = samplers.draw_together(pairs_only, blocks.FIRST, seed="s", sampler=sampler)
+    without = pairs_only.sample(blocks.FIRST, seed="s")
     assert 0.4 < shares_right(model, without) < 0.6
 
 
-@pytest.mark.parametrize(
-    ("sampler", "sha256"),
-    [
-        (1, "c5127cb3dbc2cd25a40026221816fdf9dd41badfbf683a0a307f8d7fd18cc693"),
-        (2, "8623296a4738cc53c879543a2520696b389f3179233adc32da4ee6c590ea3c44"),
-        (3, "8623296a4738cc53c879543a2520696b389f3179233adc32da4ee6c590ea3c44"),
-        (4, "3ef06a5b7a19cf7cdc4745a6f779f39319f5421c56a767051cbfcdb6f2e74127"),
-        (5, "5f2919a6f5b02a59e99912013b9b13c6333c79855afded3d05dbdc60c770e63a"),
-        (6, "60d57c0104f83bc64151b04e24759002e6eabe2b16bd54c36df3b43e29f1b082"),
-        (7, "60d57c0104f83bc64151b04e24759002e6eabe2b16bd54c36df3b43e29f1b082"),
-    ],
-)
-def test_rows_stay_byte_for_byte(sampler: int, sha256: str) -> None:
+def test_rows_stay_byte_for_byte() -> None:
     """With a stored document as with the model itself."""
     given = parity()
     document = json.loads(json.dumps(given.to_json()))
     for model in (given, Model.from_json(document)):
-        codes = samplers.draw_together(model, 3_000, seed="pinned", sampler=sampler)
+        codes = model.sample(3_000, seed="pinned")
         digest = hashlib.sha256(b"".join(codes[name].tobytes() for name in codes)).hexdigest()
-        assert digest == sha256
+        assert digest == "60d57c0104f83bc64151b04e24759002e6eabe2b16bd54c36df3b43e29f1b082"
 
 
 EVEN = Impossible(combination={"input 0": ("0",), "input 1": ("0",), "input 2": ("0",)})
@@ -293,12 +252,11 @@ ALL_FOUR = Impossible(combination={**EVEN.combination, "label": ("0",)})
 FIVE = Impossible(combination={**ALL_FOUR.combination, "shop": ("a",)})
 
 
-@pytest.mark.parametrize("sampler", ALL_SAMPLERS)
 @pytest.mark.parametrize("rule", [EVEN, ALL_FOUR, FIVE])
-def test_what_cannot_be_is_never_drawn(sampler: int, rule: Impossible) -> None:
+def test_what_cannot_be_is_never_drawn(rule: Impossible) -> None:
     """The targets wish for it: an eighth of their records."""
     model = parity(3, rule)
-    codes = samplers.draw_together(model, 8_000, seed="s", sampler=sampler)
+    codes = model.sample(8_000, seed="s")
     forbidden = np.all([codes[name] == 0 for name in rule.combination], axis=0)
     assert not forbidden.any()
     # Five columns change together only, from record to record: the target is of four of them.
@@ -332,10 +290,9 @@ def binned(*, ages: int) -> Model:
     )
 
 
-@pytest.mark.parametrize("sampler", ALL_SAMPLERS)
-def test_targets_of_four_columns_count_by_bins(sampler: int) -> None:
+def test_targets_of_four_columns_count_by_bins() -> None:
     model = binned(ages=5)
-    codes = samplers.draw_together(model, 8_000, seed="s", sampler=sampler)
+    codes = model.sample(8_000, seed="s")
     bins = codes["age"].astype(np.int64) * 5 // 10
     odd = (sum(codes[f"input {k}"].astype(np.int64) for k in range(3)) + bins) % 2
     assert odd.mean() < 0.01

@@ -17,7 +17,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.evaluation import expected, expected_errors
 from synth_engine.mechanisms.trees import place_stage
-from synth_engine.models.model import SCHEMA_WITH_PLACES, Model
+from synth_engine.models.model import SCHEMA, Model
 from synth_engine.spec import Spec
 
 ROWS = 4_000
@@ -79,12 +79,12 @@ def test_other_columns_follow_from_the_place(release: pipeline.Release) -> None:
 def test_answers_and_models_are_read_again(release: pipeline.Release) -> None:
     again = release.plan.fit(release.answers)
     document = json.loads(json.dumps(release.model.to_json()))
-    assert document["schema"] == SCHEMA_WITH_PLACES
+    assert document["schema"] == SCHEMA
     stored = Model.from_json(document)
     for model in (again, stored):
         for name, codes in release.model.sample(300, seed="s").items():
             assert (model.sample(300, seed="s")[name] == codes).all()
-    blocks = list(mechanisms.draw_blocks(stored, 300, "s", sampler=mechanisms.SAMPLER))
+    blocks = list(mechanisms.draw_blocks(stored, 300, "s"))
     assert sum(map(len, blocks)) == 300
 
 

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 
 from synth_engine import cli, mechanisms, row_selection
 from synth_engine.domain import Categorical, Domain, Identifier, Integer
 from synth_engine.errors import InputError, SpecError, SynthError
-from synth_engine.models.model import Model, Table, whole_weights
+from synth_engine.models.model import WHOLE, Model, Table, whole_weights
 from synth_engine.row_selection import RowSelection
 from synth_engine.tables import Drawing
+from tests.engine.test_targets import counted, distance
 from tests.engine.test_targets import model as refining
 
 SHARES = {"north": 0.7, "south": 0.2995, "isle": 0.0005}
@@ -50,7 +52,7 @@ def plain() -> Model:
 
 def table(model: Model, document: dict[str, Any], rows: int, seed: str = "s") -> pd.DataFrame:
     draw = Drawing(
-        model=model, rows=rows, seed=seed, sampler=2, selection=RowSelection.from_json(document)
+        model=model, rows=rows, seed=seed, selection=RowSelection.from_json(document)
     )
     return pd.concat(list(draw.blocks()), ignore_index=True)
 
@@ -86,7 +88,7 @@ def test_identifiers_are_made_anew_without_a_gap() -> None:
 
 def test_other_columns_are_distributed_as_in_the_model_given_the_conditions() -> None:
     """Of a refined model, against the rows of a whole table that keep to the condition."""
-    whole = mechanisms.draw_table(refining(), 200_000, "other", sampler=2)
+    whole = mechanisms.draw_table(refining(), 200_000, "other")
     document = {"where": [{"column": "shop", "values": ["a"]}]}
     rows = table(refining(), document, 20_000)
     given = whole[whole["shop"] == "a"]
@@ -94,6 +96,57 @@ def test_other_columns_are_distributed_as_in_the_model_given_the_conditions() ->
         shares = [one[name].value_counts(normalize=True) for one in (rows, given)]
         # The largest share is about .4: this is more than 8 standard deviations of 20,000 rows.
         assert shares[0].sub(shares[1], fill_value=0).abs().max() < 0.03
+
+
+def codes_of(model: Model, frame: pd.DataFrame) -> dict[str, npt.NDArray[np.uint16]]:
+    """The codes of a table of a model whose columns are labels and whole numbers from 0."""
+    return {
+        one.name: (
+            pd.Index(one.value_labels).get_indexer(frame[one.name])
+            if isinstance(one, Categorical)
+            else frame[one.name].to_numpy()
+        ).astype(np.uint16)
+        for one in model.domain.modelled
+    }
+
+
+def of_quotas(model: Model, *, seed: str) -> tuple[float, float]:
+    """The mean distance of the pairs of plain rows, and of as many rows by quotas that are the model's own shares."""
+    (shop,) = (
+        one.weights.sum(axis=1) for one in model.targets if one.clique == ("shop", "size")
+    )
+    counts = np.floor(shop / WHOLE * 20_000).astype(int).tolist()
+    quotas = {"column": "shop", "rows": dict(zip("abc", counts, strict=True))}
+    whole = pd.concat(list(Drawing(model=model, rows=sum(counts), seed=seed).blocks()))
+    chosen = table(model, {"quotas": quotas}, sum(counts), seed)
+    first, second = (distance(model, codes_of(model, one)) for one in (whole, chosen))
+    return first, second
+
+
+def test_rows_by_quotas_are_as_near_to_the_model_as_plain_rows() -> None:
+    whole, chosen = np.mean([of_quotas(refining(), seed=seed) for seed in "abc"], axis=0)
+    assert chosen <= 1.05 * whole
+
+
+def of_condition(model: Model, frame: pd.DataFrame) -> float:
+    """The mean distance of each column from its distribution in the shop a."""
+    codes, distances = codes_of(model, frame), []
+    for target in model.targets:
+        if target.clique[0] == "shop":
+            wanted, found = target.weights[0], counted(model, codes, target)[0]
+            apart = found / found.sum() - wanted / wanted.sum()
+            distances.append(np.abs(apart).sum() / 2)
+    return float(np.mean(distances))
+
+
+def test_rows_by_a_condition_are_as_near_to_the_model_as_those_of_a_whole_table() -> None:
+    """Up to two of 20,000 rows: both are right to rounding."""
+    model, document = refining(), {"where": [{"column": "shop", "values": ["a"]}]}
+    share = next(one.weights[0].sum() / WHOLE for one in model.targets if "shop" in one.clique)
+    rows = int(20_000 / share)
+    whole = pd.concat(list(Drawing(model=model, rows=rows, seed="s").blocks()))
+    chosen = table(model, document, 20_000)
+    assert of_condition(model, chosen) <= of_condition(model, whole) + 2 / 20_000
 
 
 def test_the_same_selection_and_seed_give_the_same_rows() -> None:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 from synth_engine.inference import cost_tables, maxent_triples, refine_triples
-from synth_engine.inference import record_refinement as finishing
 from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts
 from synth_engine.inference.record_refinement import refine
 
@@ -70,9 +69,9 @@ def start(targets: Targets) -> Codes:
 def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: Any) -> Codes:
     return refine_triples.refine(
         codes,
+        fixed=0,
         targets=targets,
         rng=np.random.default_rng(seed),
-        weights=given.pop("weights", [1.0] * len(targets)),
         facts=AttributeFacts(
             **{"ordered": ORDERED, **given},
             strengths=cost_tables.dependence_strengths(targets),
@@ -284,21 +283,6 @@ def test_axes_in_any_order_and_shares_for_counts(start: Codes, targets: Targets)
             np.testing.assert_allclose(first, second, rtol=1e-6)
 
 
-def test_only_records_that_are_finished_are_mended(
-    targets: Targets, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(finishing, "MAX_TABLE_LOOKUPS", 0)
-    monkeypatch.setattr(finishing, "MIN_ROWS_REFINED", 900)
-    found = refine(
-        drawn(ROWS, seed=1),
-        targets=targets,
-        rng=np.random.default_rng(2),
-        facts=AttributeFacts(ordered=ORDERED),
-    )
-    assert found.shape == (len(SIZES), ROWS)
-    assert len(np.unique(found, axis=1).T) == len(np.unique(found[:, :900], axis=1).T)
-
-
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
 def test_few_records(rows: int, targets: Targets) -> None:
     codes = drawn(ROWS, seed=1)[:, :rows]
@@ -327,7 +311,7 @@ def test_nothing_to_do(start: Codes, targets: Targets) -> None:
 
 def test_there_are_fewer_passes_over_more_attributes() -> None:
     found = [
-        refine_triples.USUAL.passes(attributes)
+        refine_triples.passes(attributes)
         for attributes in (
             1,
             3,

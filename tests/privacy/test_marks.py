@@ -208,11 +208,11 @@ def test_what_is_taken_out_of_the_core_of_an_adaptive_run_is_noticed(what: str) 
 
 @pytest.mark.parametrize(
     "part",
-    ["edited_description_sha256", "chosen_after_looking", "seed_commitment", "rows", "sampler"],
+    ["edited_description_sha256", "chosen_after_looking", "seed_commitment", "rows"],
 )
 def test_what_is_taken_out_of_the_sample_is_noticed(part: str) -> None:
     drawn = receipt.Sample(
-        rows=9, seed_commitment="b" * 64, edited="a" * 64, after_looking=True, sampler=2
+        rows=9, seed_commitment="b" * 64, edited="a" * 64, after_looking=True
     )
     document = receipt.signed(receipt.with_sample(marked(honest(), 0), drawn), by(KEY))
     assert len(verifier.verify(document, key=PUBLIC).caveats) == 2
@@ -227,20 +227,6 @@ def test_what_is_taken_out_of_the_sample_is_noticed(part: str) -> None:
         verifier.verify(changed, key=PUBLIC)
     with pytest.raises(VerificationError, match="sample was changed or left out"):
         verifier.verify(document | {"sample": None}, key=PUBLIC)
-
-
-@pytest.mark.parametrize("sampler", [0, 1, 2.0, "2", True])
-def test_a_sampler_is_named_by_a_number_above_the_first(sampler: object) -> None:
-    document = receipt.with_sample(marked(honest(), 0), receipt.Sample(rows=9, seed="s"))
-    assert verifier.verify(document)
-    for number, accepted in ((3, True), (sampler, False)):
-        changed = copy.deepcopy(document)
-        changed["sample"]["sampler"] = number
-        if accepted:
-            assert verifier.verify(changed)
-        else:
-            with pytest.raises(VerificationError, match="sampler"):
-                verifier.verify(changed)
 
 
 def test_another_key_is_refused_where_one_is_given() -> None:

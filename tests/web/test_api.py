@@ -35,14 +35,6 @@ from tests.web.addresses import rest_routes
 from tests.web.rest import PROBLEM, Caller, assert_problem
 from tests.web.scene import DOMAIN, TABLE, Scene
 
-PRESENT_SAMPLER = {
-    "docs/rest.md": r"Left out, it is (\d+), the \[present one\]",
-    "docs/python.md": r"version that draws, (\d+) the present one",
-    "docs/scale.md": r"draws with sampler (\d+), the present one",
-    "docs/command-line.md": r"absent the \[present one\]\(\S+\), (\d+):",
-}
-"""Page → where it names the version that draws when none is asked for."""
-
 
 @pytest.fixture
 def steward_calls(cast: Cast) -> Caller:
@@ -284,18 +276,6 @@ def test_a_seed_left_out_is_ones_own_for_the_release_as_docs_and_schema_say(
     assert "Without a seed, your own secret seed for this release is used" in page
 
 
-def test_the_pages_name_the_sampler_that_the_server_answers(played: Scene) -> None:
-    reader = Caller(played.reader, "read")
-    drawn = reader.send(f"/releases/{played.release.code}/samples/", {"rows": 5}).json()
-    said = {
-        page: re.search(pattern, " ".join((settings.BASE_DIR / page).read_text().split()))
-        for page, pattern in PRESENT_SAMPLER.items()
-    }
-    assert {page: found and int(found[1]) for page, found in said.items()} == dict.fromkeys(
-        PRESENT_SAMPLER, drawn["sampler"]
-    )
-
-
 def test_a_sample_is_the_same_table_at_every_download(played: Scene) -> None:
     reader = Caller(played.reader, "read")
     drawn = reader.send(f"/releases/{played.release.code}/samples/", {"rows": 40})
@@ -355,7 +335,6 @@ def test_edited_descriptions_are_kept_listed_and_drawn_from(played: Scene, cast:
         "rows",
         "seed_commitment",
         "edited_description_sha256",
-        "sampler",
     }
     assert reader.send(f"{address}/samples/", {"rows": 30}).json()["edition"] is None
     assert_problem(

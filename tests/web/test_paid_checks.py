@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from django.test import Client
 
-from synth_engine import mechanisms, verifier
+from synth_engine import verifier
 from synth_engine.errors import SpecError
 from synth_engine.plans.release_check import CheckedFigure
 from synthweb.audit.models import AuditEntry
@@ -94,17 +94,6 @@ def test_a_check_is_held_charged_and_published_with_a_receipt_that_verifies(
         action="check.published", object_code=release.code
     ).exists()
     assert not check.receipt["chosen_after_looking"]
-
-
-def test_a_check_is_of_rows_as_they_are_drawn_now_and_a_stored_one_of_its_own(
-    cast: Cast, release: Release
-) -> None:
-    run = submitted(cast, release)
-    assert run.spec["parameters"]["sampler"] == mechanisms.SAMPLER
-    assert checks.replan(run).config.of.sampler == mechanisms.SAMPLER
-    # Requests of the first sampler name none.
-    del run.spec["parameters"]["sampler"]
-    assert checks.replan(run).config.of.sampler == mechanisms.FIRST_SAMPLER
 
 
 def test_the_same_request_twice_is_one_run(cast: Cast, release: Release) -> None:

@@ -76,7 +76,7 @@ def test_the_download_is_the_model_and_draws_the_same_tables(
     model = description.read(downloaded)
     assert not description.edited(downloaded, model)
     sample = services.draw_sample(user=cast.analyst, release=release, rows=60)
-    drawn = mechanisms.draw_table(model, 60, sample.seed, sampler=sample.sampler)
+    drawn = mechanisms.draw_table(model, 60, sample.seed)
     assert "".join(tables.stream_csv(sample)).count("\n") == 61
     assert [str(age) for age in drawn["age"]] == [row["age"] for row in rows_of(sample)]
 

@@ -56,13 +56,12 @@ def large(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Sample:
     return sample
 
 
-def _another(sample: Sample, rows: int, *, sampler: int | None = None) -> Sample:
+def _another(sample: Sample, rows: int) -> Sample:
     return services.draw_sample(
         user=sample.requested_by,
         release=sample.release,
         rows=rows,
         seed="tulip",
-        sampler=sampler,
     )
 
 
@@ -70,7 +69,7 @@ def _earlier_csv(sample: Sample, *, for_spreadsheets: bool = False) -> str:
     """As tables were written before downloads were spooled: header and first block in one."""
     model = Model.from_json(sample.model_document)
     text = ""
-    blocks = mechanisms.draw_blocks(model, sample.rows, sample.seed, sampler=sample.sampler)
+    blocks = mechanisms.draw_blocks(model, sample.rows, sample.seed)
     for number, block in enumerate(blocks):
         shown = codec.as_text(model.domain, block)
         if for_spreadsheets:
@@ -350,35 +349,16 @@ def test_a_small_table_needs_no_process(
 
 
 # --- large samples ----------------------------------------------------------------------------------------------------
-def test_samples_of_all_sizes_are_drawn_by_the_present_sampler(sample: Sample) -> None:
-    assert [_another(sample, rows).sampler for rows in (59, 2_000_000)] == [7, 7]
-
-
-def test_rest_takes_every_sampler(cast: Cast, sample: Sample) -> None:
-    calls, address = Caller(cast.steward, "read"), f"/releases/{sample.release.code}/samples/"
-
-    def drawn(**body: object) -> object:
-        answer = calls.send(address, body)
-        assert answer.status_code == HTTPStatus.CREATED
-        return answer.json()["sampler"]
-
-    assert drawn(rows=60) == 7
-    # A table of before is asked for by its version.
-    assert [drawn(rows=10, sampler=version) for version in range(1, 7)] == [1, 2, 3, 4, 5, 6]
-    assert calls.send(address, {"rows": 10, "sampler": 8}).status_code in (400, 422)
-
-
-@pytest.mark.parametrize("sampler", [5, 6, 7])
 @pytest.mark.parametrize("refined", [False, True])
 def test_a_large_sample_has_the_same_bytes_from_a_process_and_from_the_engine(
-    sample: Sample, refined: bool, sampler: int, monkeypatch: pytest.MonkeyPatch
+    sample: Sample, refined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if refined:
         release = sample.release
         Release.objects.filter(pk=release.pk).update(model=refining().to_json())
         release.refresh_from_db()
     monkeypatch.setattr(spool, "SMALL", 0)
-    another = _another(sample, 60, sampler=sampler)
+    another = _another(sample, 60)
     spooled = b"".join(spool.Download(another)).decode()
     assert spooled == _earlier_csv(another)
 

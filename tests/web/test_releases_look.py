@@ -86,7 +86,6 @@ def test_the_rows_are_those_of_the_public_seed(release: Release) -> None:
         model=Model.from_json(release.model),
         rows=look.ROWS,
         seed=look.seed_of(release),
-        sampler=2,
     )
     (block,) = draw.blocks()
     texts = codec.as_text(draw.model.domain, block)
@@ -375,7 +374,7 @@ def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> Non
         assert (one["quality"]["related"], one["quality"]["pairs"]) == (0, 3)
     errors = calls.get(f"/releases/{release.code}/expected-errors/").json()
     assert errors["quality"] == one["quality"] and errors["relations"] is None
-    again = {"rows": look.ROWS, "seed": answer["seed"], "sampler": answer["sampler"]}
+    again = {"rows": look.ROWS, "seed": answer["seed"]}
     sample = calls.send(f"/releases/{release.code}/samples/", again).json()
     assert sample["rows"] == look.ROWS
 

@@ -110,10 +110,9 @@ class ColumnLook:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstRows:
-    """A hundred synthetic rows, the same for everybody. seed, sampler: public; they draw the same rows again."""
+    """A hundred synthetic rows, the same for everybody. seed: public; it draws the same rows again."""
 
     seed: str
-    sampler: int
     columns: tuple[ColumnLook, ...]
     rows: tuple[tuple[str | None, ...], ...]
 
@@ -190,7 +189,6 @@ class SampleFacts:
     edition: str | None
     rows: int
     seed: str | None = field(repr=False)
-    sampler: int
     commitment: str
     created_at: datetime
 

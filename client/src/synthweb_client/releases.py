@@ -192,15 +192,13 @@ class Release:
         rows: int,
         *,
         seed: str | None = None,
-        sampler: int | None = None,
         key: str | None = None,
     ) -> Sample:
         """Ask for a table of so many rows; it is drawn at each download, the same bytes each time.
 
-        seed: None for your own secret one of this release, the same each time. sampler: the version that draws, None for the
-        one for so many rows. key: makes the request harmless to repeat, also from another process; each call has a fresh one by default.
+        seed: None for your own secret one of this release, the same each time. key: makes the request harmless to repeat, also from another process; each call has a fresh one by default.
         """
-        body = {"rows": rows, "seed": seed, "sampler": sampler}
+        body = {"rows": rows, "seed": seed}
         given = {name: value for name, value in body.items() if value is not None}
         with self._named():
             answer = self._transport.post("releases", self.code, "samples", body=given, key=key)
@@ -331,7 +329,7 @@ class Release:
 
 
 class Sample:
-    """A table drawn from a release. facts: its rows, seed and sampler."""
+    """A table drawn from a release. facts: its rows and seed."""
 
     def __init__(
         self, transport: Transport, facts: documents.SampleFacts, *, release: Release

@@ -28,7 +28,6 @@ from synth_engine.confidential.trials.record_samples import RecordSample
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.kinds.reading import code_dtype
-from synth_engine.models import samplers
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -173,7 +172,7 @@ class _Shadows:
             rows, domain=self.domain, cap=self.plan.loss, planned=self.plan.calls
         )
         model = self.plan.fit(self.plan.run(session))
-        codes = samplers.draw_together(model, self.size, seed=f"shadow/{number}")
+        codes = model.sample(self.size, seed=f"shadow/{number}")
         generated = np.column_stack(
             [codes[name].astype(np.int64) for name in self.domain.names]
         )

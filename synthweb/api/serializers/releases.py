@@ -8,7 +8,6 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synth_engine import mechanisms
 from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.evaluation.expected_relations import RELATION_LEVELS
 from synth_engine.models.trees.diagnostics import Why
@@ -273,7 +272,6 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
             "edition",
             "rows",
             "seed",
-            "sampler",
             "selection",
             "commitment",
             "csv",
@@ -302,7 +300,7 @@ class NewSampleSerializer(StrictSerializer):
     selection = serializers.JSONField(
         required=False,
         help_text='Which rows: {"where": [{"column": …, "values": [text, null or {"from": …, "to": …}]}], "quotas": '
-        '{"column": …, "rows": {value: number}}}. Always by sampler 2.',
+        '{"column": …, "rows": {value: number}}}.',
     )
     seed = Text(
         required=False,
@@ -316,21 +314,10 @@ class NewSampleSerializer(StrictSerializer):
         max_length=16,
         help_text="Code of an edited description to draw from instead.",
     )
-    sampler = WholeNumber(
-        min_value=mechanisms.FIRST_SAMPLER,
-        max_value=mechanisms.SAMPLER,
-        required=False,
-        help_text="The version that draws. Left out: the present one, 7; one that is given gives a table of that version again.",
-    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        selected, by = attrs.get("selection") is not None, mechanisms.BLOCK_SAMPLER
-        if not selected and "rows" not in attrs:
+        if attrs.get("selection") is None and "rows" not in attrs:
             raise serializers.ValidationError({"rows": "This field is required."})
-        if selected and attrs.pop("sampler", by) != by:
-            raise serializers.ValidationError(
-                {"sampler": "Rows are chosen by sampler 2 alone."}
-            )
         return attrs
 
 
@@ -505,9 +492,8 @@ class FirstRowsSerializer(serializers.Serializer[Any]):
     """A hundred synthetic rows, the same for everybody."""
 
     seed = serializers.CharField(
-        help_text="Public: a sample of as many rows with this seed and sampler has the same rows."
+        help_text="Public: a sample of as many rows with this seed has the same rows."
     )
-    sampler = serializers.IntegerField()
     columns = LookColumnSerializer(many=True)
     rows = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField(allow_null=True)),

@@ -38,7 +38,7 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 class StatedTableSerializer(serializers.Serializer[Any]):
-    """The public table of a run. `reference` and `version`, or `release` with the rows, seed and sampler that give the table."""
+    """The public table of a run. `reference` and `version`, or `release` with the rows and seed that give the table."""
 
     name = serializers.CharField()
     published = serializers.CharField(help_text="Where anybody can get it.")
@@ -48,7 +48,6 @@ class StatedTableSerializer(serializers.Serializer[Any]):
     release = serializers.CharField(help_text="Empty for a reference table.")
     rows = serializers.IntegerField()
     seed = serializers.CharField()
-    sampler = serializers.IntegerField()
     columns = serializers.DictField(child=serializers.CharField())
 
 

@@ -16,7 +16,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from synth_engine import mechanisms
 from synth_engine.errors import InputError
 from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import expected_quality
@@ -214,7 +213,6 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
             return ranges_in_progress(request, release)
         document = {
             "seed": look.seed_of(release),
-            "sampler": mechanisms.SAMPLER,
             "columns": shown.columns,
             "rows": [row.cells for row in shown.rows],
         }
@@ -223,7 +221,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def model(self, request: Request, code: str) -> Response:
         """The model as the document that `python -m synth_engine sample` draws tables from, the same bytes as here for the same
-        rows, seed and sampler."""
+        rows and seed."""
         return Response(selectors.release_for(caller(request), code, Need.SAMPLE).model)
 
     @extend_schema(responses={(200, PythonRenderer.media_type): OpenApiTypes.STR})
@@ -333,8 +331,8 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     @extend_schema(request=NewSampleSerializer, responses={201: SampleSerializer})
     @idempotent
     def create(self, request: Request, code: str) -> Response:
-        """Draw a table of so many rows. The same release, rows, seed and sampler give the same bytes for ever; so does
-        asking again without a seed, as long as samples of so many rows have the same sampler. `selection`: which rows; 422 says which column
+        """Draw a table of so many rows. The same release, rows and seed give the same bytes for ever; so does
+        asking again without a seed. `selection`: which rows; 422 says which column
         and rule are wrong, or about how many such records the model has where they are too few."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         wanted = NewSampleSerializer(data=request.data)
