@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from django.apps import AppConfig
     from django.core.checks import CheckMessage
 
-FORMAT = 1
+FORMAT = 2
 
 _APP = "synthweb"
 _ROWS = "SELECT app, name FROM django_migrations"

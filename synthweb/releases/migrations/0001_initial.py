@@ -182,7 +182,6 @@ class Migration(migrations.Migration):
                 ('rows', models.BigIntegerField()),
                 ('seed', models.CharField(max_length=64)),
                 ('commitment', models.CharField(max_length=64)),
-                ('sampler', models.PositiveSmallIntegerField(default=1)),
                 ('selection', models.JSONField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('edition', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='samples', to='releases.edition')),
