@@ -245,7 +245,7 @@ def draw_blocks(
     search = _Search(matching.wanted(rows), most=most_draws(rows))
     waiting: list[pd.DataFrame] = []
     start = 0
-    for frame in _drawn(model, search, seed=seed):
+    for frame in _generated_rows(model, search, seed=seed):
         waiting.append(search.taken(frame, matching.kinds(frame)))
         ready = sum(len(one) for one in waiting)
         # Not a piece of a few rows for each of many blocks.
@@ -260,7 +260,7 @@ def draw_blocks(
         )
 
 
-def _drawn(model: Model, search: _Search, *, seed: str) -> Iterator[pd.DataFrame]:
+def _generated_rows(model: Model, search: _Search, *, seed: str) -> Iterator[pd.DataFrame]:
     """Rows of the model, until the search is over."""
     number = 0
     while search.goes_on:
@@ -285,8 +285,8 @@ class _Search:
 
     def __init__(self, wanted: Sequence[int], *, most: int) -> None:
         self._left, self._most = np.array(wanted), most
-        self._found = np.zeros(len(wanted), dtype=np.int64)
-        self._drawn = 0
+        self._matches = np.zeros(len(wanted), dtype=np.int64)
+        self._generated = 0
 
     @property
     def is_done(self) -> bool:
@@ -296,27 +296,27 @@ class _Search:
     @property
     def goes_on(self) -> bool:
         """Whether rows are lacking and more may be drawn."""
-        return not self.is_done and self._drawn < self._most
+        return not self.is_done and self._generated < self._most
 
     def sizes(self) -> Iterator[int]:
         """Sizes of the blocks of one round, each by what was found before. A table that ends with the last selected row is near to
         the model, and so are its selected rows; a part of a larger one would be a random part."""
-        end = self._drawn + LARGEST_ROUND
-        while self.goes_on and self._drawn < end:
-            yield min(self._lacking(), end - self._drawn)
+        end = self._generated + LARGEST_ROUND
+        while self.goes_on and self._generated < end:
+            yield min(self._lacking(), end - self._generated)
 
     def _lacking(self) -> int:
         """About how many more rows hold those that are wanted, as far as that is known: at most `GROWTH` times as many as there are."""
-        if not self._drawn:
+        if not self._generated:
             return max(int(self._left.sum()), blocks.FIRST)
         # Half a row of a kind of which there was none yet.
-        shares = np.maximum(self._found, 0.5) / self._drawn
-        return min(int(np.ceil((self._left / shares).max())), GROWTH * self._drawn)
+        shares = np.maximum(self._matches, 0.5) / self._generated
+        return min(int(np.ceil((self._left / shares).max())), GROWTH * self._generated)
 
     def taken(self, frame: pd.DataFrame, kinds: Places) -> pd.DataFrame:
         """The rows of a block that are still wanted. kinds: of each row, shape (rows,)."""
-        self._drawn += len(frame)
-        self._found += np.bincount(kinds + 1, minlength=len(self._left) + 1)[1:]
+        self._generated += len(frame)
+        self._matches += np.bincount(kinds + 1, minlength=len(self._left) + 1)[1:]
         return _taken(frame, kinds, self._left)
 
 
