@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.apps import AppConfig
     from django.core.checks import CheckMessage
 
@@ -108,7 +110,12 @@ def note_before_migrate(sender: AppConfig, using: str, **_kwargs: Any) -> None: 
         recorder.record_applied(_APP, str(FORMAT))
 
 
-def check_format(*, databases: list[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
+def check_format(
+    *,
+    app_configs: Sequence[AppConfig] | None = None,  # noqa: ARG001 - Django's signature
+    databases: Sequence[str] | None = None,
+    **_kwargs: Any,
+) -> list[CheckMessage]:
     """System check: what each database was made with."""
     from django.core.checks import Error
 
