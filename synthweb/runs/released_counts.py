@@ -12,14 +12,12 @@ from synth_engine.evaluation.marginals import PublishedCounts
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.models.model import Model
-from synth_engine.spec import Spec
 from synthweb.lib.language import in_english
 from synthweb.releases import marginals as pages
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts, derivation, lease, planning, stages
 from synthweb.runs.models import CountsErrand, SynthesisRun
 from synthweb.runs.progress import Progress
-from synthweb.runs.public_tables import StatedTable
 
 _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
 
@@ -43,13 +41,8 @@ def _compute(errand: CountsErrand, grip: lease.Lease) -> None:
 def answered(release: Release) -> tuple[Plan, Answers]:
     """The plan of the run that made a release, and its stored noisy answers, checked against their digest."""
     run = SynthesisRun.objects.select_related("domain_version", "account").get(release=release)
-    plan = planning.replan(
-        version=run.domain_version,
-        spec=Spec.from_json(run.spec),
-        account=run.account,
-        table=StatedTable.from_json(run.prior),
-    )
-    return plan, artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    return planning.replan(run), answers
 
 
 def _gathered(release: Release, progress: Progress) -> PublishedCounts:

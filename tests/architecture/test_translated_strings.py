@@ -42,7 +42,7 @@ OTHER_TABLES = frozenset(
         "runs/methods.py:BEYOND",
         "runs/derivation.py:GAVE_UP",
         "runs/reconcile.py:INTERRUPTED",
-        "runs/worker.py:GAVE_UP",
+        "runs/turns.py:GAVE_UP",
         "settings.py:SPECTACULAR_SETTINGS",
         "settings.py:UNFOLD",
     ]

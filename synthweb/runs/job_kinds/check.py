@@ -1,0 +1,50 @@
+"""Figures of a release that are measured with budget: a check, or a validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from synth_engine.evaluation import paid_figures
+from synth_engine.evaluation.paid_figures import CheckedResult
+from synth_engine.measurement import Answers
+from synth_engine.plans import release_check
+from synth_engine.plans.release_check import CheckPlan
+from synthweb.releases import services as releases
+from synthweb.runs import checks
+from synthweb.runs.job_kinds.release import OfOneTable
+from synthweb.runs.models import SynthesisRun
+from synthweb.runs.paid_kind import origin_of, register
+
+
+@register
+class Check(OfOneTable[CheckPlan, Sequence[CheckedResult]]):
+    """It reads the file of its release, which may be an earlier one."""
+
+    mechanism = release_check.MECHANISM
+    ready = "The figures are ready."
+    reads_earlier_tables = True
+
+    def replan(self, job: SynthesisRun) -> CheckPlan:
+        return checks.replan(job)
+
+    def fit(
+        self, job: SynthesisRun, plan: CheckPlan, answers: Answers
+    ) -> Sequence[CheckedResult]:
+        return paid_figures.results(plan, answers)
+
+    def publish(
+        self,
+        job: SynthesisRun,
+        plan: CheckPlan,
+        answers: Answers,
+        result: Sequence[CheckedResult],
+    ) -> Mapping[str, Any]:
+        check = releases.publish_check(
+            origin=origin_of(job),
+            release=checks.release_of(job),
+            plan=plan,
+            answers=answers,
+            results=result,
+        )
+        return {"paid_check": check}
