@@ -51,7 +51,7 @@ def free() -> Q:
     return Q(lease_held=False)
 
 
-def claim(subject: models.Subject) -> Lease | None:
+def claim(subject: models.Leased) -> Lease | None:
     """Take the row if it is open and free. None: over, or somebody else is at work on it (a doubled message)."""
     kind = type(subject)
     # The token that was read is part of the condition, so that the new one is nobody else's.
@@ -165,19 +165,10 @@ TOLERANCE = 1e-6
 
 def expire(watch: Watch) -> list[str]:
     """Free the rows whose worker has been silent for a lease. Returns their codes."""
-    kinds: tuple[type[models.Subject], ...] = (
-        models.SynthesisRun,
-        models.TableErrand,
-        models.RangesErrand,
-        models.CountsErrand,
-        models.ImplicatesErrand,
-        models.FilledCounts,
-        models.CityBuild,
-    )
-    return [code for kind in kinds for code in _expire(kind, watch)]
+    return [code for kind in models.leased() for code in _expire(kind, watch)]
 
 
-def _expire(kind: type[models.Subject], watch: Watch) -> list[str]:
+def _expire(kind: type[models.Leased], watch: Watch) -> list[str]:
     held = kind._default_manager.filter(lease_held=True, state__in=kind.OPEN)
     rows = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
     states = {code: (token, beats) for code, token, beats, _ in rows}

@@ -5,8 +5,10 @@ Public facts only: the confirmed description, the account's rule, unit and relat
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol
 
 from synth_engine import mechanisms
@@ -33,6 +35,7 @@ from synthweb.runs.models import SynthesisRun
 from synthweb.runs.proposals import PaidRequest, Proposal
 from synthweb.runs.public_tables import StatedTable
 
+KEPT = 4  # plans in the memory of a process
 # `lib/sentences.py` has them as well, so that pages translate them.
 PUBLIC = "the public number of records"
 NOISY = "the noisy number of an earlier release"
@@ -122,7 +125,11 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> R
     known = require_rows(dataset, domain, stated=facts.rows)
     prior = public_tables.load(facts.table, organisation=dataset.organisation)
     spec = with_records(spec, known.rows)
-    plan = mechanisms.plan(domain, spec, rule=rule_of(account), prior=prior)
+    if prior is None:
+        stated = json.dumps(spec.to_json(), sort_keys=True)
+        plan = _planned(version, version.digest, stated, rule_of(account))
+    else:
+        plan = mechanisms.plan(domain, spec, rule=rule_of(account), prior=prior)
     criteria.require(plan, facts.criteria)
     return ReleaseProposal(
         dataset=dataset,
@@ -137,6 +144,13 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> R
         known=known,
         facts=facts,
     )
+
+
+@lru_cache(maxsize=KEPT)
+def _planned(version: DomainVersion, digest: str, spec: str, rule: EngineRule) -> Plan:  # noqa: ARG001 - numbers of rows that were rolled back are given again
+    """What a form showed is not planned once more when its button is pressed. The worker plans again: what is charged is what
+    the engine plans then."""
+    return mechanisms.plan(domain_of(version), Spec.from_json(json.loads(spec)), rule=rule)
 
 
 def usual_name(dataset: Dataset, title: str) -> str:

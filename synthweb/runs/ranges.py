@@ -11,25 +11,34 @@ from contextlib import contextmanager
 from django.db import transaction
 
 from synth_engine import watching
-from synthweb.lib.language import in_english
 from synthweb.releases import expected, look
-from synthweb.runs import derivation, lease, stages
+from synthweb.runs import lease, stages, turns
+from synthweb.runs.derivation import Derivation, finish
 from synthweb.runs.models import RangesErrand
-from synthweb.runs.progress import Progress
+from synthweb.runs.turns import Turn
 
 _STEPS = {"ask": stages.ASK, "fit": stages.REFIT, "compare": stages.MATCH}
 
 
-@in_english
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    derivation.attempt(RangesErrand, code, work=_compute)
+    turns.take(Ranges(), code=code)
 
 
-def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
+class Ranges(Derivation[RangesErrand]):
+    """The first rows of a release, the ranges of its columns, and its errors."""
+
+    model = RangesErrand
+    word = "ranges errand"
+
+    def do(self, turn: Turn[RangesErrand]) -> None:
+        _compute(turn)
+
+
+def _compute(turn: Turn[RangesErrand]) -> None:
     """Each part is stored as soon as it is there, so that pages show it while the next one is computed, and a worker that takes
     over goes on after it: the rows, the ranges of columns, the errors of the release."""
-    progress, release = Progress(grip), errand.release
+    grip, progress, release = turn.grip, turn.progress, turn.job.release
     if look.prepared(release) == "nothing":
         progress(stages.DRAW.name, 0.0)
         with watching.watched(lambda share: progress(stages.DRAW.name, share)):
@@ -53,7 +62,7 @@ def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
         with _fenced(grip):
             expected.store_errors(release, errors)
             look.store_relations(release, errors)
-    derivation.finish(errand, grip)
+    finish(turn)
 
 
 @contextmanager

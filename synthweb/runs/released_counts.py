@@ -12,30 +12,35 @@ from synth_engine.evaluation.marginals import PublishedCounts
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.models.model import Model
-from synthweb.lib.language import in_english
 from synthweb.releases import marginals as pages
 from synthweb.releases.models import Release
-from synthweb.runs import artefacts, derivation, lease, planning, stages
+from synthweb.runs import artefacts, planning, stages, turns
+from synthweb.runs.derivation import Derivation, finish
 from synthweb.runs.models import CountsErrand, SynthesisRun
 from synthweb.runs.progress import Progress
+from synthweb.runs.turns import Turn
 
 _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
 
 
-@in_english
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    derivation.attempt(CountsErrand, code, work=_compute)
+    turns.take(ReleasedCounts(), code=code)
 
 
-def _compute(errand: CountsErrand, grip: lease.Lease) -> None:
-    progress = Progress(grip)
-    progress(stages.GATHER.name, 0.0)
-    published = _gathered(errand.release, progress)
-    progress.check()
-    with transaction.atomic():
-        derivation.finish(errand, grip)
-        pages.store(errand.release, published)
+class ReleasedCounts(Derivation[CountsErrand]):
+    """What tables of counts of a release are computed from."""
+
+    model = CountsErrand
+    word = "counts errand"
+
+    def do(self, turn: Turn[CountsErrand]) -> None:
+        turn.progress(stages.GATHER.name, 0.0)
+        published = _gathered(turn.job.release, turn.progress)
+        turn.progress.check()
+        with transaction.atomic():
+            finish(turn)
+            pages.store(turn.job.release, published)
 
 
 def answered(release: Release) -> tuple[Plan, Answers]:

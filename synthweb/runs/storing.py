@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
 
-from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Answers
 from synth_engine.relational.answers import DatabaseAnswers
 from synthweb.runs import artefacts, call_log, errors, lease, stages
@@ -55,7 +54,7 @@ def reserved(turn: Turn[SynthesisRun], size: int) -> Iterator[Room]:
         answers, calls = reserve(artefacts.ANSWERS), reserve(artefacts.CALLS)
         stored = call_log.stored_of(run) if run.state == State.CHARGED else []
         if stored is None:
-            raise PrivacyError("noise may have been drawn that is stored nowhere")
+            raise TypeError("a run that cannot go on")
         log = call_log.CallLog(grip, calls, stored=stored, insist=partial(_insist, grip))
         calls.name(call_log.name_of(run, grip))
         yield Room(answers=answers, log=log)

@@ -48,6 +48,8 @@ class JobKind(ABC, Generic[JobT]):
     taken_over: ClassVar[str] = "taken over"
     # Claims of one row: what keeps killing its worker must not do so for ever.
     max_attempts: ClassVar[int] = 3
+    # Errors that are no fault of the program, which logs leave out.
+    expected: ClassVar[tuple[type[Exception], ...]] = ()
 
     @abstractmethod
     def do(self, turn: Turn[JobT]) -> None:
@@ -100,7 +102,7 @@ def end(turn: Turn[Any], *, state: str, **changes: Any) -> None:
 def take(kind: JobKind[JobT], *, code: str) -> None:
     """Take the job of this code as far as it goes, if nobody else does. Harmless when repeated, late or doubled."""
     job = kind.model._default_manager.filter(code=code).first()
-    grip = lease.claim(job) if job else None  # type: ignore[arg-type]
+    grip = lease.claim(job) if job else None
     if job is None or grip is None:
         return
     # The claim changed the row, and its state may have moved between reading and claiming.
@@ -120,6 +122,6 @@ def take(kind: JobKind[JobT], *, code: str) -> None:
             logger.warning("%s %s: %s; left for the reconciler", kind.word, code, name)
         except Exception as error:  # noqa: BLE001 - whatever it was, the job gets an end and the log gets no data
             # Once the lease is lost, the error is only how the engine passes that on.
-            if not grip.gone.is_set():
+            if not (grip.gone.is_set() or isinstance(error, kind.expected)):
                 logger.error("%s %s: failed with %s", kind.word, code, type(error).__name__)
             kind.stopped(turn, error)

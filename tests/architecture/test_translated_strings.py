@@ -40,7 +40,6 @@ OTHER_TABLES = frozenset(
         "releases/screens.py:NOISE",
         "releases/screens.py:VERBS",
         "runs/methods.py:BEYOND",
-        "runs/derivation.py:GAVE_UP",
         "runs/reconcile.py:INTERRUPTED",
         "runs/turns.py:GAVE_UP",
         "settings.py:SPECTACULAR_SETTINGS",
