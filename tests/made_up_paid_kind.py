@@ -17,7 +17,7 @@ from synthweb.releases import services as releases
 from synthweb.runs import planning
 from synthweb.runs.job_kinds.release import OfOneTable
 from synthweb.runs.models import SynthesisRun
-from synthweb.runs.paid_kind import KINDS, origin_of
+from synthweb.runs.paid_job import KINDS
 from synthweb.runs.planning import ReleaseProposal
 from synthweb.runs.proposals import PaidRequest
 
@@ -41,25 +41,24 @@ class MadeUpRequest(PaidRequest[ReleaseProposal]):
         return (run.dataset_id, stored) == (self.dataset.pk, self.spec.to_json())
 
 
-class MadeUp(OfOneTable[Plan, Model]):
+class MadeUp(OfOneTable[Plan]):
     """The half that the worker has."""
 
     mechanism = MECHANISM
     ready = "What was made up is ready."
 
-    def replan(self, job: SynthesisRun) -> Plan:
-        return planning.replan(SynthesisRun(**_fields(job), spec=job.spec | PLANNED_AS))
+    def replan(self) -> Plan:
+        return planning.replan(
+            SynthesisRun(**_fields(self.row), spec=self.row.spec | PLANNED_AS)
+        )
 
-    def fit(self, job: SynthesisRun, plan: Plan, answers: Answers) -> Model:
-        return plan.fit(answers)
+    def fit(self, answers: Answers) -> Model:
+        return self.plan.fit(answers)
 
-    def publish(
-        self, job: SynthesisRun, plan: Plan, answers: Answers, result: Model
-    ) -> Mapping[str, Any]:
-        origin = replace(origin_of(job), name="Made up")
-        return {
-            "release": releases.publish(origin=origin, plan=plan, answers=answers, model=result)
-        }
+    def publish(self, answers: Answers, result: Model) -> Mapping[str, Any]:
+        origin = replace(self.origin, name="Made up")
+        release = releases.publish(origin=origin, plan=self.plan, answers=answers, model=result)
+        return {"release": release}
 
 
 def _fields(run: SynthesisRun) -> dict[str, Any]:
@@ -69,5 +68,5 @@ def _fields(run: SynthesisRun) -> dict[str, Any]:
 @contextmanager
 def known() -> Iterator[None]:
     """Have the worker know this kind."""
-    with patch.dict(KINDS, {MECHANISM: MadeUp()}):
+    with patch.dict(KINDS, {MECHANISM: MadeUp}):
         yield

@@ -18,7 +18,7 @@ from synthweb.audit import services as audit
 from synthweb.runs import cities, stages, turns
 from synthweb.runs.models import CityBuild, CityExport
 from synthweb.runs.progress import Progress
-from synthweb.runs.turns import Failure, JobKind, Turn, end
+from synthweb.runs.turns import Failure, Job
 
 MAX_FILE = 200_000_000
 """Bytes of one file of a city, which stands in the database."""
@@ -26,28 +26,28 @@ MAX_FILE = 200_000_000
 
 def compute(*, code: str) -> None:
     """Generate the city of this code if nobody else does. Harmless when repeated, late or doubled."""
-    turns.take(Cities(), code=code)
+    turns.take(Cities, code=code)
 
 
-class Cities(JobKind[CityBuild]):
+class Cities(Job[CityBuild]):
     """A city is generated from releases that its maker may draw from."""
 
     model = CityBuild
     word = "city"
     expected: ClassVar[tuple[type[Exception], ...]] = (InputError, Http404, PermissionDenied)
 
-    def do(self, turn: Turn[CityBuild]) -> None:
-        _generate(turn)
+    def do(self) -> None:
+        _generate(self)
 
-    def failure(self, job: CityBuild, error: Exception) -> Failure:
+    def failure(self, error: Exception) -> Failure:
         if isinstance(error, Http404 | PermissionDenied):
             text = "A release that this city is made of is not shared any more."
             return {"code": "not-shared", "text": text}
-        return super().failure(job, error)
+        return super().failure(error)
 
 
-def _generate(turn: Turn[CityBuild]) -> None:
-    build, progress = turn.job, turn.progress
+def _generate(job: Cities) -> None:
+    build, progress = job.row, job.progress
     progress(stages.CONNECT.name, 0.0)
     city = cities.assemble(build.created_by, cities.documents_of(build))
     built = building.build(
@@ -71,8 +71,7 @@ def _generate(turn: Turn[CityBuild]) -> None:
                 repair="ask for fewer persons, or use the command line",
             )
         with transaction.atomic():
-            end(
-                turn,
+            job.end(
                 state=CityBuild.State.FINISHED,
                 archive=archive.read_bytes(),
                 database=database.read_bytes(),

@@ -6,17 +6,16 @@ from typing import ClassVar, TypeVar
 
 from synth_engine.errors import InputError
 from synthweb.runs.models import ReleaseErrand
-from synthweb.runs.turns import JobKind, Turn, end
+from synthweb.runs.turns import Job
 
 ErrandT = TypeVar("ErrandT", bound=ReleaseErrand)
 
 
-class Derivation(JobKind[ErrandT]):
-    """It ends with `finish`, in the transaction that stores the result. What cannot be derived of a release says so, in words that name no value."""
+class Derivation(Job[ErrandT]):
+    """It ends with `finish`. What cannot be derived of a release says so, in words that name no value."""
 
     expected: ClassVar[tuple[type[Exception], ...]] = (InputError,)
 
-
-def finish(turn: Turn[ErrandT]) -> None:
-    """Record that an errand is done, first in the transaction that stores its result. Errors: LeaseLost."""
-    end(turn, state=ReleaseErrand.State.FINISHED, progress=1.0)
+    def finish(self) -> None:
+        """Record that it is done, first in the transaction that stores its result. Errors: LeaseLost."""
+        self.end(state=ReleaseErrand.State.FINISHED, progress=1.0)

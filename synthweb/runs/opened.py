@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TypedDict, cast
 
 from synth_engine import formats, pipeline
@@ -33,6 +34,11 @@ class Opened(dict[str, TableFile]):
         """Of a job that reads one table."""
         (file,) = self.values()
         return file
+
+    @property
+    def path(self) -> Path:
+        """Where the only table is read."""
+        return self.only.path
 
     @property
     def form(self) -> Form:

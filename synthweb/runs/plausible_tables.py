@@ -20,15 +20,14 @@ from synthweb.lib.zip_stream import ZipStream
 from synthweb.releases import plausible, table_writers
 from synthweb.releases.models import Release
 from synthweb.runs import paid_first, stages, turns
-from synthweb.runs.derivation import Derivation, finish
+from synthweb.runs.derivation import Derivation
 from synthweb.runs.models import ImplicatesErrand
 from synthweb.runs.released_counts import answered
-from synthweb.runs.turns import Turn
 
 
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    turns.take(PlausibleTables(), code=code)
+    turns.take(PlausibleTables, code=code)
 
 
 class PlausibleTables(Derivation[ImplicatesErrand]):
@@ -37,14 +36,14 @@ class PlausibleTables(Derivation[ImplicatesErrand]):
     model = ImplicatesErrand
     word = "implicates errand"
 
-    def do(self, turn: Turn[ImplicatesErrand]) -> None:
-        progress, release = turn.progress, turn.job.release
+    def do(self) -> None:
+        progress, release = self.progress, self.row.release
         progress(stages.IMPLICATE.name, 0.0)
         with watching.watched(lambda share: progress(stages.IMPLICATE.name, share)):
             content = _archive(release)
         progress.check()
         with transaction.atomic():
-            finish(turn)
+            self.finish()
             plausible.store(release, content)
 
 

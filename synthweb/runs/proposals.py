@@ -1,6 +1,6 @@
 """What may be paid for: a request as somebody makes it, and the proposal that comes of it, with its plan and its price.
 
-Public facts only. The worker's half of a kind is `paid_kind.PaidKind`, which the web process never imports.
+Public facts only. The worker's half of a kind is `paid_job.PaidJob`, which the web process never imports.
 """
 
 from __future__ import annotations

@@ -202,4 +202,5 @@ SUBJECTS = {kind.TASK: kind for kind in leased()}
 def _subject(message: OutboxMessage) -> QuerySet[Any]:
     """The open row that a message rings for."""
     kind = SUBJECTS[message.task]
-    return kind._default_manager.filter(code=message.subject_code, state__in=kind.OPEN)
+    rows: QuerySet[Any] = kind._default_manager.all()
+    return rows.filter(code=message.subject_code, state__in=kind.OPEN)

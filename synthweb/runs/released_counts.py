@@ -15,17 +15,16 @@ from synth_engine.models.model import Model
 from synthweb.releases import marginals as pages
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts, planning, stages, turns
-from synthweb.runs.derivation import Derivation, finish
+from synthweb.runs.derivation import Derivation
 from synthweb.runs.models import CountsErrand, SynthesisRun
 from synthweb.runs.progress import Progress
-from synthweb.runs.turns import Turn
 
 _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
 
 
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    turns.take(ReleasedCounts(), code=code)
+    turns.take(ReleasedCounts, code=code)
 
 
 class ReleasedCounts(Derivation[CountsErrand]):
@@ -34,13 +33,13 @@ class ReleasedCounts(Derivation[CountsErrand]):
     model = CountsErrand
     word = "counts errand"
 
-    def do(self, turn: Turn[CountsErrand]) -> None:
-        turn.progress(stages.GATHER.name, 0.0)
-        published = _gathered(turn.job.release, turn.progress)
-        turn.progress.check()
+    def do(self) -> None:
+        self.progress(stages.GATHER.name, 0.0)
+        published = _gathered(self.row.release, self.progress)
+        self.progress.check()
         with transaction.atomic():
-            finish(turn)
-            pages.store(turn.job.release, published)
+            self.finish()
+            pages.store(self.row.release, published)
 
 
 def answered(release: Release) -> tuple[Plan, Answers]:

@@ -17,7 +17,6 @@ from synth_engine.relational.answers import DatabaseAnswers
 from synthweb.runs import artefacts, call_log, errors, lease, stages
 from synthweb.runs.models import RunEvent, SynthesisRun
 from synthweb.runs.reconcile import is_known
-from synthweb.runs.turns import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +37,8 @@ class Room:
 
 
 @contextlib.contextmanager
-def reserved(turn: Turn[SynthesisRun], size: int) -> Iterator[Room]:
+def reserved(run: SynthesisRun, grip: lease.Lease, size: int) -> Iterator[Room]:
     """Room for `size` bytes in both files. What is charged already waits for it while the lease lives. Errors: NoRoom before the charge."""
-    run, grip = turn.job, turn.grip
     # What a killed worker had reserved is room for this one.
     artefacts.sweep(is_known=is_known)
     with contextlib.ExitStack() as stack:
@@ -60,11 +58,11 @@ def reserved(turn: Turn[SynthesisRun], size: int) -> Iterator[Room]:
         yield Room(answers=answers, log=log)
 
 
-def store(turn: Turn[SynthesisRun], answers: Answers | DatabaseAnswers, room: Room) -> None:
+def store(
+    run: SynthesisRun, grip: lease.Lease, answers: Answers | DatabaseAnswers, room: Room
+) -> None:
     """Answers to their file, then their digest and the state to the row under the fence. The name carries the token,
     so that a worker that was overtaken can never overwrite what its successor stored."""
-    run, grip = turn.job, turn.grip
-    turn.progress(stages.STORE.name, 0.0)
     name, content = f"{run.code}-{grip.token}.npz", answers.to_bytes()
     try:
         _insist(grip, lambda: room.answers.store(content, name=name))

@@ -15,7 +15,7 @@ from synthweb.runs import turns
 from synthweb.runs.job_kinds.filled import Filled
 from synthweb.runs.job_kinds.table_errand import TableErrands
 from synthweb.runs.models import SynthesisRun
-from synthweb.runs.paid_kind import KINDS, RunKind
+from synthweb.runs.paid_job import KINDS, PaidRun
 
 autodiscover_modules("job_kinds")  # of every app
 
@@ -33,16 +33,16 @@ def synthesize(*, code: str) -> None:
     turns.take(kind_of(mechanism), code=code)
 
 
-def kind_of(mechanism: str) -> RunKind[Any, Any, Any]:
+def kind_of(mechanism: str) -> type[PaidRun[Any, Any]]:
     """The kind of the runs of a mechanism."""
     return KINDS.get(mechanism, KINDS[""])
 
 
 def fill_counts(*, code: str) -> None:
     """Take the filled counts of this code, which a custodian approved. Harmless when repeated, late or doubled."""
-    turns.take(Filled(), code=code)
+    turns.take(Filled, code=code)
 
 
 def table_errand(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    turns.take(TableErrands(), code=code)
+    turns.take(TableErrands, code=code)

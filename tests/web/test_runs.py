@@ -35,7 +35,6 @@ from synthweb.releases.models import Release
 from synthweb.runs import (
     errors,
     lease,
-    paid_kind,
     planning,
     queue,
     reconcile,
@@ -51,6 +50,7 @@ from synthweb.runs.models import (
     SynthesisRun,
     TableErrand,
 )
+from synthweb.runs.paid_job import PaidRun
 from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import doorbell, scene
@@ -468,7 +468,7 @@ def test_a_file_that_is_another_than_the_run_was_submitted_for_spends_nothing(
 
 
 def test_a_run_that_keeps_killing_its_worker_is_given_up(run: SynthesisRun) -> None:
-    SynthesisRun.objects.filter(pk=run.pk).update(attempts=paid_kind.MAX_ATTEMPTS)
+    SynthesisRun.objects.filter(pk=run.pk).update(attempts=PaidRun.max_attempts)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert (run.state, run.failure["code"]) == (State.FAILED, "gave-up")

@@ -36,8 +36,9 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib.errors import SynthwebError
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release, ReleaseGrant
-from synthweb.runs import failpoints, lease, paid_kind, reconcile, services, worker
+from synthweb.runs import failpoints, lease, reconcile, services, worker
 from synthweb.runs.models import SynthesisRun
+from synthweb.runs.paid_job import PaidRun
 from synthweb.runs.planning import ReleaseRequest
 from tests.web import ledger_setup as setup
 from tests.web import scene
@@ -60,7 +61,7 @@ DEATHS = {
     failpoints.AFTER_MEASURE: State.MEASURED,
     failpoints.DURING_FIT: State.MEASURED,
 }
-MOST_DEATHS = paid_kind.MAX_ATTEMPTS - 1
+MOST_DEATHS = PaidRun.max_attempts - 1
 """A run that kills its worker more often is given up, which `test_runs_interrupted.py` shows."""
 
 

@@ -13,37 +13,28 @@ from synth_engine.plans.release_check import CheckPlan
 from synthweb.releases import services as releases
 from synthweb.runs import checks
 from synthweb.runs.job_kinds.release import OfOneTable
-from synthweb.runs.models import SynthesisRun
-from synthweb.runs.paid_kind import origin_of, register
+from synthweb.runs.paid_job import register
 
 
 @register
-class Check(OfOneTable[CheckPlan, Sequence[CheckedResult]]):
+class Check(OfOneTable[CheckPlan]):
     """It reads the file of its release, which may be an earlier one."""
 
     mechanism = release_check.MECHANISM
     ready = "The figures are ready."
     reads_earlier_tables = True
 
-    def replan(self, job: SynthesisRun) -> CheckPlan:
-        return checks.replan(job)
+    def replan(self) -> CheckPlan:
+        return checks.replan(self.row)
 
-    def fit(
-        self, job: SynthesisRun, plan: CheckPlan, answers: Answers
-    ) -> Sequence[CheckedResult]:
-        return paid_figures.results(plan, answers)
+    def fit(self, answers: Answers) -> Sequence[CheckedResult]:
+        return paid_figures.results(self.plan, answers)
 
-    def publish(
-        self,
-        job: SynthesisRun,
-        plan: CheckPlan,
-        answers: Answers,
-        result: Sequence[CheckedResult],
-    ) -> Mapping[str, Any]:
+    def publish(self, answers: Answers, result: Sequence[CheckedResult]) -> Mapping[str, Any]:
         check = releases.publish_check(
-            origin=origin_of(job),
-            release=checks.release_of(job),
-            plan=plan,
+            origin=self.origin,
+            release=checks.release_of(self.row),
+            plan=self.plan,
             answers=answers,
             results=result,
         )

@@ -14,53 +14,42 @@ from synth_engine.strict_json import JsonObject
 from synthweb.datasets.models import Dataset
 from synthweb.releases import databases as released
 from synthweb.runs import databases
-from synthweb.runs.models import SynthesisRun
 from synthweb.runs.opened import Opened
-from synthweb.runs.paid_kind import RunKind, origin_of, register
-from synthweb.runs.turns import Turn
+from synthweb.runs.paid_job import PaidRun, register
 
 Fitted = tuple[DatabaseModel, Mapping[str, JsonObject]]
 """A model, and the first rows, which are generated with it because they need no room of their own."""
 
 
 @register
-class ReleaseOfDatabase(RunKind[DatabasePlan, DatabaseAnswers, Fitted]):
+class ReleaseOfDatabase(PaidRun[DatabasePlan, DatabaseAnswers]):
     """All tables are measured under one budget."""
 
     mechanism = databases.MECHANISM
     ready = "The release is ready."
     kept = DatabaseAnswers
 
-    def replan(self, job: SynthesisRun) -> DatabasePlan:
-        return databases.replan(job)
+    def replan(self) -> DatabasePlan:
+        return databases.replan(self.row)
 
-    def tables(self, job: SynthesisRun) -> Mapping[str, Dataset]:
-        return databases.tables_of(databases.version_of(job))
+    def tables(self) -> Mapping[str, Dataset]:
+        return databases.tables_of(databases.version_of(self.row))
 
-    def require(self, files: Opened, plan: DatabasePlan) -> None:
-        pipeline.require_database(files, database=plan.database)
+    def require(self, files: Opened) -> None:
+        pipeline.require_database(files, database=self.plan.database)
 
-    def measure(
-        self,
-        files: Opened,
-        plan: DatabasePlan,
-        turn: Turn[SynthesisRun],
-        going_on: Continuation | None,
-    ) -> DatabaseAnswers:
+    def measure(self, files: Opened, going_on: Continuation | None) -> DatabaseAnswers:
         return pipeline.measure_database(
-            files, plan=plan, progress=turn.progress, continuation=going_on
+            files, plan=self.plan, progress=self.progress, continuation=going_on
         )
 
-    def fit(self, job: SynthesisRun, plan: DatabasePlan, answers: DatabaseAnswers) -> Fitted:
-        model = plan.fit(answers)
+    def fit(self, answers: DatabaseAnswers) -> Fitted:
+        model = self.plan.fit(answers)
         return model, released.first_rows(model)
 
-    def publish(
-        self, job: SynthesisRun, plan: DatabasePlan, answers: DatabaseAnswers, result: Fitted
-    ) -> Mapping[str, Any]:
+    def publish(self, answers: DatabaseAnswers, result: Fitted) -> Mapping[str, Any]:
         model, shown = result
-        origin = origin_of(job)
         release = released.publish(
-            origin=origin, plan=plan, answers=answers, model=model, shown=shown
+            origin=self.origin, plan=self.plan, answers=answers, model=model, shown=shown
         )
         return {"release": release}

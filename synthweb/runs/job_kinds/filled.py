@@ -14,14 +14,13 @@ from synth_engine.pipeline import Continuation
 from synthweb.runs import filling, filling_services, stages
 from synthweb.runs.models import FilledCounts
 from synthweb.runs.opened import Opened
-from synthweb.runs.paid_kind import PaidKind
+from synthweb.runs.paid_job import PaidJob
 from synthweb.runs.stages import Stage
-from synthweb.runs.turns import Turn
 
 State = FilledCounts.State
 
 
-class Filled(PaidKind[FilledCounts, FillPlan, Counted, Counted]):
+class Filled(PaidJob[FilledCounts, FillPlan, Counted]):
     """They are counted exactly, and once more if a worker is lost: nothing of them is stored before they are published."""
 
     model = FilledCounts
@@ -30,43 +29,30 @@ class Filled(PaidKind[FilledCounts, FillPlan, Counted, Counted]):
     finished = State.PUBLISHED
     entered: ClassVar[Mapping[str, Any]] = {"outside_at": Coalesce("outside_at", Now())}
 
-    def replan(self, job: FilledCounts) -> FillPlan:
-        return filling.plan_of(job)
+    def replan(self) -> FillPlan:
+        return filling.plan_of(self.row)
 
-    def require(self, files: Opened, plan: FillPlan) -> None:
-        pipeline.require_filling(files.only.path, plan=plan, **files.form)
+    def require(self, files: Opened) -> None:
+        pipeline.require_filling(files.path, plan=self.plan, **files.form)
 
-    def charge(self, job: FilledCounts, locked: None) -> None:
-        filling_services.record_outside(job)
+    def charge(self) -> None:
+        filling_services.record_outside(self.row)
 
-    def measure(
-        self,
-        files: Opened,
-        plan: FillPlan,
-        turn: Turn[FilledCounts],
-        going_on: Continuation | None,
-    ) -> Counted:
-        return pipeline.fill(files.only.path, plan=plan, progress=turn.progress, **files.form)
+    def measure(self, files: Opened, going_on: Continuation | None) -> Counted:
+        return pipeline.fill(files.path, plan=self.plan, progress=self.progress, **files.form)
 
-    def answers(self, turn: Turn[FilledCounts], plan: FillPlan) -> Counted:
-        turn.progress(stages.OPEN.name, 0.0)
-        return self.measured_now(turn, plan)
+    def answers(self) -> Counted:
+        super().begin(stages.OPEN)
+        return self.measured_now()
 
-    def fit(self, job: FilledCounts, plan: FillPlan, answers: Counted) -> Counted:
-        return answers
-
-    def publish(
-        self, job: FilledCounts, plan: FillPlan, answers: Counted, result: Counted
-    ) -> Mapping[str, Any]:
+    def publish(self, answers: Counted, result: Counted) -> Mapping[str, Any]:
         return {"counts": result.to_json()}
 
-    def settle(self, job: FilledCounts, locked: None, result: Counted) -> None:
-        filling_services.record_publication(job)
+    def settle(self, result: Counted) -> None:
+        filling_services.record_publication(self.row)
 
-    def is_spent(self, locked: None) -> bool:
-        # Nothing is held of it, and an entry of the ledger stays.
-        return True
+    def is_spent(self) -> bool:
+        return True  # nothing is held of it, and an entry of the ledger stays
 
-    def begin(self, turn: Turn[FilledCounts], stage: Stage) -> None:
-        # It has no stages but the reading of its table.
-        turn.progress.check()
+    def begin(self, stage: Stage) -> None:
+        self.progress.check()  # it shows no stages but the reading of its table

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from synth_engine import pipeline
 from synth_engine.linking.sketch import Sketch, SketchPlan
 from synth_engine.measurement import Answers
@@ -12,73 +9,64 @@ from synth_engine.pipeline import Continuation
 from synth_engine.privacy.receipt import Receipt
 from synthweb.releases import services as releases
 from synthweb.runs import link_services, linking, opened
-from synthweb.runs.models import Link, SynthesisRun
+from synthweb.runs.models import Link
 from synthweb.runs.opened import Opened
-from synthweb.runs.paid_kind import RunKind, origin_of, register
-from synthweb.runs.turns import Turn
+from synthweb.runs.paid_job import PaidRun, register
 
 Kept = tuple[Sketch, Receipt]
 
 
 @register
-class SketchOfSide(RunKind[SketchPlan, Answers, Kept]):
+class SketchOfSide(PaidRun[SketchPlan, Answers]):
     """The link is locked before its runs, and before the charge both tables are seen to be there."""
 
     mechanism = linking.MECHANISM
-    kept = Answers
     ready = "The sketch is ready."
+    kept = Answers
+    link: Link
 
-    def replan(self, job: SynthesisRun) -> SketchPlan:
-        return linking.replan(job)
+    def replan(self) -> SketchPlan:
+        return linking.replan(self.row)
 
-    def confirm(
-        self, job: SynthesisRun, plan: SketchPlan, progress: Callable[[float], None]
-    ) -> None:
-        pipeline.confirm(plan)
-        link = linking.run_side(job).link
-        if link.state != Link.State.STARTED:
-            return
-        for other in linking.runs_of(link).exclude(pk=job.pk):
-            other_plan = self.replan(other)
-            self.require_plan(other, other_plan)
-            self.require_tables(other)
-            with opened.tables(self.tables(other), other.code) as files:
-                self.require(files, other_plan)
+    def confirm(self) -> None:
+        pipeline.confirm(self.plan)
+        link = linking.run_side(self.row).link
+        if link.state == Link.State.STARTED:
+            for run in linking.runs_of(link).exclude(pk=self.row.pk):
+                other = SketchOfSide(run, self.grip)
+                other.require_plan()
+                other.require_tables()
+                with opened.tables(other.tables(), run.code) as files:
+                    other.require(files)
 
-    def require(self, files: Opened, plan: SketchPlan) -> None:
-        pipeline.require_side(files.only.path, plan=plan, **files.form)
+    def require(self, files: Opened) -> None:
+        pipeline.require_side(files.path, plan=self.plan, **files.form)
 
-    def lock(self, job: SynthesisRun) -> Link:
-        return link_services.locked(linking.run_side(job).link)
+    def lock(self) -> None:
+        self.link = link_services.locked(linking.run_side(self.row).link)
 
-    def charge(self, job: SynthesisRun, locked: Link) -> None:
-        link_services.charge(locked)
+    def charge(self) -> None:
+        link_services.charge(self.link)
 
-    def measure(
-        self,
-        files: Opened,
-        plan: SketchPlan,
-        turn: Turn[SynthesisRun],
-        going_on: Continuation | None,
-    ) -> Answers:
+    def measure(self, files: Opened, going_on: Continuation | None) -> Answers:
         return pipeline.sketch(
-            files.only.path,
-            plan=plan,
+            files.path,
+            plan=self.plan,
             **files.form,
-            progress=turn.progress,
+            progress=self.progress,
             continuation=going_on,
         ).answers
 
-    def fit(self, job: SynthesisRun, plan: SketchPlan, answers: Answers) -> Kept:
-        return plan.read(answers), releases.receipt_of(origin_of(job), plan, answers)
+    def fit(self, answers: Answers) -> Kept:
+        return self.plan.read(answers), releases.receipt_of(self.origin, self.plan, answers)
 
-    def settle(self, job: SynthesisRun, locked: Link, result: Kept) -> None:
+    def settle(self, result: Kept) -> None:
         # Last, because it writes to the audit log, behind whose head all writers wait.
-        link_services.keep_sketch(locked, linking.run_side(job), *result)
+        link_services.keep_sketch(self.link, linking.run_side(self.row), *result)
 
-    def is_spent(self, locked: Link) -> bool:
+    def is_spent(self) -> bool:
         # The other side's worker may have been the one that charged both.
-        return locked.charged_at is not None
+        return self.link.charged_at is not None
 
-    def give_back(self, job: SynthesisRun, locked: Any) -> None:
-        link_services.end_unspent(locked)
+    def give_back(self) -> None:
+        link_services.end_unspent(self.link)

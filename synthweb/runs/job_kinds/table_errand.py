@@ -23,14 +23,13 @@ from synth_engine.spec import Spec
 from synthweb.datasets import preview_store
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import DatabaseVersion, Preview
-from synthweb.lib import tracing
 from synthweb.releases import databases as released_databases
 from synthweb.releases.models import Release
-from synthweb.runs import databases, errors, lease, opened, stages
+from synthweb.runs import databases, lease, opened, stages
 from synthweb.runs.extras import Extras
 from synthweb.runs.failures import failure_of
 from synthweb.runs.models import TableErrand
-from synthweb.runs.turns import Failure, JobKind, Turn, end
+from synthweb.runs.turns import Failure, Job
 
 REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
 READING_FAILED: dict[str, str | int | None] = {
@@ -39,77 +38,73 @@ READING_FAILED: dict[str, str | int | None] = {
     "column": None,
     "line": None,
 }
-Errand = Turn[TableErrand]
 
 
-class TableErrands(JobKind[TableErrand]):
+class TableErrands(Job[TableErrand]):
     """A failure that may pass is left to the reconciler, a few times."""
 
     model = TableErrand
     word = "errand"
 
-    def do(self, turn: Errand) -> None:
-        turn.progress(stages.OPEN.name, 0.0)
-        errand = turn.job
+    def do(self) -> None:
+        self.progress(stages.OPEN.name, 0.0)
+        errand = self.row
         match errand.kind:
             case TableErrand.Kind.INGEST:
-                _ingest(turn)
+                _ingest(self)
             case TableErrand.Kind.KEYS:
-                _check_keys(turn)
+                _check_keys(self)
             case _ if errand.release is not None and _is_of_database(errand.release):
-                _report_database(turn, errand.release)
+                _report_database(self, errand.release)
             case _:
-                _report(turn)
+                _report(self)
 
-    def failure(self, job: TableErrand, error: Exception) -> Failure:
+    def failure(self, error: Exception) -> Failure:
         return failure_of(error)
 
-    def stopped(self, turn: Errand, error: Exception) -> None:
+    def stopped(self, error: Exception) -> None:
         """What will fail again the same way ends now; anything else waits for the reconciler to ring again."""
-        if isinstance(error, SynthError) or turn.job.attempts >= self.max_attempts:
-            super().stopped(turn, error)
+        if isinstance(error, SynthError) or self.row.attempts >= self.max_attempts:
+            super().stopped(error)
         else:
-            lease.let_go(turn.grip)
+            lease.let_go(self.grip)
 
-    def fail(self, turn: Errand, failure: Failure) -> None:
-        try:
-            _end(turn, failure=failure)
-        except errors.LeaseLost:
-            self.say_unrecorded(turn)
+    def record_failure(self, failure: Failure) -> None:
+        _end(self, failure=failure)
 
 
 def _is_of_database(release: Release) -> bool:
     return release.mechanism == databases.MECHANISM
 
 
-def _ingest(turn: Errand) -> None:
+def _ingest(job: TableErrands) -> None:
     """Preview and suggestions for the steward, or the refusal that says line, column, rule and repair."""
-    dataset, form = turn.job.dataset, opened.form_of(turn.job.dataset)
+    dataset, form = job.row.dataset, opened.form_of(job.row.dataset)
     try:
         with opened.tables({"": dataset}) as files:
-            path = files.only.path
+            path = files.path
             form["dialect"] = form["dialect"] or pipeline.detect(path, kind=form["kind"])
             if form["dialect"] is not None and form["dialect"].asked:
                 # Stored before the reading, which refuses a table as long as its form is asked
                 # about: the steward answers from these lines.
                 seen = pipeline.evidence(path, kind=form["kind"], dialect=form["dialect"])
                 preview_store.put(dataset, Preview.Kind.TABLE, preview_store.FORM, seen)
-            reading = pipeline.ingest(path, **form, progress=turn.progress)
+            reading = pipeline.ingest(path, **form, progress=job.progress)
     except InputError as error:
         guessed = form["dialect"].to_json() if form["dialect"] else None
-        return _end(turn, refusal=error.as_dict(), dialect=guessed)
-    turn.progress.check()
+        return _end(job, refusal=error.as_dict(), dialect=guessed)
+    job.progress.check()
     preview_store.put(dataset, Preview.Kind.TABLE, "", reading)
     preview_store.put(dataset, Preview.Kind.COLUMNS, "", {"columns": reading["columns"]})
-    return _end(turn, dialect=reading["dialect"])
+    return _end(job, dialect=reading["dialect"])
 
 
-def _report(turn: Errand) -> None:
+def _report(job: TableErrands) -> None:
     """A release compared with the real table, as it was when the release was made: not private, for stewards alone, short-lived."""
-    dataset, release, progress = turn.job.dataset, turn.job.release, turn.progress
+    dataset, release, progress = job.row.dataset, job.row.release, job.progress
     if release is None:
         raise PrivacyError("a comparison without a release")
-    extras = Extras.of(turn.job.extras)
+    extras = Extras.of(job.row.extras)
     generated = pipeline.GeneratedTable(
         model=mechanisms.Model.from_json(release.model),
         rows=max(1, min(release.sample_rows, REPORT_ROWS)),
@@ -117,7 +112,7 @@ def _report(turn: Errand) -> None:
         seed=f"report/{release.code}",
     )
     with opened.tables({"": dataset}, release.run_code) as files:
-        path, form = files.only.path, files.form
+        path, form = files.path, files.form
         report = pipeline.report(
             path,
             **form,
@@ -137,19 +132,19 @@ def _report(turn: Errand) -> None:
             report["risks"] = pipeline.estimate_risks(
                 path, generated, shadowed=shadowed, **form, progress=progress
             )
-    _keep_report(turn, release, report)
+    _keep_report(job, release, report)
 
 
-def _keep_report(turn: Errand, release: Release, report: Mapping[str, Any]) -> None:
-    turn.progress.check()
-    preview_store.put(turn.job.dataset, Preview.Kind.REPORT, release.code, report)
-    _end(turn)
+def _keep_report(job: TableErrands, release: Release, report: Mapping[str, Any]) -> None:
+    job.progress.check()
+    preview_store.put(job.row.dataset, Preview.Kind.REPORT, release.code, report)
+    _end(job)
 
 
-def _check_keys(turn: Errand) -> None:
+def _check_keys(job: TableErrands) -> None:
     """What is wrong with the keys of a database, for its steward alone; the errand fails of what a run would refuse."""
-    root, progress = turn.job.dataset, turn.progress
-    version = DatabaseVersion.objects.get(root=root, number=turn.job.extras["version"])
+    root, progress = job.row.dataset, job.progress
+    version = DatabaseVersion.objects.get(root=root, number=job.row.extras["version"])
     database = Database.from_json(version.document)
     with opened.tables(databases.tables_of(version)) as files:
         pipeline.require_database(files, database=database)
@@ -159,16 +154,16 @@ def _check_keys(turn: Errand) -> None:
     preview_store.put(root, Preview.Kind.KEYS, "", {"tables": counted})
     repeated = next((name for name, each in faults.items() if each.repeated), None)
     if repeated is None:
-        return _end(turn)
+        return _end(job)
     error = TableError(
         f"table {repeated!r} has a key more than once, or rows without one",
         repair="give each row a key of its own, or name the column of the table's unique keys",
         column=database.table(repeated).key,
     )
-    return _end(turn, failure={"code": "input", "text": error.text})
+    return job.fail({"code": "input", "text": error.text})
 
 
-def _report_database(turn: Errand, release: Release) -> None:
+def _report_database(job: TableErrands, release: Release) -> None:
     """A released database compared with the real one over joins: not private, for stewards alone, short-lived."""
     version = databases.version_of(release.run)
     model = released_databases.model_of(release)
@@ -182,27 +177,25 @@ def _report_database(turn: Errand, release: Release) -> None:
         generated = Path(folder) / "generated"
         database_files.write(model.database, frames, generated)
         report = pipeline.compare_databases(files, generated, database=model.database)
-    _keep_report(turn, release, report)
+    _keep_report(job, release, report)
 
 
 @transaction.atomic
 def _end(
-    turn: Errand,
+    job: TableErrands,
     *,
     refusal: dict[str, str | int | None] | None = None,
     dialect: Mapping[str, object] | None = None,
     failure: Failure | None = None,
 ) -> None:
     """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
-    if failure:
-        tracing.fail(str(failure["code"]))
     state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
-    end(turn, state=state, failure=failure, progress=1.0)
-    if turn.job.kind != TableErrand.Kind.INGEST:
+    job.end(state=state, failure=failure, progress=1.0)
+    if job.row.kind != TableErrand.Kind.INGEST:
         return
     # Without a refusal the dataset would look like one that still waits for a worker.
     refusal = READING_FAILED if failure else refusal
     if refusal:
-        datasets.mark_refused(dataset=turn.job.dataset, refusal=refusal, dialect=dialect)
+        datasets.mark_refused(dataset=job.row.dataset, refusal=refusal, dialect=dialect)
     else:
-        datasets.mark_ready(dataset=turn.job.dataset, dialect=dialect)
+        datasets.mark_ready(dataset=job.row.dataset, dialect=dialect)
