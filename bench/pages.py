@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from synthweb.runs.planning import ReleaseRequest
+
 if TYPE_CHECKING:
     from synth_engine.formats import Kind
 
@@ -139,7 +141,9 @@ class Office:
         for method in ("independent", "bayesian-network"):
             spec = Spec.from_json({"mechanism": method, "epsilon": "1", "delta": "1e-9"})
             run = runs.submit(
-                steward=steward, dataset=dataset, spec=spec, name=f"Example, {method}"
+                ReleaseRequest(dataset=dataset, spec=spec),
+                steward=steward,
+                name=f"Example, {method}",
             )
             worker.synthesize(code=run.code)
             run.refresh_from_db()

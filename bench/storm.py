@@ -39,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import nemeses
 from bench.pages import PASSWORD, begin, example
+from synthweb.runs.planning import ReleaseRequest
 
 MEASURED = 5
 """Runs that nobody kills."""
@@ -109,7 +110,9 @@ def submitted(dataset: Any, steward: Any, method: str) -> Any:
     from synthweb.runs import services
 
     spec = Spec.from_json({"mechanism": method, "epsilon": EPSILON, "delta": "1e-9"})
-    return services.submit(steward=steward, dataset=dataset, spec=spec, name="Storm")
+    return services.submit(
+        ReleaseRequest(dataset=dataset, spec=spec), steward=steward, name="Storm"
+    )
 
 
 def main() -> int:

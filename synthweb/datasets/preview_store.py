@@ -1,7 +1,7 @@
 """Short-lived objects for stewards' eyes: previews, suggestions, comparisons with real data.
 
 The worker writes them to the web's second key pair; one file each below PREVIEW_DIR, and a Preview row that says
-where it lies and when it ends, and holds none of it. `put` is for runs.worker; `read` for the selectors that write
+where it lies and when it ends, and holds none of it. `put` is for runs.job_kinds; `read` for the selectors that write
 the audit log at every reading; nobody else imports this module.
 """
 

@@ -6,7 +6,7 @@ row in the database to these very bytes: a file that was swapped for another val
 It is encrypted to a key pair of its own, whose private half is wrapped by the key of the vault (`table_keys`).
 
     bytes in    `Writer`       datasets.services      constant memory; no plaintext touches the disk
-    bytes out   `open_table`   runs.worker            a path, only after the whole file has been authenticated
+    bytes out   `open_table`   runs.opened            a path, only after the whole file has been authenticated
 
 The private key is read inside `open_table` alone: importing this module, as the web does, reads no key.
 """

@@ -111,16 +111,12 @@ def _locked_part(suffix: str) -> tuple[Path, int]:
 
 
 def get(*, name: str, digest: str) -> Answers:
-    """Read back; VerificationError unless the content is what the database says was measured."""
-    return _checked(Answers.load, name=name, digest=digest)
+    """The answers about one table, read back. Errors: as `read`."""
+    return read(Answers.load, name=name, digest=digest)
 
 
-def get_database(*, name: str, digest: str) -> DatabaseAnswers:
-    """The same of a run about several tables."""
-    return _checked(DatabaseAnswers.load, name=name, digest=digest)
-
-
-def _checked(load: Callable[[Path], AnyAnswers], *, name: str, digest: str) -> AnyAnswers:
+def read(load: Callable[[Path], AnyAnswers], *, name: str, digest: str) -> AnyAnswers:
+    """Read back; VerificationError unless the content is what the database says was measured. load: reads answers of one kind."""
     if not name:
         raise VerificationError("the stored noisy answers were erased at the end of their time")
     try:

@@ -141,10 +141,9 @@ def _submit(request: SignedInRequest, form: CheckForm, release: Release) -> Synt
     """The run; or nothing and the reason in the form."""
     asked: CheckRequest = form.cleaned_data["request"]
     try:
-        return services.submit_check(
+        return services.submit(
+            checks.ReleaseCheck(release=release, request=asked),
             steward=request.user,
-            release=release,
-            request=asked,
             request_key=request_key(form.cleaned_data["request_key"], release, asked),
         )
     except (InputError, PrivacyError, Refused) as error:

@@ -15,12 +15,12 @@ from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, Chec
 from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets
 from synthweb.datasets.selectors import table_of_run
-from synthweb.ledger.amounts import Amount
 from synthweb.releases import marginals, receipt_facts
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning
 from synthweb.runs.models import SynthesisRun
+from synthweb.runs.proposals import PaidRequest, Proposal
 
 LONGEST_NAME = 200
 
@@ -32,6 +32,20 @@ class CheckRequest:
     figures: tuple[CheckedFigure, ...]
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseCheck(PaidRequest["Proposal[CheckPlan]"]):
+    """Figures of a release, asked for by a steward."""
+
+    release: Release
+    request: CheckRequest
+
+    def propose(self) -> Proposal[CheckPlan]:
+        return propose(release=self.release, request=self.request)
+
+    def is_of(self, run: SynthesisRun) -> bool:
+        return run.checks_id == self.release.pk and is_same(run.spec, self.request)
 
 
 def count_of(domain: Domain, where: Sequence[str]) -> CheckedFigure:
@@ -53,7 +67,7 @@ def classifier_of(
     )
 
 
-def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
+def propose(*, release: Release, request: CheckRequest) -> Proposal[CheckPlan]:
     """Plan a check against the description in force, of the version of the table that the release was made of. Errors: NotReady for
     a table that is deleted and for a release of another description, Conflict for a version that was erased; SpecError for a figure that cannot be computed; RelationMismatch."""
     dataset = release.dataset
@@ -69,29 +83,35 @@ def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
     if table is not None:
         datasets.require_kept([table])
     plan = _plan(release, request)
-    return planning.Proposal(
+    return Proposal(
         dataset=dataset,
         account=account,
         version=version,
         spec=plan.spec,
         plan=plan,
-        price=Amount(**plan.cost(planning.rule_of(account))._asdict()),
-        checks=release,
+        price=planning.price_of(plan, account),
+        name=name_of(release),
+        fields={"checks": release},
         table_number=None if table is None else table.number,
     )
 
 
 def replan(run: SynthesisRun) -> CheckPlan:
     """The plan of a check that was submitted earlier. Errors: InputError if it is of another version of the release."""
-    if run.checks is None:
-        raise TypeError("this run makes a release")
     spec = Spec.from_json(run.spec)
     request = CheckRequest(
         figures=release_check.figures_of(spec), epsilon=spec.epsilon, delta=spec.delta
     )
-    plan = _plan(run.checks, request)
+    plan = _plan(release_of(run), request)
     release_check.require_same(plan, spec)
     return plan
+
+
+def release_of(run: SynthesisRun) -> Release:
+    """The release whose figures a run measures."""
+    if run.checks is None:
+        raise TypeError("this run makes a release")
+    return run.checks
 
 
 def _plan(release: Release, request: CheckRequest) -> CheckPlan:

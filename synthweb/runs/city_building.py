@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError, transaction
-from django.db.models.functions import Now
+from django.db import transaction
 from django.http import Http404
 
 from synth_engine.cities import building, exports, files, receipt
@@ -16,49 +15,39 @@ from synth_engine.cities.building import BuiltCity
 from synth_engine.errors import InputError, SpecError
 from synth_engine.strict_json import JsonObject
 from synthweb.audit import services as audit
-from synthweb.lib.language import in_english
-from synthweb.runs import cities, errors, lease, stages
-from synthweb.runs.derivation import GAVE_UP, MAX_ATTEMPTS
+from synthweb.runs import cities, stages, turns
 from synthweb.runs.models import CityBuild, CityExport
 from synthweb.runs.progress import Progress
-
-logger = logging.getLogger(__name__)
+from synthweb.runs.turns import Failure, Job
 
 MAX_FILE = 200_000_000
 """Bytes of one file of a city, which stands in the database."""
 
 
-@in_english
 def compute(*, code: str) -> None:
     """Generate the city of this code if nobody else does. Harmless when repeated, late or doubled."""
-    build = CityBuild.objects.filter(code=code).first()
-    grip = lease.claim(build) if build else None
-    if build is None or grip is None:
-        return
-    build.refresh_from_db(fields=["attempts"])
-    with lease.keep_alive(grip):
-        try:
-            if build.attempts > MAX_ATTEMPTS:
-                _fail(grip, GAVE_UP)
-            else:
-                _generate(build, grip)
-        except errors.LeaseLost:
-            logger.info("city %s: taken over; this worker stops", code)
-        except InputError as error:
-            _fail(grip, {"code": "input", "text": error.text})
-        except (Http404, PermissionDenied):
+    turns.take(Cities, code=code)
+
+
+class Cities(Job[CityBuild]):
+    """A city is generated from releases that its maker may draw from."""
+
+    model = CityBuild
+    word = "city"
+    expected: ClassVar[tuple[type[Exception], ...]] = (InputError, Http404, PermissionDenied)
+
+    def do(self) -> None:
+        _generate(self)
+
+    def failure(self, error: Exception) -> Failure:
+        if isinstance(error, Http404 | PermissionDenied):
             text = "A release that this city is made of is not shared any more."
-            _fail(grip, {"code": "not-shared", "text": text})
-        except DatabaseError as error:
-            logger.warning("city %s: %s; left for the reconciler", code, type(error).__name__)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the city gets an end
-            logger.error("city %s: failed with %s", code, type(error).__name__)
-            text = f"An error of kind {type(error).__name__} stopped the worker."
-            _fail(grip, {"code": "internal", "text": text})
+            return {"code": "not-shared", "text": text}
+        return super().failure(error)
 
 
-def _generate(build: CityBuild, grip: lease.Lease) -> None:
-    progress = Progress(grip)
+def _generate(job: Cities) -> None:
+    build, progress = job.row, job.progress
     progress(stages.CONNECT.name, 0.0)
     city = cities.assemble(build.created_by, cities.documents_of(build))
     built = building.build(
@@ -82,17 +71,13 @@ def _generate(build: CityBuild, grip: lease.Lease) -> None:
                 repair="ask for fewer persons, or use the command line",
             )
         with transaction.atomic():
-            lease.write(
-                grip,
-                states=build.OPEN,
+            job.end(
                 state=CityBuild.State.FINISHED,
                 archive=archive.read_bytes(),
                 database=database.read_bytes(),
                 receipt=document,
                 changes=None if before is None else receipt.changes(before, document),
                 progress=1.0,
-                finished_at=Now(),
-                lease_held=False,
             )
             CityExport.objects.bulk_create(
                 CityExport(city=build, form=form, content=path.read_bytes())
@@ -119,17 +104,3 @@ def _exports(
         packed[form] = folder / f"{form}.zip"
         exports.pack(built, document, packed[form], form=form)
     return packed
-
-
-def _fail(grip: lease.Lease, failure: dict[str, str]) -> None:
-    try:
-        lease.write(
-            grip,
-            states=CityBuild.OPEN,
-            state=CityBuild.State.FAILED,
-            failure=failure,
-            finished_at=Now(),
-            lease_held=False,
-        )
-    except errors.LeaseLost:
-        logger.info("city: taken over; the failure is not recorded")

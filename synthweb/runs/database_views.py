@@ -35,7 +35,7 @@ from synthweb.runs.database_forms import (
     LookupForm,
     bounds_text,
 )
-from synthweb.runs.databases import DatabaseProposal
+from synthweb.runs.databases import DatabaseProposal, DatabaseRequest
 from synthweb.runs.estimate import Bar, bars_of, takes_large_share
 from synthweb.runs.models import SynthesisRun
 
@@ -315,11 +315,9 @@ def _submit(
     asked = form.cleaned_data
     key = f"{asked['request_key']} {root.code} {asked['confirmed']} {asked['name']}"
     try:
-        return services.submit_database(
+        return services.submit(
+            DatabaseRequest(dataset=root, epsilon=asked["epsilon"], delta=asked["delta"]),
             steward=request.user,
-            dataset=root,
-            epsilon=asked["epsilon"],
-            delta=asked["delta"],
             name=asked["name"],
             request_key=hashlib.sha256(key.encode()).hexdigest(),
         )

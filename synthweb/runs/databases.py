@@ -19,37 +19,41 @@ from synth_engine.relational import plan as plans
 from synth_engine.relational.plan import DatabasePlan
 from synth_engine.spec import Spec
 from synthweb.datasets import selectors
-from synthweb.datasets.models import DatabaseVersion, Dataset, DomainVersion
+from synthweb.datasets.models import DatabaseVersion, Dataset
 from synthweb.datasets.services import records
-from synthweb.ledger.amounts import Amount
-from synthweb.ledger.models import BudgetAccount
 from synthweb.ledger.protection import Protection
 from synthweb.runs import errors, planning
 from synthweb.runs.models import SynthesisRun, TableErrand
-from synthweb.runs.planning import NO_FACTS, PublicFacts
+from synthweb.runs.proposals import PaidRequest, Proposal
 
 MECHANISM = plans.MECHANISM
 
 
+class DatabaseProposal(Proposal[DatabasePlan]):
+    """A release of a database that may be asked for. version: of the root's own description."""
+
+    def require_together(self, run: SynthesisRun) -> None:
+        version = version_of(run)
+        records.require_same_units(run.dataset, database_of(version), version.datasets)
+
+
 @dataclass(frozen=True, kw_only=True)
-class DatabaseProposal:
-    """A release of a database that may be asked for, as `planning.Proposal` is of one table. version: of the root's own description."""
+class DatabaseRequest(PaidRequest[DatabaseProposal]):
+    """A release of all tables below `dataset`."""
 
     dataset: Dataset
-    account: BudgetAccount
-    version: DomainVersion
-    spec: Spec
-    plan: DatabasePlan
-    price: Amount
-    facts: PublicFacts = NO_FACTS
-    checks: None = None
-    link_side: None = None
-    table_number: None = None
+    epsilon: Fraction
+    delta: Fraction
 
-    @property
-    def tables(self) -> tuple[Dataset, ...]:
-        """All tables, the root first."""
-        return tuple(row.dataset for row in selectors.database_tables(self.dataset))
+    def propose(self) -> DatabaseProposal:
+        return propose(dataset=self.dataset, epsilon=self.epsilon, delta=self.delta)
+
+    def is_of(self, run: SynthesisRun) -> bool:
+        # It is of the tables as they were confirmed then: whoever sends a request again gets its run, even if they
+        # were confirmed once more since, or their keys are not checked any longer.
+        spec = Spec.from_json(run.spec)
+        found = (run.dataset_id, spec.mechanism, spec.epsilon, spec.delta)
+        return found == (self.dataset.pk, MECHANISM, self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +94,11 @@ def require_version(root: Dataset) -> DatabaseVersion:
     return version
 
 
+def tables_of(version: DatabaseVersion) -> dict[str, Dataset]:
+    """The tables of a confirmed database, by their names."""
+    return {name: Dataset.objects.get(code=code) for name, code in version.datasets.items()}
+
+
 def database_of(version: DatabaseVersion) -> Database:
     """What a confirmed database says; read once in a process, because it never changes."""
     return _read(version.pk)
@@ -121,6 +130,7 @@ def propose(*, dataset: Dataset, epsilon: Fraction, delta: Fraction) -> Database
             repair="have the keys checked on the page of the tables",
         )
     plan = plans.plan(database, epsilon=epsilon, delta=delta)
+    _root, *others = (row.dataset for row in selectors.database_tables(dataset))
     return DatabaseProposal(
         dataset=dataset,
         account=account,
@@ -132,13 +142,15 @@ def propose(*, dataset: Dataset, epsilon: Fraction, delta: Fraction) -> Database
             parameters={"database": database.digest, "version": confirmed.number},
         ),
         plan=plan,
-        price=Amount(**plan.cost(planning.rule_of(account))._asdict()),
+        price=planning.price_of(plan, account),
+        name=planning.usual_name(dataset, "several tables"),
+        others=tuple(others),
     )
 
 
 def is_of_database(run: SynthesisRun) -> bool:
     """Whether a run releases a database."""
-    return run.spec["mechanism"] == MECHANISM and run.checks_id is None
+    return bool(run.spec["mechanism"] == MECHANISM)
 
 
 def version_of(run: SynthesisRun) -> DatabaseVersion:
@@ -146,12 +158,6 @@ def version_of(run: SynthesisRun) -> DatabaseVersion:
     return DatabaseVersion.objects.get(
         root=run.dataset_id, number=run.spec["parameters"]["version"]
     )
-
-
-def require_same_units(run: SynthesisRun) -> None:
-    """See that the database of a run connects its tables as those of all paid runs did; the root is locked. Errors: DomainError."""
-    version = version_of(run)
-    records.require_same_units(run.dataset, database_of(version), version.datasets)
 
 
 def replan(run: SynthesisRun) -> DatabasePlan:

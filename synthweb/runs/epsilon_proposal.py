@@ -14,7 +14,7 @@ from synth_engine.plans import two_stage
 from synth_engine.privacy.loss import plain
 from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped, share
-from synthweb.runs.planning import Proposal, rule_of
+from synthweb.runs.planning import ReleaseProposal, rule_of
 
 GRID = tuple(
     Fraction(step, 10) * Fraction(10) ** power
@@ -26,7 +26,7 @@ RADIUS = 2.456
 """Half the width of a 95 % interval over the mean absolute error, of normal errors."""
 
 
-def sentences(proposal: Proposal, *, rows: int) -> tuple[str, ...]:
+def sentences(proposal: ReleaseProposal, *, rows: int) -> tuple[str, ...]:
     """For each criterion of counts of one column, about which ε it needs with this method."""
     if two_stage.needed(proposal.plan.config, proposal.plan.domain):
         return ()
@@ -37,7 +37,9 @@ def sentences(proposal: Proposal, *, rows: int) -> tuple[str, ...]:
     )
 
 
-def epsilon_for(proposal: Proposal, criterion: Criterion, *, rows: int) -> Fraction | None:
+def epsilon_for(
+    proposal: ReleaseProposal, criterion: Criterion, *, rows: int
+) -> Fraction | None:
     """The least ε of the grid at which a count is expected to be near enough; None where none is. Errors are taken to be alike in
     all cells of the column."""
     low, high = 0, len(GRID)
@@ -51,7 +53,7 @@ def epsilon_for(proposal: Proposal, criterion: Criterion, *, rows: int) -> Fract
 
 
 def _suffices(
-    proposal: Proposal, criterion: Criterion, *, epsilon: Fraction, rows: int
+    proposal: ReleaseProposal, criterion: Criterion, *, epsilon: Fraction, rows: int
 ) -> bool:
     (column,) = criterion.asked.columns
     plan = proposal.plan

@@ -32,11 +32,10 @@ from synthweb.runs import (
     sample_size,
     timing,
 )
-from synthweb.runs.databases import DatabaseProposal
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
-from synthweb.runs.linking import SketchProposal
-from synthweb.runs.planning import Proposal
+from synthweb.runs.planning import ReleaseProposal
+from synthweb.runs.proposals import PaidPlan, Proposal
 from synthweb.runs.public_tables import SharedColumns
 from synthweb.runs.release_plan import ReleasePlan
 from synthweb.runs.sample_size import Enough
@@ -183,7 +182,7 @@ class Estimate:
         )
 
 
-def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
+def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
     """What `proposal` would mean. `hasty`: as of a forecast."""
     known = proposal.known or planning.require_rows(
         proposal.dataset, proposal.plan.domain, stated=proposal.facts.rows
@@ -192,7 +191,7 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     needed, error = expected.resources, expected.errors
     parts = yearly_limits.open_earmarks(proposal.account)
-    paying = yearly_limits.usable_of(parts, proposal.facts.earmark)
+    paying = yearly_limits.usable_of(parts, proposal.earmark)
     planned = None if paying else release_plan.plan_of(proposal.account)
     return Estimate(
         sentence=proposal.plan.sentence,
@@ -253,7 +252,7 @@ def _bands(error: ErrorForecast) -> Bands | None:
     return Bands(columns=(share(low), share(high)), pairs=(share(low_pairs), share(high_pairs)))
 
 
-def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
+def _lowered(proposal: ReleaseProposal, *, mean: float, rows: int) -> Lowered | None:
     """What it costs that the budget has less δ left than a release usually takes; None where that is not so."""
     # Under zCDP the δ is that of the whole account, and no run takes any of it.
     if proposal.account.rule == Rule.ZCDP or proposal.spec.delta * ATTO >= DELTA_OF_A_RELEASE:
@@ -272,7 +271,7 @@ def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
     return Lowered(left=max(0, left), mean=mean, usual=usual)
 
 
-def _cells(proposal: Proposal) -> str:
+def _cells(proposal: ReleaseProposal) -> str:
     """How large cells of its tree are, depth by depth; empty of a method without a tree of places."""
     hierarchy = proposal.plan.tree_hierarchy
     return (
@@ -290,19 +289,19 @@ def takes_large_share(bars: Iterable[Bar]) -> bool:
     )
 
 
-def bars_of(proposal: Proposal | DatabaseProposal | SketchProposal) -> tuple[Bar, ...]:
+def bars_of(proposal: Proposal[PaidPlan]) -> tuple[Bar, ...]:
     """The currencies of what pays, before and after: the part of the account that the proposal names, else the account
     without all that is set aside."""
     return _bars(proposal, yearly_limits.open_earmarks(proposal.account))
 
 
 def _bars(
-    proposal: Proposal | DatabaseProposal | SketchProposal,
+    proposal: Proposal[PaidPlan],
     parts: list[yearly_limits.EarmarkBalance],
 ) -> tuple[Bar, ...]:
     """parts: the open earmarks of the account."""
     account, price = proposal.account, proposal.price
-    chosen = yearly_limits.usable_of(parts, proposal.facts.earmark)
+    chosen = yearly_limits.usable_of(parts, proposal.earmark)
     if chosen is None:
         balance = ledger.balance(account)
         cap, held, charged = balance.cap, balance.held, balance.charged
@@ -325,10 +324,10 @@ def _bars(
     return tuple(bar for bar in bars if bar.unit != "delta" or bar.planned or bar.cap)
 
 
-def _refusal(proposal: Proposal) -> str:
+def _refusal(proposal: ReleaseProposal) -> str:
     """What the ledger would say besides that the cap is too small: the same rule as of a hold, which asks again under a lock."""
     try:
-        yearly_limits.require(proposal.account, proposal.price, earmark=proposal.facts.earmark)
+        yearly_limits.require(proposal.account, proposal.price, earmark=proposal.earmark)
     except (Earmarked, ShareReached, YearlyLimitReached) as error:
         return str(error)
     return ""

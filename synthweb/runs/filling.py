@@ -78,7 +78,7 @@ def propose(request: FillRequest) -> FillProposal:
         account=account,
         plan=plan,
         private=private,
-        price=Amount(**private.plan.cost(planning.rule_of(account))._asdict()),
+        price=planning.price_of(private.plan, account),
     )
 
 
@@ -106,7 +106,7 @@ def alternative_of(counts: FilledCounts) -> tuple[PrivateAlternative, Amount]:
     private = alternative(
         plan_of(counts), epsilon=parse_decimal(counts.epsilon, name="epsilon"), rule=rule
     )
-    return private, Amount(**private.plan.cost(rule)._asdict())
+    return private, planning.price_of(private.plan, counts.account)
 
 
 # --- who sees what ---------------------------------------------------------------------------------------------------

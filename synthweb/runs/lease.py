@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from synth_engine.threads import Thread
@@ -51,11 +51,11 @@ def free() -> Q:
     return Q(lease_held=False)
 
 
-def claim(subject: models.Subject) -> Lease | None:
+def claim(subject: models.Leased) -> Lease | None:
     """Take the row if it is open and free. None: over, or somebody else is at work on it (a doubled message)."""
     kind = type(subject)
     # The token that was read is part of the condition, so that the new one is nobody else's.
-    rows = kind._default_manager.filter(
+    rows = _all(kind).filter(
         free(), pk=subject.pk, lease_token=subject.lease_token, state__in=kind.OPEN
     )
     taken = rows.update(
@@ -68,6 +68,11 @@ def claim(subject: models.Subject) -> Lease | None:
         started_at=Coalesce("started_at", Now()),
     )
     return Lease(subject=kind, pk=subject.pk, token=subject.lease_token + 1) if taken else None
+
+
+def _all(kind: type[models.Leased]) -> QuerySet[Any]:
+    """Its rows, each of which has a state."""
+    return kind._default_manager.all()
 
 
 def write(lease: Lease, *, states: tuple[str, ...], **changes: Any) -> None:
@@ -165,20 +170,11 @@ TOLERANCE = 1e-6
 
 def expire(watch: Watch) -> list[str]:
     """Free the rows whose worker has been silent for a lease. Returns their codes."""
-    kinds: tuple[type[models.Subject], ...] = (
-        models.SynthesisRun,
-        models.TableErrand,
-        models.RangesErrand,
-        models.CountsErrand,
-        models.ImplicatesErrand,
-        models.FilledCounts,
-        models.CityBuild,
-    )
-    return [code for kind in kinds for code in _expire(kind, watch)]
+    return [code for kind in models.leased() for code in _expire(kind, watch)]
 
 
-def _expire(kind: type[models.Subject], watch: Watch) -> list[str]:
-    held = kind._default_manager.filter(lease_held=True, state__in=kind.OPEN)
+def _expire(kind: type[models.Leased], watch: Watch) -> list[str]:
+    held = _all(kind).filter(lease_held=True, state__in=kind.OPEN)
     rows = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
     states = {code: (token, beats) for code, token, beats, _ in rows}
     leases = {code: seconds for code, *_, seconds in rows}

@@ -13,8 +13,8 @@ from synth_engine.linking.estimate import EstimateRange, LinkEstimate
 from synth_engine.privacy.loss import plain
 from synthweb.runs import linking
 from synthweb.runs.estimate import Bar, bars_of
-from synthweb.runs.linking import SketchProposal
 from synthweb.runs.models import Link
+from synthweb.runs.proposals import PaidPlan, Proposal
 
 WIDTH = 600
 """Of a drawing of intervals, in its own units."""
@@ -97,7 +97,7 @@ class LinkPrice:
     digest: str
 
     @classmethod
-    def of(cls, proposal: SketchProposal, agreed: Agreement) -> LinkPrice:
+    def of(cls, proposal: Proposal[PaidPlan], agreed: Agreement) -> LinkPrice:
         return cls(bars=bars_of(proposal), digest=agreed.digest)
 
     @property

@@ -142,31 +142,24 @@ def start(*, actor: User, seen: SeenLink, agreement: str) -> Link:
     proposals = []
     for side in linking.sides_of(link):
         with _unnamed(side, seen):
-            proposals.append(linking.propose(side, agreed))
+            proposals.append((side, linking.propose(side, agreed)))
     submitted = [
-        (
-            proposal,
-            services.create(
-                steward=proposal.link_side.steward,
-                proposal=proposal,
-                name=link.name,
-            ),
-        )
-        for proposal in proposals
+        (side, proposal, services.create(proposal, steward=side.steward))
+        for side, proposal in proposals
     ]
-    for proposal, run in sorted(submitted, key=lambda each: each[0].dataset.pk):
-        with _unnamed(proposal.link_side, seen):
+    for side, proposal, run in sorted(submitted, key=lambda each: each[1].dataset.pk):
+        with _unnamed(side, seen):
             services.take_tables(run, proposal)
-    for proposal, run in sorted(submitted, key=lambda each: each[0].account.pk):
-        with _unnamed(proposal.link_side, seen):
+    for side, proposal, run in sorted(submitted, key=lambda each: each[1].account.pk):
+        with _unnamed(side, seen):
             services.hold(run, proposal)
     link.state, link.started_at = State.STARTED, timezone.now()
     link.save(update_fields=["state", "started_at"])
     _notify_other(link, seen.own)
-    for proposal, run in submitted:
+    for side, _proposal, run in submitted:
         services.record_submission(run)
-        own = proposal.link_side.pk == seen.own.pk
-        _record(actor if own else OTHER, "link.started", link, proposal.link_side)
+        own = side.pk == seen.own.pk
+        _record(actor if own else OTHER, "link.started", link, side)
     return link
 
 

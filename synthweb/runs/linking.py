@@ -25,7 +25,6 @@ from synth_engine.linking.agreement import SIDES, Agreement, Offer, Side
 from synth_engine.linking.sketch import SketchPlan
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import parse_decimal
-from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Organisation, User
@@ -34,13 +33,12 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import yearly_limits
-from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Earmark, PublicationPlan
 from synthweb.lib import marks
 from synthweb.releases import chain
 from synthweb.runs import errors, planning, ticks
 from synthweb.runs.models import Link, LinkSide, LinkSideMark, SynthesisRun
-from synthweb.runs.planning import NO_FACTS, PublicFacts
+from synthweb.runs.proposals import Proposal
 
 MECHANISM = sketches.MECHANISM
 State = Link.State
@@ -69,39 +67,6 @@ class LinkTerms:
     rows: int
     typos: Fraction = Fraction(0)
     functions: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SketchProposal:
-    """A sketch that may be asked for, as `planning.Proposal` is a release."""
-
-    link_side: LinkSide
-    plan: SketchPlan
-    price: Amount
-    facts: PublicFacts = NO_FACTS
-    checks: None = None
-    table_number: None = None
-
-    @property
-    def dataset(self) -> Dataset:
-        return self.link_side.dataset
-
-    @property
-    def account(self) -> BudgetAccount:
-        return self.link_side.account
-
-    @property
-    def version(self) -> DomainVersion:
-        return self.link_side.domain_version
-
-    @property
-    def spec(self) -> Spec:
-        return self.plan.spec
-
-    @property
-    def tables(self) -> tuple[Dataset, ...]:
-        """What is read."""
-        return (self.dataset,)
 
 
 # --- what a side may offer -------------------------------------------------------------------------------------------
@@ -190,7 +155,7 @@ def sides_of(link: Link) -> tuple[LinkSide, LinkSide]:
     return left, right
 
 
-def propose(side: LinkSide, agreed: Agreement) -> SketchProposal:
+def propose(side: LinkSide, agreed: Agreement) -> Proposal[SketchPlan]:
     """The plan of a side's sketch and its price. Errors: NotReady for a table that was replaced by one without its columns, that is not
     there, or that is described otherwise now; RelationMismatch."""
     version, account = basis(_offer_of(side))
@@ -200,11 +165,16 @@ def propose(side: LinkSide, agreed: Agreement) -> SketchProposal:
             repair="withdraw this link, and agree on another one",
         )
     plan = sketches.plan(agreed, _side(side))
-    return SketchProposal(
-        link_side=side,
+    return Proposal(
+        dataset=side.dataset,
+        account=account,
+        version=version,
+        spec=plan.spec,
         plan=plan,
-        price=Amount(**plan.cost(planning.rule_of(account))._asdict()),
-        facts=PublicFacts(earmark=side.earmark),
+        price=planning.price_of(plan, account),
+        name=side.link.name,
+        earmark=side.earmark,
+        fields={"link_side": side},
     )
 
 
@@ -218,7 +188,9 @@ def _offer_of(side: LinkSide) -> SideOffer:
     )
 
 
-def preview(link: Link, offer: SideOffer, *, steward: User) -> tuple[Agreement, SketchProposal]:
+def preview(
+    link: Link, offer: SideOffer, *, steward: User
+) -> tuple[Agreement, Proposal[SketchPlan]]:
     """The agreement that an invited side would accept with this offer, and what that costs it; nothing is kept. Errors: NotReady, SpecError,
     DomainError, RelationMismatch."""
     version, account = basis(offer)
@@ -249,16 +221,17 @@ def paid_from(side: LinkSide) -> str:
     )
 
 
-def is_sketch(run: SynthesisRun) -> bool:
-    """Whether a run makes a sketch."""
-    return run.link_side_id is not None
-
-
 def replan(run: SynthesisRun) -> SketchPlan:
     """The plan of the sketch that a run was submitted for."""
+    side = run_side(run)
+    return sketches.plan(agreement_of(side.link), _side(side))
+
+
+def run_side(run: SynthesisRun) -> LinkSide:
+    """The side whose sketch a run makes."""
     if run.link_side is None:
         raise TypeError("this run makes no sketch")
-    return sketches.plan(agreement_of(run.link_side.link), _side(run.link_side))
+    return run.link_side
 
 
 def runs_of(link: Link) -> QuerySet[SynthesisRun]:

@@ -7,6 +7,9 @@ reordered messages, and workers that wake up late, are all harmless.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -40,6 +43,7 @@ class Leased(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     OPEN: tuple[str, ...] = ()  # states in which there is still something to do
+    TASK: ClassVar[str]  # the name of the message that rings for one
 
     class Meta:
         abstract = True
@@ -230,6 +234,7 @@ class SynthesisRun(Leased):
         CANCELLED = "cancelled", _("Cancelled")
 
     OPEN = (State.REQUESTED, State.HELD, State.CHARGED, State.MEASURED)
+    TASK = "runs.synthesize"
     TELLING = (State.FINISHED, State.FAILED)  # ends that its asker did not bring about
     SPENT = (State.CHARGED, State.MEASURED, State.FINISHED)
 
@@ -341,6 +346,7 @@ class TableErrand(Leased):
         CANCELLED = "cancelled", _("Cancelled")
 
     OPEN = (State.WAITING,)
+    TASK = "runs.table_errand"
 
     kind = models.CharField(max_length=8, choices=Kind)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="errands")
@@ -403,6 +409,8 @@ def _one_waiting(name: str) -> models.UniqueConstraint:
 class RangesErrand(ReleaseErrand):
     """The computation of a release's expected ranges. It has no key: model and receipt are released."""
 
+    TASK = "runs.expected_ranges"
+
     class Meta(ReleaseErrand.Meta):
         constraints = [_one_waiting("one_waiting_ranges_errand")]
 
@@ -411,6 +419,8 @@ class CountsErrand(ReleaseErrand):
     """Bringing together what tables of counts of a release are computed from: the stored noisy answers, which the confidential
     worker alone has, and the model."""
 
+    TASK = "runs.counts"
+
     class Meta(ReleaseErrand.Meta):
         constraints = [_one_waiting("one_waiting_counts_errand")]
 
@@ -418,6 +428,8 @@ class CountsErrand(ReleaseErrand):
 class ImplicatesErrand(ReleaseErrand):
     """Making several plausible tables of a release: the model is fitted again to the stored noisy answers, which the confidential
     worker alone has."""
+
+    TASK = "runs.implicates"
 
     class Meta(ReleaseErrand.Meta):
         constraints = [_one_waiting("one_waiting_implicates_errand")]
@@ -439,6 +451,7 @@ class FilledCounts(Leased):
         FAILED = "failed", _("Failed")
 
     OPEN = (State.APPROVED,)
+    TASK = "runs.filled_counts"
     # Of these there is one of the same people at most.
     LIVING = (State.ASKED, State.APPROVED, State.PUBLISHED)
 
@@ -518,6 +531,7 @@ class CityBuild(Leased):
         FAILED = "failed", _("Failed")
 
     OPEN = (State.WAITING,)
+    TASK = "runs.city"
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.PROTECT, related_name="cities"
@@ -578,8 +592,9 @@ class CityExport(models.Model):
         return f"{self.get_form_display()} of {self.city}"
 
 
-Subject = SynthesisRun | TableErrand | ReleaseErrand | FilledCounts | CityBuild
-"""What a message rings for."""
+def leased() -> list[type[Leased]]:
+    """The models of all kinds of jobs: what messages ring for."""
+    return [model for model in apps.get_models() if issubclass(model, Leased)]
 
 
 class OutboxMessage(models.Model):

@@ -5,8 +5,11 @@ Public facts only: the confirmed description, the account's rule, unit and relat
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Protocol
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
@@ -15,7 +18,10 @@ from synth_engine.evaluation import criteria
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.mechanisms import Plan
 from synth_engine.plans.parameters import RECORDS
+from synth_engine.plans.plan import Rule as EngineRule
+from synth_engine.privacy.loss import Price
 from synth_engine.spec import Spec
+from synthweb.accounts.models import User
 from synthweb.datasets import selectors, stated_records
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import domain_of, newest
@@ -24,9 +30,12 @@ from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Rule
 from synthweb.ledger.protection import Protection
 from synthweb.releases.models import Release
-from synthweb.runs import errors, public_tables
+from synthweb.runs import errors, public_tables, timing
+from synthweb.runs.models import SynthesisRun
+from synthweb.runs.proposals import PaidRequest, Proposal
 from synthweb.runs.public_tables import StatedTable
 
+KEPT = 4  # plans in the memory of a process
 # `lib/sentences.py` has them as well, so that pages translate them.
 PUBLIC = "the public number of records"
 NOISY = "the noisy number of an earlier release"
@@ -45,35 +54,16 @@ class PublicFacts:
     criteria: tuple[Criterion, ...] = ()
     earmark: str = ""
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the row of a run keeps of them."""
+        return {
+            "prior": None if self.table is None else self.table.to_json(),
+            "criteria": [criterion.to_json() for criterion in self.criteria],
+        }
+
 
 NO_FACTS = PublicFacts()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """A spec that may be asked for: everything a submission needs, nothing of it private."""
-
-    dataset: Dataset
-    account: BudgetAccount
-    version: DomainVersion
-    spec: Spec
-    plan: Plan
-    price: Amount  # in the account's currency, rounded up
-    known: KnownRows | None = (
-        None  # what forecasts are for; None for a run that makes no release
-    )
-    facts: PublicFacts = NO_FACTS
-    checks: Release | None = (
-        None  # whose figures are measured; None for a run that makes a release
-    )
-    link_side: None = None
-    # The version of the table that is read; None: the one in force.
-    table_number: int | None = None
-
-    @property
-    def tables(self) -> tuple[Dataset, ...]:
-        """What is read."""
-        return (self.dataset,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +74,48 @@ class KnownRows:
     source: str
 
 
-def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> Proposal:
+@dataclass(frozen=True, kw_only=True)
+class ReleaseProposal(Proposal[Plan]):
+    """A release that may be asked for. known: about how many records there are, which forecasts are for."""
+
+    known: KnownRows
+    facts: PublicFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRequest(PaidRequest[ReleaseProposal]):
+    """A release of one table."""
+
+    dataset: Dataset
+    spec: Spec
+    facts: PublicFacts = NO_FACTS
+
+    def propose(self) -> ReleaseProposal:
+        return propose(dataset=self.dataset, spec=self.spec, facts=self.facts)
+
+    def is_of(self, run: SynthesisRun) -> bool:
+        stored = run.spec["parameters"].get(RECORDS)
+        # The number of records was filled in when the run was asked for, and may be another one by now.
+        asked = with_records(self.spec, stored) if stored else self.spec
+        fields = {name: getattr(run, name) for name in self.facts.fields}
+        found = (run.dataset_id, run.spec, fields)
+        return found == (self.dataset.pk, asked.to_json(), self.facts.fields)
+
+    def admit(self, proposal: ReleaseProposal) -> Mapping[str, Any]:
+        """How long it usually takes: what the page of a new release says as well."""
+        estimate = mechanisms.Estimate(plan=proposal.plan, rows=proposal.known.rows)
+        expected = timing.forecast(
+            self.dataset, method=proposal.spec.mechanism, needed=estimate.resources
+        )
+        return {"expected": expected.to_json()}
+
+    def submitted(self, actor: User) -> None:
+        # The next form begins with it.
+        if self.facts.rows is not None:
+            datasets.state_records(actor=actor, dataset=self.dataset, records=self.facts.rows)
+
+
+def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> ReleaseProposal:
     """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise. A parameter of the number of
     records that the spec leaves open is the public, paid or stated number."""
     version, account = basis(dataset)
@@ -94,19 +125,49 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> P
     known = require_rows(dataset, domain, stated=facts.rows)
     prior = public_tables.load(facts.table, organisation=dataset.organisation)
     spec = with_records(spec, known.rows)
-    plan = mechanisms.plan(domain, spec, rule=rule_of(account), prior=prior)
+    if prior is None:
+        stated = json.dumps(spec.to_json(), sort_keys=True)
+        plan = _planned(version, version.digest, stated, rule_of(account))
+    else:
+        plan = mechanisms.plan(domain, spec, rule=rule_of(account), prior=prior)
     criteria.require(plan, facts.criteria)
-    price = Amount(**plan.cost(rule_of(account))._asdict())
-    return Proposal(
+    return ReleaseProposal(
         dataset=dataset,
         account=account,
         version=version,
         spec=spec,
         plan=plan,
-        price=price,
-        facts=facts,
+        price=price_of(plan, account),
+        name=usual_name(dataset, mechanisms.traits(spec.mechanism).title),
+        earmark=facts.earmark,
+        fields=facts.fields,
         known=known,
+        facts=facts,
     )
+
+
+@lru_cache(maxsize=KEPT)
+def _planned(version: DomainVersion, digest: str, spec: str, rule: EngineRule) -> Plan:  # noqa: ARG001 - numbers of rows that were rolled back are given again
+    """What a form showed is not planned once more when its button is pressed. The worker plans again: what is charged is what
+    the engine plans then."""
+    return mechanisms.plan(domain_of(version), Spec.from_json(json.loads(spec)), rule=rule)
+
+
+def usual_name(dataset: Dataset, title: str) -> str:
+    """What a run is called that nobody named: `Adult: Bayesian network`, cut to the length that names have."""
+    longest = SynthesisRun._meta.get_field("name").max_length or 0
+    return dataset.name[: longest - len(title) - 2] + f": {title}"
+
+
+class Priced(Protocol):
+    """A plan that says what it costs."""
+
+    def cost(self, rule: EngineRule, /) -> Price: ...
+
+
+def price_of(plan: Priced, account: BudgetAccount) -> Amount:
+    """What a plan costs in the currency of an account, rounded up."""
+    return Amount(**plan.cost(rule_of(account))._asdict())
 
 
 def with_records(spec: Spec, rows: int) -> Spec:
@@ -183,22 +244,16 @@ def described(dataset: Dataset) -> Domain | None:
     return None if version is None else domain_of(version)
 
 
-def replan(
-    *,
-    version: DomainVersion,
-    spec: Spec,
-    account: BudgetAccount,
-    table: StatedTable | None = None,
-) -> Plan:
-    """The plan of a run that was submitted earlier: the same description, the same spec, the same account, the same public
+def replan(run: SynthesisRun) -> Plan:
+    """The plan of a release that was submitted earlier: the same description, the same spec, the same account, the same public
     table. Errors: SpecError if that was deleted."""
+    version, table = run.domain_version, StatedTable.from_json(run.prior)
     prior = public_tables.load(table, organisation=version.dataset.organisation)
-    return mechanisms.plan(
-        Domain.from_json(version.document), spec, rule=rule_of(account), prior=prior
-    )
+    domain, spec = Domain.from_json(version.document), Spec.from_json(run.spec)
+    return mechanisms.plan(domain, spec, rule=rule_of(run.account), prior=prior)
 
 
-def rule_of(account: BudgetAccount) -> Literal["basic", "zcdp"]:
+def rule_of(account: BudgetAccount) -> EngineRule:
     """How an account adds up losses, in the engine's words."""
     return "zcdp" if account.rule == Rule.ZCDP else "basic"
 

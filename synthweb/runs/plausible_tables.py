@@ -15,32 +15,36 @@ from synth_engine import tables, watching
 from synth_engine.errors import SpecError
 from synth_engine.plans import implicates
 from synth_engine.tables import Drawing
-from synthweb.lib.language import in_english
 from synthweb.lib.number_format import grouped
 from synthweb.lib.zip_stream import ZipStream
 from synthweb.releases import plausible, table_writers
 from synthweb.releases.models import Release
-from synthweb.runs import derivation, lease, paid_first, stages
+from synthweb.runs import paid_first, stages, turns
+from synthweb.runs.derivation import Derivation
 from synthweb.runs.models import ImplicatesErrand
-from synthweb.runs.progress import Progress
 from synthweb.runs.released_counts import answered
 
 
-@in_english
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    derivation.attempt(ImplicatesErrand, code, work=_compute)
+    turns.take(PlausibleTables, code=code)
 
 
-def _compute(errand: ImplicatesErrand, grip: lease.Lease) -> None:
-    progress = Progress(grip)
-    progress(stages.IMPLICATE.name, 0.0)
-    with watching.watched(lambda share: progress(stages.IMPLICATE.name, share)):
-        content = _archive(errand.release)
-    progress.check()
-    with transaction.atomic():
-        derivation.finish(errand, grip)
-        plausible.store(errand.release, content)
+class PlausibleTables(Derivation[ImplicatesErrand]):
+    """Several tables of a release, as an archive."""
+
+    model = ImplicatesErrand
+    word = "implicates errand"
+
+    def do(self) -> None:
+        progress, release = self.progress, self.row.release
+        progress(stages.IMPLICATE.name, 0.0)
+        with watching.watched(lambda share: progress(stages.IMPLICATE.name, share)):
+            content = _archive(release)
+        progress.check()
+        with transaction.atomic():
+            self.finish()
+            plausible.store(release, content)
 
 
 @dataclass(frozen=True, kw_only=True)

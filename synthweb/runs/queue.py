@@ -17,17 +17,26 @@ from kombu.exceptions import OperationalError
 
 from synthweb.celery import app
 from synthweb.lib import log_context, tracing
-from synthweb.runs.models import OutboxMessage
+from synthweb.runs.models import (
+    CityBuild,
+    CountsErrand,
+    FilledCounts,
+    ImplicatesErrand,
+    OutboxMessage,
+    RangesErrand,
+    SynthesisRun,
+    TableErrand,
+)
 
 logger = logging.getLogger(__name__)
 
-SYNTHESIZE = "runs.synthesize"
-TABLE_ERRAND = "runs.table_errand"
-EXPECTED_RANGES = "runs.expected_ranges"
-COUNTS = "runs.counts"
-IMPLICATES = "runs.implicates"
-FILLED_COUNTS = "runs.filled_counts"
-CITY = "runs.city"
+SYNTHESIZE = SynthesisRun.TASK
+TABLE_ERRAND = TableErrand.TASK
+EXPECTED_RANGES = RangesErrand.TASK
+COUNTS = CountsErrand.TASK
+IMPLICATES = ImplicatesErrand.TASK
+FILLED_COUNTS = FilledCounts.TASK
+CITY = CityBuild.TASK
 RECONCILE = "runs.reconcile"
 RETENTION = "runs.retention"
 CONFIDENTIAL = "confidential"

@@ -11,49 +11,53 @@ from contextlib import contextmanager
 from django.db import transaction
 
 from synth_engine import watching
-from synthweb.lib.language import in_english
 from synthweb.releases import expected, look
-from synthweb.runs import derivation, lease, stages
+from synthweb.runs import lease, stages, turns
+from synthweb.runs.derivation import Derivation
 from synthweb.runs.models import RangesErrand
-from synthweb.runs.progress import Progress
 
 _STEPS = {"ask": stages.ASK, "fit": stages.REFIT, "compare": stages.MATCH}
 
 
-@in_english
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    derivation.attempt(RangesErrand, code, work=_compute)
+    turns.take(Ranges, code=code)
 
 
-def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
-    """Each part is stored as soon as it is there, so that pages show it while the next one is computed, and a worker that takes
-    over goes on after it: the rows, the ranges of columns, the errors of the release."""
-    progress, release = Progress(grip), errand.release
-    if look.prepared(release) == "nothing":
-        progress(stages.DRAW.name, 0.0)
-        with watching.watched(lambda share: progress(stages.DRAW.name, share)):
-            first_look = look.draw(release)
-        with _fenced(grip):
-            look.store(first_look)
-    columns = expected.columns_of(release)
-    if columns is None:
-        columns = expected.compute_columns(
-            release, progress=lambda share: progress(stages.SIMULATE.name, share)
-        )
-        with _fenced(grip):
-            expected.store_columns(release, columns)
-    if look.prepared(release) != "all":
-        with _fenced(grip):
-            look.store_errors(release, columns)
-    if expected.are_errors_pending(release):
-        errors = expected.compute_errors(
-            release, progress=lambda step, share: progress(_STEPS[step].name, share)
-        )
-        with _fenced(grip):
-            expected.store_errors(release, errors)
-            look.store_relations(release, errors)
-    derivation.finish(errand, grip)
+class Ranges(Derivation[RangesErrand]):
+    """The first rows of a release, the ranges of its columns, and its errors."""
+
+    model = RangesErrand
+    word = "ranges errand"
+
+    def do(self) -> None:
+        """Each part is stored as soon as it is there, so that pages show it while the next one is computed, and a worker that takes
+        over goes on after it: the rows, the ranges of columns, the errors of the release."""
+        grip, progress, release = self.grip, self.progress, self.row.release
+        if look.prepared(release) == "nothing":
+            progress(stages.DRAW.name, 0.0)
+            with watching.watched(lambda share: progress(stages.DRAW.name, share)):
+                first_look = look.draw(release)
+            with _fenced(grip):
+                look.store(first_look)
+        columns = expected.columns_of(release)
+        if columns is None:
+            columns = expected.compute_columns(
+                release, progress=lambda share: progress(stages.SIMULATE.name, share)
+            )
+            with _fenced(grip):
+                expected.store_columns(release, columns)
+        if look.prepared(release) != "all":
+            with _fenced(grip):
+                look.store_errors(release, columns)
+        if expected.are_errors_pending(release):
+            errors = expected.compute_errors(
+                release, progress=lambda step, share: progress(_STEPS[step].name, share)
+            )
+            with _fenced(grip):
+                expected.store_errors(release, errors)
+                look.store_relations(release, errors)
+        self.finish()
 
 
 @contextmanager

@@ -22,17 +22,7 @@ from synthweb.lib import occurrences
 from synthweb.notifications.models import Event
 from synthweb.releases import public_links
 from synthweb.runs import artefacts, call_log, lease, queue, services
-from synthweb.runs.models import (
-    CityBuild,
-    CountsErrand,
-    FilledCounts,
-    ImplicatesErrand,
-    OutboxMessage,
-    RangesErrand,
-    Subject,
-    SynthesisRun,
-    TableErrand,
-)
+from synthweb.runs.models import OutboxMessage, SynthesisRun, leased
 
 State = SynthesisRun.State
 logger = logging.getLogger(__name__)
@@ -205,18 +195,12 @@ def _ring(message: OutboxMessage) -> bool:
     return False
 
 
-SUBJECTS: dict[str, type[Subject]] = {
-    queue.SYNTHESIZE: SynthesisRun,
-    queue.TABLE_ERRAND: TableErrand,
-    queue.EXPECTED_RANGES: RangesErrand,
-    queue.COUNTS: CountsErrand,
-    queue.IMPLICATES: ImplicatesErrand,
-    queue.FILLED_COUNTS: FilledCounts,
-    queue.CITY: CityBuild,
-}
+SUBJECTS = {kind.TASK: kind for kind in leased()}
+"""What each message rings for."""
 
 
 def _subject(message: OutboxMessage) -> QuerySet[Any]:
     """The open row that a message rings for."""
     kind = SUBJECTS[message.task]
-    return kind._default_manager.filter(code=message.subject_code, state__in=kind.OPEN)
+    rows: QuerySet[Any] = kind._default_manager.all()
+    return rows.filter(code=message.subject_code, state__in=kind.OPEN)

@@ -12,44 +12,41 @@ from synth_engine.evaluation.marginals import PublishedCounts
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.models.model import Model
-from synth_engine.spec import Spec
-from synthweb.lib.language import in_english
 from synthweb.releases import marginals as pages
 from synthweb.releases.models import Release
-from synthweb.runs import artefacts, derivation, lease, planning, stages
+from synthweb.runs import artefacts, planning, stages, turns
+from synthweb.runs.derivation import Derivation
 from synthweb.runs.models import CountsErrand, SynthesisRun
 from synthweb.runs.progress import Progress
-from synthweb.runs.public_tables import StatedTable
 
 _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
 
 
-@in_english
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    derivation.attempt(CountsErrand, code, work=_compute)
+    turns.take(ReleasedCounts, code=code)
 
 
-def _compute(errand: CountsErrand, grip: lease.Lease) -> None:
-    progress = Progress(grip)
-    progress(stages.GATHER.name, 0.0)
-    published = _gathered(errand.release, progress)
-    progress.check()
-    with transaction.atomic():
-        derivation.finish(errand, grip)
-        pages.store(errand.release, published)
+class ReleasedCounts(Derivation[CountsErrand]):
+    """What tables of counts of a release are computed from."""
+
+    model = CountsErrand
+    word = "counts errand"
+
+    def do(self) -> None:
+        self.progress(stages.GATHER.name, 0.0)
+        published = _gathered(self.row.release, self.progress)
+        self.progress.check()
+        with transaction.atomic():
+            self.finish()
+            pages.store(self.row.release, published)
 
 
 def answered(release: Release) -> tuple[Plan, Answers]:
     """The plan of the run that made a release, and its stored noisy answers, checked against their digest."""
     run = SynthesisRun.objects.select_related("domain_version", "account").get(release=release)
-    plan = planning.replan(
-        version=run.domain_version,
-        spec=Spec.from_json(run.spec),
-        account=run.account,
-        table=StatedTable.from_json(run.prior),
-    )
-    return plan, artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    return planning.replan(run), answers
 
 
 def _gathered(release: Release, progress: Progress) -> PublishedCounts:

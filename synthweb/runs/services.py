@@ -5,37 +5,26 @@ The order of locks is the same everywhere: run, then dataset, then account, then
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
-from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from synth_engine import mechanisms
-from synth_engine.plans.parameters import RECORDS
-from synth_engine.spec import Spec
-from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import tables_of_run
 from synthweb.ledger import services as ledger
-from synthweb.ledger.amounts import Amount
 from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
 from synthweb.notifications import services as notifications
 from synthweb.notifications.models import Event
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
-from synthweb.runs import checks, databases, errors, planning, queue, stages, timing
-from synthweb.runs.checks import CheckRequest
-from synthweb.runs.databases import CheckedKeys, DatabaseProposal
+from synthweb.runs import errors, queue, stages
+from synthweb.runs.databases import CheckedKeys
 from synthweb.runs.extras import Extras
-from synthweb.runs.linking import SketchProposal
 from synthweb.runs.models import (
     CountsErrand,
     ImplicatesErrand,
@@ -44,10 +33,8 @@ from synthweb.runs.models import (
     RunEvent,
     SynthesisRun,
     TableErrand,
-    ValidationAllowance,
 )
-from synthweb.runs.planning import NO_FACTS, PublicFacts
-from synthweb.runs.public_tables import StatedTable
+from synthweb.runs.proposals import PaidPlan, PaidRequest, Proposal
 
 State = SynthesisRun.State
 _REQUESTED: dict[str, str] = {
@@ -59,276 +46,94 @@ _REQUESTED: dict[str, str] = {
 Errand = TypeVar("Errand", bound=ReleaseErrand)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Admission:
-    """What lets an analyst have a validation: the allowance that pays, and when its answer is shown at the earliest."""
-
-    allowance: ValidationAllowance
-    due_at: datetime
-
-
-AnyProposal = planning.Proposal | DatabaseProposal | SketchProposal
-"""What a run may be submitted for."""
-
-
 def submit(
-    *,
-    steward: User,
-    dataset: Dataset,
-    spec: Spec,
-    name: str = "",
-    request_key: str = "",
-    facts: PublicFacts = NO_FACTS,
+    request: PaidRequest[Any], *, steward: User, name: str = "", request_key: str = ""
 ) -> SynthesisRun:
-    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run. `facts`:
-    about how many records there are, which the dataset keeps, a public table, and the part of the budget that the run is paid from.
+    """Plan what is asked for, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
 
-    Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
-    """
+    Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept."""
     if existing := _earlier(steward, request_key):
-        return _same(existing, dataset=dataset, spec=spec, facts=facts)
+        return _same(existing, request)
     # Planned before any lock is taken, because it may take seconds.
-    proposal = planning.propose(dataset=dataset, spec=spec, facts=facts)
+    proposal = request.propose()
     try:
-        with transaction.atomic():
-            run = _submit(
-                steward=steward,
-                proposal=proposal,
-                name=name,
-                request_key=request_key,
-                expected=_expected(proposal),
-            )
-            # After the locks of the run were taken, in their order; the next form begins with it.
-            if facts.rows is not None:
-                datasets.state_records(actor=steward, dataset=dataset, records=facts.rows)
-            return run
+        return _submit(request, proposal, steward=steward, name=name, request_key=request_key)
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return _same(existing, dataset=dataset, spec=spec, facts=facts)
+            return _same(existing, request)
         raise
 
 
-def submit_check(
+@transaction.atomic
+def _submit(
+    request: PaidRequest[Any],
+    proposal: Proposal[PaidPlan],
     *,
     steward: User,
-    release: Release,
-    request: CheckRequest,
-    request_key: str = "",
-    admission_for: Callable[[Amount], Admission] | None = None,
+    name: str,
+    request_key: str,
 ) -> SynthesisRun:
-    """Plan a check of a release, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
-    admission_for: of an analyst's validation, the allowance that covers a price, locked, or its refusal.
-
-    Raises InputError (a figure that cannot be computed), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
-    """
-    if existing := _earlier(steward, request_key):
-        return _same_check(existing, release=release, request=request)
-    proposal = checks.propose(release=release, request=request)
-    try:
-        with transaction.atomic():
-            return _submit(
-                steward=steward,
-                proposal=proposal,
-                # Locked before the account is, and until the run stands.
-                admission=admission_for(proposal.price) if admission_for else None,
-                name=checks.name_of(release, is_validation=admission_for is not None),
-                request_key=request_key,
-                # Time is that of reading the table; forecasts are fitted to runs that make releases.
-                expected=None,
-            )
-    except IntegrityError:
-        if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return _same_check(existing, release=release, request=request)
-        raise
-
-
-def submit_database(
-    *,
-    steward: User,
-    dataset: Dataset,
-    epsilon: Fraction,
-    delta: Fraction,
-    name: str = "",
-    request_key: str = "",
-) -> SynthesisRun:
-    """Plan a release of the database below `dataset`, hold its price and queue it, in one transaction; the same `request_key` again
-    gives the same run.
-
-    Raises NotReady (a table that is not read, keys that were not checked), InputError, RelationMismatch, or the ledger's Overspend;
-    then nothing is kept."""
-    if existing := _earlier(steward, request_key):
-        return _same_database(existing, dataset=dataset, epsilon=epsilon, delta=delta)
-    # Planned before any lock is taken, because it may take seconds.
-    proposal = databases.propose(dataset=dataset, epsilon=epsilon, delta=delta)
-    try:
-        with transaction.atomic():
-            return _submit(
-                steward=steward,
-                proposal=proposal,
-                name=name,
-                request_key=request_key,
-                # Forecasts of time are fitted to runs of single tables.
-                expected=None,
-            )
-    except IntegrityError:
-        if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return _same_database(existing, dataset=dataset, epsilon=epsilon, delta=delta)
-        raise
-
-
-def _same_database(
-    run: SynthesisRun, *, dataset: Dataset, epsilon: Fraction, delta: Fraction
-) -> SynthesisRun:
-    """The earlier run, if it is what is asked for now. It is of the tables as they were confirmed then: whoever sends a request again gets
-    its run, even if the tables were confirmed once more since, or their keys are not checked any longer."""
-    if databases.is_of_database(run):
-        spec = Spec.from_json(run.spec)
-        if (run.dataset_id, spec.epsilon, spec.delta) == (dataset.pk, epsilon, delta):
-            return run
-    raise _key_reused()
-
-
-def _key_reused() -> errors.KeyReused:
-    return errors.KeyReused(
-        "this key was given with another request",
-        repair="give every request a key of its own",
-    )
-
-
-def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
-    """Have the keys of a confirmed database checked by the confidential worker; its counts are for its steward alone. Errors:
-    NotReady."""
-    asked = databases.CheckedKeys.now(root)
-    return _errand(
-        kind=TableErrand.Kind.KEYS, dataset=root, release=None, actor=actor, extras=asked
-    )
-
-
-def _same_check(run: SynthesisRun, *, release: Release, request: CheckRequest) -> SynthesisRun:
-    if run.checks_id != release.pk or not checks.is_same(run.spec, request):
-        raise _key_reused()
+    # What admits it is locked before the account is, and until the run stands.
+    admitted = request.admit(proposal)
+    run = create(proposal, steward=steward, name=name, request_key=request_key, **admitted)
+    take_tables(run, proposal)
+    hold(run, proposal)
+    record_submission(run)
+    request.submitted(steward)
     return run
 
 
 def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
-    return (
-        SynthesisRun.objects.filter(created_by=steward, request_key=request_key).first()
-        if request_key
-        else None
-    )
+    rows = SynthesisRun.objects.filter(created_by=steward, request_key=request_key)
+    return rows.first() if request_key else None
 
 
-def _same(
-    run: SynthesisRun, *, dataset: Dataset, spec: Spec, facts: PublicFacts
-) -> SynthesisRun:
-    """The earlier run, if it is what is asked for now; nobody gets another release than the one they ask for."""
-    stored = run.spec["parameters"].get(RECORDS)
-    # The number of records was filled in when the run was asked for, and may be another one by now.
-    asked = planning.with_records(spec, stored) if stored else spec
-    requested = (dataset.pk, asked.to_json(), _stored(facts.table), _criteria(facts))
-    if (run.dataset_id, run.spec, run.prior, run.criteria) != requested:
-        raise _key_reused()
-    return run
-
-
-def _criteria(facts: PublicFacts) -> list[JsonObject]:
-    return [criterion.to_json() for criterion in facts.criteria]
-
-
-def _stored(table: StatedTable | None) -> dict[str, object] | None:
-    return None if table is None else table.to_json()
-
-
-def _usual_name(dataset: Dataset, spec: Spec) -> str:
-    """What a run is called that nobody named: `Adult: Bayesian network`, cut to the length that names have."""
-    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    titles[databases.MECHANISM] = "several tables"
-    title = f": {titles.get(spec.mechanism, spec.mechanism)}"
-    longest = SynthesisRun._meta.get_field("name").max_length or 0
-    return dataset.name[: longest - len(title)] + title
-
-
-def _expected(proposal: planning.Proposal) -> timing.Band:
-    """How long it usually takes: what the page of a new release says as well."""
-    rows = None if proposal.known is None else proposal.known.rows
-    expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
-    return timing.forecast(
-        proposal.dataset,
-        method=proposal.spec.mechanism,
-        needed=expected.resources,
-    )
-
-
-def _submit(
-    *,
-    steward: User,
-    proposal: AnyProposal,
-    name: str,
-    request_key: str,
-    expected: timing.Band | None,
-    admission: Admission | None = None,
-) -> SynthesisRun:
-    run = create(
-        steward=steward,
-        proposal=proposal,
-        name=name,
-        request_key=request_key,
-        expected=expected,
-        admission=admission,
-    )
-    take_tables(run, proposal)
-    hold(run, proposal)
-    record_submission(run)
+def _same(run: SynthesisRun, request: PaidRequest[Any]) -> SynthesisRun:
+    if not request.is_of(run):
+        raise errors.KeyReused(
+            "this key was given with another request",
+            repair="give every request a key of its own",
+        )
     return run
 
 
 def create(
+    proposal: Proposal[PaidPlan],
     *,
     steward: User,
-    proposal: AnyProposal,
-    name: str,
+    name: str = "",
     request_key: str = "",
-    expected: timing.Band | None = None,
-    admission: Admission | None = None,
+    **admitted: Any,
 ) -> SynthesisRun:
     """The row of a run, in the caller's transaction: its first step of four, the others being `take_tables`, `hold` and
     `record_submission`, in the order in which their locks are taken."""
-    price = proposal.price
     return SynthesisRun.objects.create(
         dataset=proposal.dataset,
-        checks=proposal.checks,
-        allowance=None if admission is None else admission.allowance,
-        due_at=None if admission is None else admission.due_at,
-        link_side=proposal.link_side,
         account=proposal.account,
         domain_version=proposal.version,
         created_by=steward,
-        name=names.one_line(name) or _usual_name(proposal.dataset, proposal.spec),
+        name=names.one_line(name) or proposal.name,
         spec=proposal.spec.to_json(),
-        prior=_stored(proposal.facts.table),
-        criteria=_criteria(proposal.facts),
         plan_digest=proposal.plan.digest,
-        epsilon=price.epsilon,
-        delta=price.delta,
-        rho=price.rho,
         request_key=request_key,
-        expected=None if expected is None else expected.to_json(),
         # Fixed now: what somebody opens while the run waits cannot have shaped its choices.
         looked_before=selectors.looked_at_real(proposal.account),
         state=State.HELD,
         stage=stages.WAIT.name,
+        **proposal.price.as_dict,
+        **proposal.fields,
+        **admitted,
     )
 
 
-def take_tables(run: SynthesisRun, proposal: AnyProposal) -> None:
+def take_tables(run: SynthesisRun, proposal: Proposal[PaidPlan]) -> None:
     """Note which files a run reads; from here on they are there until it is over."""
-    for table in proposal.tables:
+    for table in (proposal.dataset, *proposal.others):
         datasets.take(dataset=table, run_code=run.code, number=proposal.table_number)
-    if databases.is_of_database(run):
-        databases.require_same_units(run)
+    proposal.require_together(run)
 
 
-def hold(run: SynthesisRun, proposal: AnyProposal) -> None:
+def hold(run: SynthesisRun, proposal: Proposal[PaidPlan]) -> None:
     """Queue a run and hold its price. Errors: what the ledger refuses."""
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
@@ -344,7 +149,7 @@ def hold(run: SynthesisRun, proposal: AnyProposal) -> None:
         ),
         price=proposal.price,
         actor=run.created_by,
-        earmark=proposal.facts.earmark,
+        earmark=proposal.earmark,
     )
 
 
@@ -456,6 +261,15 @@ def request_report(
         release=release,
         actor=actor,
         extras=extras,
+    )
+
+
+def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
+    """Have the keys of a confirmed database checked by the confidential worker; its counts are for its steward alone. Errors:
+    NotReady."""
+    asked = CheckedKeys.now(root)
+    return _errand(
+        kind=TableErrand.Kind.KEYS, dataset=root, release=None, actor=actor, extras=asked
     )
 
 

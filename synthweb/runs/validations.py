@@ -9,10 +9,9 @@ custodians and auditors see all of them, and how each run went.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -20,6 +19,7 @@ from django.db.models import Max, Q, QuerySet, Sum
 from django.http import Http404
 from django.utils import timezone
 
+from synth_engine.plans.release_check import CheckPlan
 from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import roles_of
@@ -35,7 +35,7 @@ from synthweb.releases.models import PaidCheck, Release
 from synthweb.runs import checks, errors, planning, services, ticks
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import SynthesisRun, ValidationAllowance
-from synthweb.runs.services import Admission
+from synthweb.runs.proposals import Proposal
 from synthweb.runs.ticks import NO_ANSWER, WAITING
 
 LONGEST = timedelta(days=366)
@@ -333,7 +333,29 @@ def _record(actor: User, allowance: ValidationAllowance, action: str, **detail: 
 
 
 # --- asking -----------------------------------------------------------------------------------------------------
-def propose(*, analyst: User, release: Release, request: CheckRequest) -> planning.Proposal:
+@dataclass(frozen=True, kw_only=True)
+class Validation(checks.ReleaseCheck):
+    """Figures of a release, asked for by an analyst within an allowance."""
+
+    analyst: User
+
+    def propose(self) -> Proposal[CheckPlan]:
+        return replace(super().propose(), name=checks.name_of(self.release, is_validation=True))
+
+    def admit(self, proposal: Proposal[CheckPlan]) -> Mapping[str, Any]:
+        """The allowance that pays, locked: of two requests at once the second one sees what the first one holds. When the
+        answer is shown at the earliest."""
+        list(
+            ValidationAllowance.objects.select_for_update(of=("self",))
+            .filter(_covers(self.analyst), release__dataset=self.release.dataset_id)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        use = require_covering(self.analyst, self.release, proposal.price)
+        return {"allowance": use.allowance, "due_at": _due(self.analyst, self.release)}
+
+
+def propose(*, analyst: User, release: Release, request: CheckRequest) -> Proposal[CheckPlan]:
     """The plan and the price of a validation. Errors: as `checks.propose`; BeyondAllowance for an analyst without any."""
     if not usable_by(analyst, release):
         raise _none_left()
@@ -361,14 +383,12 @@ def submit(
 ) -> SynthesisRun:
     """Hold the price of a validation within an allowance, and queue it; the same `request_key` again gives the same run.
 
-    Raises BeyondAllowance before anything is held, and what `services.submit_check` raises. What the budget has left is not told."""
+    Raises BeyondAllowance before anything is held, and what `services.submit` raises. What the budget has left is not told."""
     try:
-        return services.submit_check(
+        return services.submit(
+            Validation(release=release, request=request, analyst=analyst),
             steward=analyst,
-            release=release,
-            request=request,
             request_key=request_key,
-            admission_for=partial(_admitted, analyst, release),
         )
     except LedgerConflict:
         # Its words may have the balance of the account, which others spend from, too.
@@ -376,20 +396,6 @@ def submit(
             "the budget of the dataset does not cover this now",
             repair="ask the data steward",
         ) from None
-
-
-def _admitted(analyst: User, release: Release, price: Amount) -> Admission:
-    """The allowance that pays, locked: of two requests at once the second one sees what the first one holds."""
-    list(
-        ValidationAllowance.objects.select_for_update(of=("self",))
-        .filter(_covers(analyst), release__dataset=release.dataset_id)
-        .order_by("pk")
-        .values_list("pk", flat=True)
-    )
-    return Admission(
-        allowance=require_covering(analyst, release, price).allowance,
-        due_at=_due(analyst, release),
-    )
 
 
 def _due(analyst: User, release: Release) -> datetime:

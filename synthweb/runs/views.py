@@ -214,12 +214,12 @@ def _submit(
     asked = form.cleaned_data
     try:
         return services.submit(
+            planning.ReleaseRequest(
+                dataset=dataset, spec=asked["spec"], facts=_facts(request, form)
+            ),
             steward=request.user,
-            dataset=dataset,
-            spec=asked["spec"],
             name=asked["name"],
             request_key=_request_key(dataset, asked),
-            facts=_facts(request, form),
         )
     except (InputError, PrivacyError, Refused) as error:
         field = getattr(error, "field", None)

@@ -40,9 +40,8 @@ OTHER_TABLES = frozenset(
         "releases/screens.py:NOISE",
         "releases/screens.py:VERBS",
         "runs/methods.py:BEYOND",
-        "runs/derivation.py:GAVE_UP",
         "runs/reconcile.py:INTERRUPTED",
-        "runs/worker.py:GAVE_UP",
+        "runs/turns.py:GAVE_UP",
         "settings.py:SPECTACULAR_SETTINGS",
         "settings.py:UNFOLD",
     ]

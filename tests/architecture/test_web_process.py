@@ -34,6 +34,8 @@ FORBIDDEN = (
     "synth_engine.commands",
     "opendp",
     "dp_accounting",
+    "synthweb.runs.job_kinds",
+    "synthweb.runs.paid_job",
     "synthweb.runs.worker",
     "synthweb.runs.tasks",
 )

@@ -222,7 +222,7 @@ MUTANTS = (
     ),
     Mutant(
         "one secret for all runs",
-        "synthweb/runs/worker.py",
+        "synthweb/runs/paid_job.py",
         'vault.derived_secret(f"truncation/{run.code}")',
         'vault.derived_secret("truncation")',
         ("web/test_persons.py::test_each_run_keeps_other_rows_of_a_person",),

@@ -26,8 +26,9 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import PaidCheck, Release, Sample
 from synthweb.runs import ranges, released_counts, ticks, worker
 from synthweb.runs import services as runs
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckRequest, ReleaseCheck
 from synthweb.runs.models import Link, SynthesisRun
+from synthweb.runs.planning import ReleaseRequest
 
 if TYPE_CHECKING:
     from tests.cast import Cast
@@ -158,7 +159,9 @@ def funded(
 def submit(*, steward: User, dataset: Dataset, epsilon: str = "1") -> SynthesisRun:
     """The steward asks for a release."""
     spec = Spec.from_json({"mechanism": "independent", "epsilon": epsilon, "delta": "1e-9"})
-    return runs.submit(steward=steward, dataset=dataset, spec=spec, name="First release")
+    return runs.submit(
+        ReleaseRequest(dataset=dataset, spec=spec), steward=steward, name="First release"
+    )
 
 
 def released(
@@ -184,7 +187,9 @@ def released(
         }
     )
     worker.synthesize(
-        code=runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name=name).code
+        code=runs.submit(
+            ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward, name=name
+        ).code
     )
     return Release.objects.get()
 
@@ -196,7 +201,7 @@ def measured(*, steward: User, release: Release) -> PaidCheck:
         CheckedFigure(kind="counts", columns=("works",), least=20, within=Fraction(1, 5)),
     )
     request = CheckRequest(figures=figures, epsilon=Fraction(1, 4))
-    run = runs.submit_check(steward=steward, release=release, request=request)
+    run = runs.submit(ReleaseCheck(release=release, request=request), steward=steward)
     worker.synthesize(code=run.code)
     return PaidCheck.objects.get(run_code=run.code)
 

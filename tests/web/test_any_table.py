@@ -23,6 +23,7 @@ from synthweb.releases import services as releases
 from synthweb.releases import tables
 from synthweb.runs import services as runs
 from synthweb.runs import worker
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.shared import needs
 from tests.web import scene
@@ -56,7 +57,9 @@ def released(cast: Cast, dataset: Dataset) -> pd.DataFrame:
     request = scene.ask(steward=cast.steward, dataset=dataset)
     ledger.grant(custodian=cast.custodian, request=request, reason="Agreed.")
     spec = Spec.from_json({"mechanism": "independent", "epsilon": "4", "delta": "0"})
-    run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="All of it")
+    run = runs.submit(
+        ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward, name="All of it"
+    )
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.release is not None, run.failure

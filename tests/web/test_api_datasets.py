@@ -14,6 +14,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller, assert_problem
@@ -250,7 +251,7 @@ def test_the_network_of_a_release_names_the_parents_of_each_column(
     from synth_engine.spec import Spec
 
     spec = Spec.from_json({"mechanism": "bayesian-network", "epsilon": "1", "delta": "1e-9"})
-    run = runs.submit(steward=cast.steward, dataset=played.dataset, spec=spec)
+    run = runs.submit(ReleaseRequest(dataset=played.dataset, spec=spec), steward=cast.steward)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     nodes = calls.get(f"/releases/{run.release.code}/network/").json()

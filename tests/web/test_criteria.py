@@ -22,9 +22,9 @@ from synth_engine.spec import Spec
 from synthweb.releases import criteria_page
 from synthweb.releases.models import Release
 from synthweb.runs import choices_file, ranges, released_counts, services, worker
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckRequest, ReleaseCheck
 from synthweb.runs.models import SynthesisRun
-from synthweb.runs.planning import PublicFacts
+from synthweb.runs.planning import PublicFacts, ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -64,10 +64,10 @@ def spec(mechanism: str = "independent") -> Spec:
 
 def submit(cast: Cast, *stated: Criterion, mechanism: str = "independent") -> SynthesisRun:
     return services.submit(
+        ReleaseRequest(
+            dataset=scene.funded(cast), spec=spec(mechanism), facts=PublicFacts(criteria=stated)
+        ),
         steward=cast.steward,
-        dataset=scene.funded(cast),
-        spec=spec(mechanism),
-        facts=PublicFacts(criteria=stated),
     )
 
 
@@ -95,7 +95,9 @@ def test_criteria_are_fixed_with_the_run_and_judged_from_the_noisy_answers(
     assert 0 <= gap.private_figure.low <= gap.private_figure.high < 4 / 5
     # The same figures, paid for.
     request = CheckRequest(figures=tuple(each.asked for each in CRITERIA), epsilon=Fraction(2))
-    asked = services.submit_check(steward=cast.steward, release=release, request=request)
+    asked = services.submit(
+        ReleaseCheck(release=release, request=request), steward=cast.steward
+    )
     worker.synthesize(code=asked.code)
     lines = criteria_page.page_of(release).lines
     assert [line.paid_verdict for line in (lines[0], *lines[2:4])] == ["met"] * 3

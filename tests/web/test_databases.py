@@ -25,6 +25,7 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
+from synthweb.runs.databases import DatabaseRequest
 from synthweb.runs.errors import KeyReused, NotReady
 from synthweb.runs.models import SynthesisRun, TableErrand
 from tests import databases
@@ -196,7 +197,9 @@ def test_a_key_that_occurs_twice_is_refused_before_anything_is_spent(cast: Cast)
     assert errand.state == "failed"
     assert "'homes' has a key more than once" in errand.failure["text"]
     with pytest.raises(NotReady, match="keys of the tables were not checked"):
-        runs.submit_database(steward=cast.steward, dataset=root, epsilon=ONE, delta=DELTA)
+        runs.submit(
+            DatabaseRequest(dataset=root, epsilon=ONE, delta=DELTA), steward=cast.steward
+        )
     assert not SynthesisRun.objects.exists()
 
 
@@ -268,7 +271,9 @@ def test_a_corrected_file_has_its_keys_checked_again(cast: Cast) -> None:
     people = Dataset.objects.get(name="people")
     Dataset.objects.filter(pk=people.pk).update(vault_name="another")
     with pytest.raises(NotReady, match="keys of the tables were not checked"):
-        runs.submit_database(steward=cast.steward, dataset=root, epsilon=ONE, delta=DELTA)
+        runs.submit(
+            DatabaseRequest(dataset=root, epsilon=ONE, delta=DELTA), steward=cast.steward
+        )
 
 
 def test_a_request_that_is_sent_again_gives_its_run_whatever_became_of_the_tables(
@@ -293,8 +298,10 @@ def asked_for(
     cast: Cast, root: Dataset, *, key: str, epsilon: Fraction = Fraction(2)
 ) -> SynthesisRun:
     """A run about the database that its steward asks for."""
-    return runs.submit_database(
-        steward=cast.steward, dataset=root, epsilon=epsilon, delta=DELTA, request_key=key
+    return runs.submit(
+        DatabaseRequest(dataset=root, epsilon=epsilon, delta=DELTA),
+        steward=cast.steward,
+        request_key=key,
     )
 
 
@@ -343,11 +350,9 @@ def test_a_look_up_table_is_released_beside_the_tables(cast: Cast, client: Clien
     assert "2 rows, for homes.area" in client.get(tables).text
     datasets.databases.confirm(actor=cast.steward, root=root)
     checked(cast, root)
-    run = runs.submit_database(
+    run = runs.submit(
+        DatabaseRequest(dataset=root, epsilon=Fraction(2), delta=Fraction(0)),
         steward=cast.steward,
-        dataset=root,
-        epsilon=Fraction(2),
-        delta=Fraction(0),
         name="Homes",
         request_key="once",
     )

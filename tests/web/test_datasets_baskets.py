@@ -23,6 +23,7 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.desk import Desk
@@ -60,7 +61,9 @@ def released(cast: Cast, dataset: Dataset, **parameters: Any) -> Release:
     spec = Spec.from_json(
         {"mechanism": "dpsyn", "epsilon": "8", "delta": "1e-9", "parameters": parameters}
     )
-    run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="Baskets")
+    run = runs.submit(
+        ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward, name="Baskets"
+    )
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.release is not None, run.failure

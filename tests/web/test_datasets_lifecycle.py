@@ -24,7 +24,6 @@ from django.urls import reverse
 
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
-from synth_engine.plans.resources import ResourceEstimate
 from synthweb.accounts.permissions import Need
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, sealed_names, selectors, services, vault
@@ -35,7 +34,7 @@ from synthweb.lib.errors import Conflict
 from synthweb.pages.selectors import overview_of
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import looked_at_real
-from synthweb.runs import errors, planning, timing, worker
+from synthweb.runs import errors, planning, worker
 from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun, TableErrand
 from tests.cast import Cast
@@ -606,12 +605,9 @@ def test_nothing_changes_under_a_run_that_is_not_over(
 def test_no_run_is_submitted_while_a_new_file_is_being_read(
     cast: Cast, dataset: Dataset
 ) -> None:
-    proposal = planning.propose(
-        dataset=dataset,
-        spec=scene.Spec.from_json(
-            {"mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"}
-        ),
-    )
+    spec = scene.Spec.from_json({"mechanism": "independent", "epsilon": "0.1", "delta": "1e-9"})
+    request = planning.ReleaseRequest(dataset=dataset, spec=spec)
+    proposal = request.propose()
     with services.Intake("csv") as upload:
         upload.receive(LATER.encode())
         services.replace_file(actor=cast.steward, dataset=dataset, upload=upload)
@@ -623,11 +619,7 @@ def test_no_run_is_submitted_while_a_new_file_is_being_read(
         pytest.raises(Conflict, match="being replaced"),
         transaction.atomic(),
     ):  # one that was planned just before
-        needed = ResourceEstimate(memory_bytes=0, seconds=1.0)
-        expected = timing.forecast(dataset, method="independent", needed=needed)
-        runs._submit(
-            steward=cast.steward, proposal=proposal, name="", request_key="", expected=expected
-        )
+        runs._submit(request, proposal, steward=cast.steward, name="", request_key="")
     assert not SynthesisRun.objects.filter(state="held").exists()
     assert (
         RunTable.objects.filter(table__dataset=dataset).count() == 2

@@ -17,6 +17,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import LedgerEntry
 from synthweb.runs import queue, services, worker
 from synthweb.runs.models import OutboxMessage, SynthesisRun
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import doorbell, scene
 
@@ -30,7 +31,9 @@ def dataset(cast: Cast) -> Dataset:
 
 
 def submitted(cast: Cast, dataset: Dataset) -> SynthesisRun:
-    return services.submit(steward=cast.steward, dataset=dataset, spec=SPEC, request_key="one")
+    return services.submit(
+        ReleaseRequest(dataset=dataset, spec=SPEC), steward=cast.steward, request_key="one"
+    )
 
 
 def kinds(run: SynthesisRun) -> list[str]:

@@ -14,6 +14,7 @@ from synthweb.ledger.amounts import Amount
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import services, validations, worker
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.test_validations import NEXT_WEEK
@@ -55,7 +56,9 @@ FIGURES = [
 def release(cast: Cast) -> Release:
     dataset = scene.funded(cast, table=TABLE, document=DOMAIN, epsilon=60)
     spec = Spec.from_json({"mechanism": "independent", "epsilon": "20", "delta": "1e-9"})
-    run = services.submit(steward=cast.steward, dataset=dataset, spec=spec, name="Sexes")
+    run = services.submit(
+        ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward, name="Sexes"
+    )
     worker.synthesize(code=run.code)
     made = Release.objects.get()
     releases.share(actor=cast.steward, release=made, analyst=cast.analyst)

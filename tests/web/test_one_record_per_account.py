@@ -30,6 +30,7 @@ from synthweb.ledger.protection import Protection
 from synthweb.lib.errors import Conflict
 from synthweb.runs import services as runs
 from synthweb.runs import worker
+from synthweb.runs.databases import DatabaseRequest
 from synthweb.runs.models import SynthesisRun
 from tests import databases
 from tests.cast import Cast
@@ -318,8 +319,10 @@ def released(cast: Cast) -> Dataset:
     root = described(cast)
     funded(cast, root)
     checked(cast, root)
-    run = runs.submit_database(
-        steward=cast.steward, dataset=root, epsilon=ONE, delta=DELTA, name="First"
+    run = runs.submit(
+        DatabaseRequest(dataset=root, epsilon=ONE, delta=DELTA),
+        steward=cast.steward,
+        name="First",
     )
     worker.synthesize(code=run.code)
     run.refresh_from_db()

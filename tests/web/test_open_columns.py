@@ -20,6 +20,7 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -62,7 +63,9 @@ def dataset(cast: Cast) -> Dataset:
 def released(dataset: Dataset, cast: Cast, *, mechanism: str, delta: str = "0") -> Release:
     """With an ε for which no noise looks like a record at the far end of a range."""
     spec = Spec.from_json({"mechanism": mechanism, "epsilon": "80", "delta": delta})
-    run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="Learned")
+    run = runs.submit(
+        ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward, name="Learned"
+    )
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.release is not None, run.failure

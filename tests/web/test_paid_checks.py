@@ -20,7 +20,7 @@ from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import PaidCheck, Release
 from synthweb.runs import checks, errors, services, worker
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckRequest, ReleaseCheck
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -47,8 +47,8 @@ def release(cast: Cast) -> Release:
 
 
 def submitted(cast: Cast, release: Release, asked: CheckRequest | None = None) -> SynthesisRun:
-    return services.submit_check(
-        steward=cast.steward, release=release, request=asked or request()
+    return services.submit(
+        ReleaseCheck(release=release, request=asked or request()), steward=cast.steward
     )
 
 
@@ -98,15 +98,19 @@ def test_a_check_is_held_charged_and_published_with_a_receipt_that_verifies(
 
 def test_the_same_request_twice_is_one_run(cast: Cast, release: Release) -> None:
     one, two = (
-        services.submit_check(
-            steward=cast.steward, release=release, request=request(), request_key="k"
+        services.submit(
+            ReleaseCheck(release=release, request=request()),
+            steward=cast.steward,
+            request_key="k",
         )
         for _ in range(2)
     )
     assert one == two
     with pytest.raises(errors.KeyReused):
-        services.submit_check(
-            steward=cast.steward, release=release, request=request("0.5"), request_key="k"
+        services.submit(
+            ReleaseCheck(release=release, request=request("0.5")),
+            steward=cast.steward,
+            request_key="k",
         )
 
 

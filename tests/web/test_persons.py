@@ -22,6 +22,7 @@ from synthweb.releases import chain, services, tables
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts, worker
 from synthweb.runs import services as runs
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.desk import SUGGESTIONS, Desk, ready
@@ -202,7 +203,9 @@ ROWS_OF_ONE = 40
 def kept_of_one_person(dataset: Dataset, cast: Cast) -> list[int]:
     """How many of the rows of one person each value has, by a run whose noise is next to nothing."""
     spec = Spec.from_json({"mechanism": "independent", "epsilon": "1000", "delta": "0"})
-    run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="Once more")
+    run = runs.submit(
+        ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward, name="Once more"
+    )
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.release is not None, run.failure

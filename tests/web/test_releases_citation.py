@@ -20,6 +20,7 @@ from synthweb.releases import chain, citation, network, services
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -33,7 +34,9 @@ def release(cast: Cast) -> Release:
     made = scene.funded(cast)
     spec = Spec.from_json({"mechanism": "bayesian-network", "epsilon": "1", "delta": "1e-9"})
     worker.synthesize(
-        code=runs.submit(steward=cast.steward, dataset=made, spec=spec, name="A network").code
+        code=runs.submit(
+            ReleaseRequest(dataset=made, spec=spec), steward=cast.steward, name="A network"
+        ).code
     )
     return Release.objects.get()
 

@@ -17,6 +17,7 @@ from django.test import Client
 from django.urls import reverse
 from kombu.simple import SimpleQueue
 
+from synth_engine import pipeline
 from synth_engine.confidential.trials import shadow_models
 from synth_engine.errors import DomainError, RelationMismatch, SpecError, TableError
 from synth_engine.spec import Spec
@@ -31,14 +32,26 @@ from synthweb.ledger import services as ledger
 from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import Release
-from synthweb.runs import errors, lease, planning, queue, reconcile, services, stages, worker
+from synthweb.runs import (
+    errors,
+    lease,
+    planning,
+    queue,
+    reconcile,
+    services,
+    stages,
+    worker,
+)
 from synthweb.runs.extras import Extras
+from synthweb.runs.job_kinds.table_errand import TableErrands
 from synthweb.runs.models import (
     OutboxMessage,
     RangesErrand,
     SynthesisRun,
     TableErrand,
 )
+from synthweb.runs.paid_job import PaidRun
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import doorbell, scene
 from tests.web.rest import Caller
@@ -130,7 +143,11 @@ def test_overspending_leaves_nothing_behind(cast: Cast, dataset: Dataset) -> Non
 def test_the_same_request_twice_is_one_run_and_one_price(cast: Cast, dataset: Dataset) -> None:
     spec = Spec.from_json({"mechanism": "independent", "epsilon": "1"})
     first, second = (
-        services.submit(steward=cast.steward, dataset=dataset, spec=spec, request_key="click")
+        services.submit(
+            ReleaseRequest(dataset=dataset, spec=spec),
+            steward=cast.steward,
+            request_key="click",
+        )
         for _ in range(2)
     )
     assert first == second
@@ -142,9 +159,15 @@ def test_the_same_key_with_another_request_is_refused(cast: Cast, dataset: Datas
         Spec.from_json({"mechanism": "independent", "epsilon": epsilon})
         for epsilon in ("1", "2")
     )
-    services.submit(steward=cast.steward, dataset=dataset, spec=first, request_key="click")
+    services.submit(
+        ReleaseRequest(dataset=dataset, spec=first), steward=cast.steward, request_key="click"
+    )
     with pytest.raises(errors.KeyReused):
-        services.submit(steward=cast.steward, dataset=dataset, spec=other, request_key="click")
+        services.submit(
+            ReleaseRequest(dataset=dataset, spec=other),
+            steward=cast.steward,
+            request_key="click",
+        )
     assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
 
 
@@ -177,9 +200,10 @@ def test_an_unknown_mechanism_is_refused_before_anything_is_held(
 ) -> None:
     with pytest.raises(SpecError):
         services.submit(
+            ReleaseRequest(
+                dataset=dataset, spec=Spec.from_json({"mechanism": "magic", "epsilon": 1})
+            ),
             steward=cast.steward,
-            dataset=dataset,
-            spec=Spec.from_json({"mechanism": "magic", "epsilon": 1}),
         )
     assert not LedgerEntry.objects.filter(kind="HOLD").exists()
 
@@ -307,10 +331,9 @@ def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
     else:
         datasets_services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
     version = dataset.domain_versions.get(number=2)
-    plan = planning.replan(version=version, spec=Spec.from_json(run.spec), account=run.account)
-    SynthesisRun.objects.filter(pk=run.pk).update(
-        domain_version=version, plan_digest=plan.digest
-    )
+    run.domain_version = version
+    digest = planning.replan(run).digest
+    SynthesisRun.objects.filter(pk=run.pk).update(domain_version=version, plan_digest=digest)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == State.FAILED
@@ -331,7 +354,7 @@ def test_a_failed_run_tells_neither_a_line_nor_a_name_that_nobody_described(
             column="Jane Doe",
         )
 
-    monkeypatch.setattr(worker.pipeline, "measure", refuse)
+    monkeypatch.setattr(pipeline, "measure", refuse)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert (run.state, run.failure["rule"]) == (State.FAILED, "a cell is too long")
@@ -445,7 +468,7 @@ def test_a_file_that_is_another_than_the_run_was_submitted_for_spends_nothing(
 
 
 def test_a_run_that_keeps_killing_its_worker_is_given_up(run: SynthesisRun) -> None:
-    SynthesisRun.objects.filter(pk=run.pk).update(attempts=worker.MAX_ATTEMPTS)
+    SynthesisRun.objects.filter(pk=run.pk).update(attempts=PaidRun.max_attempts)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert (run.state, run.failure["code"]) == (State.FAILED, "gave-up")
@@ -647,7 +670,7 @@ def test_an_errand_that_fails_for_a_passing_reason_is_tried_three_times(
 ) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Unlucky")
     errand = made.errands.get()
-    TableErrand.objects.filter(pk=errand.pk).update(attempts=worker.MAX_ERRAND_ATTEMPTS)
+    TableErrand.objects.filter(pk=errand.pk).update(attempts=TableErrands.max_attempts)
     worker.table_errand(code=errand.code)
     errand.refresh_from_db()
     assert errand.state == TableErrand.State.FAILED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +22,7 @@ from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetRequest
 from synthweb.lib.number_format import grouped
 from synthweb.releases.models import Release
-from synthweb.runs import accuracy, errors, sample_size, services, worker
+from synthweb.runs import accuracy, errors, planning, sample_size, services, worker
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -221,18 +222,14 @@ def test_a_plan_that_needs_a_size_gets_what_was_stated(
     Dataset.objects.update(stated_records=100)
     dataset.refresh_from_db()
     spec = Spec.from_json({"mechanism": mechanism, "epsilon": "1", "delta": "1e-9"})
-    given: dict[str, Any] = {
-        "steward": cast.steward,
-        "dataset": dataset,
-        "spec": spec,
-        "request_key": "a" * 40,
-    }
-    run = services.submit(**given)
+    given: dict[str, Any] = {"steward": cast.steward, "request_key": "a" * 40}
+    request = planning.ReleaseRequest(dataset=dataset, spec=spec)
+    run = services.submit(request, **given)
     assert run.spec["parameters"]["records"] == 100
     # Sent again after another number became known, it is the same run.
     Dataset.objects.update(stated_records=1_000)
     dataset.refresh_from_db()
-    assert services.submit(**given).pk == run.pk
+    assert services.submit(replace(request, dataset=dataset), **given).pk == run.pk
 
 
 def test_the_share_of_columns_follows_from_what_is_stated() -> None:

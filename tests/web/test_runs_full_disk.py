@@ -14,7 +14,7 @@ import pytest
 from pytest_django import Settings
 
 from synthweb.ledger.models import LedgerEntry
-from synthweb.runs import artefacts, worker
+from synthweb.runs import artefacts, storing, worker
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -187,9 +187,9 @@ def test_answers_that_cannot_be_stored_at_first_are_stored_in_the_end(
         store(room, content, name=name)
 
     monkeypatch.setattr(artefacts.Reservation, "store", full_at_first)
-    monkeypatch.setattr(worker, "RECORD_PAUSES", (0.01,))
+    monkeypatch.setattr(storing, "RECORD_PAUSES", (0.01,))
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == SynthesisRun.State.FINISHED, run.failure
     assert entries(run) == ["HOLD", "CHARGE"]
-    assert run.events.filter(text=worker.WAITING_FOR_ROOM).count() == 1
+    assert run.events.filter(text=storing.WAITING_FOR_ROOM).count() == 1

@@ -26,7 +26,7 @@ from synth_engine.plans.plan import Plan
 from synth_engine.spec import Spec
 from synthweb.ledger import chain
 from synthweb.ledger.models import LedgerEntry
-from synthweb.runs import artefacts, call_log, failpoints, lease, reconcile, worker
+from synthweb.runs import artefacts, call_log, failpoints, lease, reconcile, storing, worker
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -357,7 +357,7 @@ def test_a_run_that_goes_on_waits_for_room(
 ) -> None:
     """It is paid for: a full disk must not end it."""
     die_at(monkeypatch, run, "stored-0")
-    monkeypatch.setattr(worker, "RECORD_PAUSES", (0.01,))
+    monkeypatch.setattr(storing, "RECORD_PAUSES", (0.01,))
     allocate, refusals = os.posix_fallocate, [1, 2, 3]
 
     def full(*arguments: int) -> None:

@@ -38,6 +38,8 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release, ReleaseGrant
 from synthweb.runs import failpoints, lease, reconcile, services, worker
 from synthweb.runs.models import SynthesisRun
+from synthweb.runs.paid_job import PaidRun
+from synthweb.runs.planning import ReleaseRequest
 from tests.web import ledger_setup as setup
 from tests.web import scene
 
@@ -59,7 +61,7 @@ DEATHS = {
     failpoints.AFTER_MEASURE: State.MEASURED,
     failpoints.DURING_FIT: State.MEASURED,
 }
-MOST_DEATHS = worker.MAX_ATTEMPTS - 1
+MOST_DEATHS = PaidRun.max_attempts - 1
 """A run that kills its worker more often is given up, which `test_runs_interrupted.py` shows."""
 
 
@@ -161,7 +163,9 @@ class RunsMachine(RuleBasedStateMachine):
         def deed() -> None:
             spec = Spec.from_json({"mechanism": "independent", "epsilon": cost})
             run = services.submit(
-                steward=self.who.steward, dataset=self.fresh(), spec=spec, request_key=name
+                ReleaseRequest(dataset=self.fresh(), spec=spec),
+                steward=self.who.steward,
+                request_key=name,
             )
             assert self.codes.setdefault(name, run.code) == run.code
 

@@ -13,6 +13,7 @@ from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
 from synthweb.runs import services, worker
 from synthweb.runs.models import SynthesisRun
+from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -255,7 +256,7 @@ def test_a_run_that_nobody_named_is_called_after_its_dataset_and_its_method(
     dataset.name = "Diary " + "x" * 194  # as long as names may be
     dataset.save()
     spec = Spec.from_json({"mechanism": "independent", "epsilon": "1"})
-    run = services.submit(steward=cast.steward, dataset=dataset, spec=spec)
+    run = services.submit(ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward)
     assert (
         run.name.startswith("Diary xxx")
         and run.name.endswith("x: Independent columns")

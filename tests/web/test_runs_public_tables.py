@@ -28,6 +28,7 @@ from synthweb.references.models import ReferenceTable, ReferenceVersion
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts, planning, public_tables, ranges, services, worker
 from synthweb.runs.models import SynthesisRun
+from synthweb.runs.planning import ReleaseRequest
 from synthweb.runs.public_tables import TableChoice
 from tests.cast import Cast
 from tests.web import scene
@@ -70,11 +71,13 @@ def submitted(
     cast: Cast, dataset: Dataset, table: public_tables.StatedTable | None, **spec: Any
 ) -> SynthesisRun:
     return services.submit(
+        ReleaseRequest(
+            dataset=dataset,
+            spec=Spec.from_json(SPEC | spec),
+            facts=planning.PublicFacts(table=table),
+        ),
         steward=cast.steward,
-        dataset=dataset,
-        spec=Spec.from_json(SPEC | spec),
         name="Beside a survey",
-        facts=planning.PublicFacts(table=table),
     )
 
 
@@ -413,13 +416,7 @@ def test_a_deleted_table_fails_a_waiting_run_before_anything_is_spent_and_its_ho
     assert re.search(r'<details class="fold" id="public-table"\s*>', page)
     # The same file under any name is the same table.
     imported(cast.steward, name="Survey, again")
-    plan = planning.replan(
-        version=run.domain_version,
-        spec=Spec.from_json(run.spec),
-        account=run.account,
-        table=public_tables.StatedTable.from_json(run.prior),
-    )
-    assert plan.digest == run.plan_digest
+    assert planning.replan(run).digest == run.plan_digest
 
 
 def test_a_table_that_became_one_to_protect_fails_a_waiting_run_before_anything_is_spent(
@@ -450,11 +447,11 @@ def test_a_fit_without_its_table_fails_and_is_resumed_once_the_file_is_there_aga
     version = imported(cast.steward)
     run = submitted(cast, dataset, chosen(cast.steward, version, age="AGEP"))
 
-    def lose(**_: Any) -> None:
+    def lose(*_: Any, **__: Any) -> None:
         raise OSError
 
     with monkeypatch.context() as patched:
-        patched.setattr(artefacts, "get", lose)
+        patched.setattr(artefacts, "read", lose)
         worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert (run.state, bool(run.answers_digest)) == (State.FAILED, True)

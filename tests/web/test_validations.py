@@ -26,7 +26,7 @@ from synthweb.releases import paid
 from synthweb.releases import services as releases
 from synthweb.releases.models import PaidCheck, Release
 from synthweb.runs import errors, services, validations, worker
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckRequest, ReleaseCheck
 from synthweb.runs.models import SynthesisRun, ValidationAllowance
 from tests.cast import Cast
 from tests.web import scene
@@ -214,7 +214,7 @@ def test_each_reader_has_as_much_and_learns_of_nobody_elses(
 
 def test_what_the_budget_has_left_is_not_told(cast: Cast, release: Release) -> None:
     allow(cast, release, epsilon=2 * NANO)
-    services.submit_check(steward=cast.steward, release=release, request=request("2.5"))
+    services.submit(ReleaseCheck(release=release, request=request("2.5")), steward=cast.steward)
     with pytest.raises(errors.BeyondAllowance) as refused:
         ask(cast.analyst, release, "1")
     assert not re.search(r"\d", str(refused.value))

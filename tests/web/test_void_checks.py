@@ -23,9 +23,9 @@ from synthweb.releases import criteria_page, paid
 from synthweb.releases import services as releases
 from synthweb.releases.models import CheckMark, PaidCheck, Release
 from synthweb.runs import services, validations, worker
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckRequest, ReleaseCheck
 from synthweb.runs.models import SynthesisRun
-from synthweb.runs.planning import PublicFacts
+from synthweb.runs.planning import PublicFacts, ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -49,7 +49,7 @@ def release(cast: Cast) -> Release:
 @pytest.fixture
 def check(cast: Cast, release: Release) -> PaidCheck:
     asked = CheckRequest(figures=FIGURES, epsilon=Fraction(1, 4))
-    run = services.submit_check(steward=cast.steward, release=release, request=asked)
+    run = services.submit(ReleaseCheck(release=release, request=asked), steward=cast.steward)
     worker.synthesize(code=run.code)
     return PaidCheck.objects.get(run_code=run.code)
 
@@ -188,15 +188,19 @@ def test_a_criterion_is_not_judged_by_void_figures(cast: Cast) -> None:
         asked=CheckedFigure(kind="distance", columns=("region",)), most=Fraction(1, 2)
     )
     run = services.submit(
+        ReleaseRequest(
+            dataset=scene.funded(cast),
+            spec=Spec.from_json({"mechanism": "independent", "epsilon": "1", "delta": "1e-9"}),
+            facts=PublicFacts(criteria=(stated,)),
+        ),
         steward=cast.steward,
-        dataset=scene.funded(cast),
-        spec=Spec.from_json({"mechanism": "independent", "epsilon": "1", "delta": "1e-9"}),
-        facts=PublicFacts(criteria=(stated,)),
     )
     worker.synthesize(code=run.code)
     release = Release.objects.get()
     asked = CheckRequest(figures=(stated.asked,), epsilon=Fraction(1))
-    checking = services.submit_check(steward=cast.steward, release=release, request=asked)
+    checking = services.submit(
+        ReleaseCheck(release=release, request=asked), steward=cast.steward
+    )
     worker.synthesize(code=checking.code)
     assert criteria_page.page_of(release).lines[0].paid_figure is not None
     releases.void_check(

@@ -115,11 +115,14 @@ class DatabaseRunsView(APIView):
         require_recent_sign_in(request)
         wanted = NewDatabaseRunSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        run = services.submit_database(
+        asked = wanted.validated_data
+        run = services.submit(
+            databases.DatabaseRequest(
+                dataset=root, epsilon=asked["epsilon"], delta=asked["delta"]
+            ),
             steward=caller(request),
-            dataset=root,
+            name=asked["name"],
             request_key=key_of(request),
-            **wanted.validated_data,
         )
         body = RunSerializer(run, context={"request": request}).data
         return Response(

@@ -33,7 +33,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import checks, services
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.estimate import bars_of
-from synthweb.runs.planning import Proposal
+from synthweb.runs.proposals import Proposal
 
 
 def asked_of(request: Request, release: Release) -> CheckRequest:
@@ -43,11 +43,9 @@ def asked_of(request: Request, release: Release) -> CheckRequest:
     return serializer.asked_of(model_of(release.code).domain)
 
 
-def price_of(proposal: Proposal, *, fits: bool) -> Response:
+def price_of(proposal: Proposal[CheckPlan], *, fits: bool) -> Response:
     """What figures would cost and how precise they would be."""
     plan = proposal.plan
-    if not isinstance(plan, CheckPlan):
-        raise TypeError("a check has a plan of another kind")
     precision = plan.precision()
     document = {
         "price": proposal.price,
@@ -104,10 +102,9 @@ class PaidChecksView(APIView):
         the version of it that the release was made of was erased, or another description is in force; 422 for a figure that cannot be computed."""
         release = selectors.release_for(caller(request), code, Need.SPEND)
         require_recent_sign_in(request)
-        run = services.submit_check(
+        run = services.submit(
+            checks.ReleaseCheck(release=release, request=asked_of(request, release)),
             steward=caller(request),
-            release=release,
-            request=asked_of(request, release),
             request_key=key_of(request),
         )
         body = RunSerializer(run, context={"request": request}).data

@@ -22,7 +22,7 @@ from synthweb.api.serializers.runs import EventSerializer, NewRunSerializer, Run
 from synthweb.datasets.selectors import dataset_for
 from synthweb.runs import public_tables, selectors, services
 from synthweb.runs.models import RunEvent, SynthesisRun
-from synthweb.runs.planning import PublicFacts
+from synthweb.runs.planning import PublicFacts, ReleaseRequest
 
 ACCEPTED = OpenApiResponse(
     RunSerializer, description="The price is held. Follow `Location` until it is finished."
@@ -56,17 +56,16 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
         serializer.is_valid(raise_exception=True)
         dataset, name, prior, spec = serializer.parts
         described = dataset_for(caller(request), dataset, Need.SPEND)
+        facts = PublicFacts(
+            rows=serializer.validated_data.get("records"),
+            table=public_tables.resolve(caller(request), prior),
+            criteria=serializer.criteria_for(described),
+            earmark=serializer.validated_data["earmark"],
+        )
         run = services.submit(
+            ReleaseRequest(dataset=described, spec=Spec.from_json(spec), facts=facts),
             steward=caller(request),
-            dataset=described,
             name=name,
-            spec=Spec.from_json(spec),
-            facts=PublicFacts(
-                rows=serializer.validated_data.get("records"),
-                table=public_tables.resolve(caller(request), prior),
-                criteria=serializer.criteria_for(described),
-                earmark=serializer.validated_data["earmark"],
-            ),
             # Stored with the run as well: answers are swept after a while, and a request that
             # comes again even later must not become a second run.
             request_key=key_of(request),

@@ -29,6 +29,7 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.planning import ReleaseRequest
 
 EXAMPLES = Path(settings.BASE_DIR) / "examples"
 
@@ -195,9 +196,8 @@ class Command(BaseCommand):
 
     def _released(self, made: Made, dataset: Dataset, *, steward: User) -> Release:
         run = runs.submit(
+            ReleaseRequest(dataset=dataset, spec=made.spec),
             steward=steward,
-            dataset=dataset,
-            spec=made.spec,
             name=made.name,
             request_key=made.key,
         )
