@@ -280,19 +280,10 @@ def disturb(site: nemeses.Site, faults: list[str], end: End) -> None:
         if random.choice(faults) == "restart":
             site.database.kill()
             time.sleep(away)
-            start_again(site)
+            site.database.start()
         else:
             with site.full_disk():
                 time.sleep(away)
-
-
-def start_again(site: nemeses.Site) -> None:
-    """Start the database until it is there: while it was down, somebody else's connection may have taken its port for a while."""
-    while True:
-        with contextlib.suppress(RuntimeError):
-            return site.database.start()
-        site.database.kill()
-        time.sleep(PAUSE)
 
 
 def main() -> int:

@@ -92,11 +92,20 @@ class Postgres:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it answers. It dies of a port that somebody else's connection has taken while it was down, and is
+        then started again."""
+        end = time.monotonic() + PATIENCE
         log = self._place.folder / "log"
+        while not self._has_started(log, until=end):
+            if time.monotonic() > end:
+                raise RuntimeError(f"no answer on port {self._port}: {log.read_text()[-2000:]}")
+            time.sleep(0.5)
+
+    def _has_started(self, log: Path, *, until: float) -> bool:
+        """Start a process. Returns whether it answered before it died, or before `until`."""
         log.write_bytes(b"")
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
+            self._process = process = subprocess.Popen(
                 self._command,
                 stdout=output,
                 stderr=output,
@@ -105,7 +114,15 @@ class Postgres:
                 preexec_fn=ends_with_us(),
                 **_as(self._place.user),
             )
-        _wait_for_port(self._port, log=log)
+        while process.poll() is None and time.monotonic() < until:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self._port), timeout=1),
+            ):
+                if b"ready to accept connections" in log.read_bytes():
+                    return True
+            time.sleep(0.05)
+        return False
 
     def kill(self) -> None:
         """End it at once and without a checkpoint, as if its machine lost power: connections and what was not committed are gone."""
@@ -596,16 +613,3 @@ def _as(user: str | None) -> dict[str, object]:
     if user is None:
         return {}
     return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
-
-
-def _wait_for_port(port: int, *, log: Path, seconds: float = PATIENCE) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        with (
-            contextlib.suppress(OSError),
-            socket.create_connection(("127.0.0.1", port), timeout=1),
-        ):
-            if b"ready to accept connections" in log.read_bytes():
-                return
-        time.sleep(0.05)
-    raise RuntimeError(f"no answer on port {port}: {log.read_text()[-2000:]}")
