@@ -106,7 +106,7 @@ def synthesize(options: argparse.Namespace) -> None:
             documents.write(release)
         try:
             digest = tables.fill(
-                tables.present(release.model, release.rows, seed=release.seed),
+                tables.Drawing(model=release.model, rows=release.rows, seed=release.seed),
                 path=table.temporary,
                 form=options.out.name,
                 declared=options.as_it_came_in,
@@ -189,7 +189,7 @@ def _write_implicates(
             model = release.plan.fit(answers)
             # As many records as this truth has, unless a number was asked for.
             rows = release.plan.spec.rows or model.rows
-            draw = tables.present(model, rows, seed=seed)
+            draw = tables.Drawing(model=model, rows=rows, seed=seed)
             tables.write_drawn(
                 draw, path=path, overwrite=options.overwrite, declared=options.as_it_came_in
             )
@@ -326,7 +326,6 @@ def _receipt(
     table_sha256: str | None,
 ) -> Receipt:
     """The receipt of a release, with its table once that is drawn."""
-    from synth_engine import mechanisms as registry
     from synth_engine.privacy import receipt as receipts
 
     # The receipt contains a hash of a secret seed instead of the seed, which binds the table to
@@ -340,10 +339,7 @@ def _receipt(
             seed_commitment=receipts.seed_commitment(release.seed) if secret else None,
             table_sha256=table_sha256,
         )
-    steps = {
-        "model_sha256": receipts.digest(release.model.to_json()),
-        "draw_block": registry.BLOCK,
-    }
+    steps = {"model_sha256": receipts.digest(release.model.to_json())}
     document = release.plan.receipt(release.answers, sample=sample, post_processing=steps)
     if options.source is not None and (digest := _source(options).query_digest):
         document = receipts.of_query(

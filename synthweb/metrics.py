@@ -29,7 +29,7 @@ from prometheus_client.registry import Collector
 
 from synthweb.lib import disks, numbers, occurrences
 from synthweb.notifications.models import Delivery
-from synthweb.runs import queue
+from synthweb.runs import lease, queue
 from synthweb.runs.models import OutboxMessage, SynthesisRun
 from synthweb.runs.reconcile import SUBJECTS
 
@@ -97,7 +97,7 @@ def _work() -> Iterator[Metric]:
     waiting: dict[str, float] = {}
     oldest: dict[str, float] = {}
     for task, kind in SUBJECTS.items():
-        rows = kind._default_manager.filter(state__in=kind.OPEN)
+        rows = lease.open_rows(kind)
         held[task] = rows.filter(lease_held=True).count()
         idle = rows.filter(lease_held=False)
         waiting[task] = idle.count()

@@ -75,6 +75,11 @@ def _all(kind: type[models.Leased]) -> QuerySet[Any]:
     return kind._default_manager.all()
 
 
+def open_rows(kind: type[models.Leased]) -> QuerySet[Any]:
+    """Those in which there is still something to do."""
+    return _all(kind).filter(state__in=kind.OPEN)
+
+
 def write(lease: Lease, *, states: tuple[str, ...], **changes: Any) -> None:
     """Change the row under the fence and only from one of `states`; LeaseLost otherwise."""
     if not lease.rows().filter(state__in=states).update(**changes):
@@ -174,7 +179,7 @@ def expire(watch: Watch) -> list[str]:
 
 
 def _expire(kind: type[models.Leased], watch: Watch) -> list[str]:
-    held = _all(kind).filter(lease_held=True, state__in=kind.OPEN)
+    held = open_rows(kind).filter(lease_held=True)
     rows = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
     states = {code: (token, beats) for code, token, beats, _ in rows}
     leases = {code: seconds for code, *_, seconds in rows}

@@ -77,7 +77,7 @@ def _archive(release: Release) -> bytes:
         with watching.part(0.0, 0.5):
             model = plan.fit(implicates.perturbed(answers, places=places, seed=seed))
         # As many records as this truth has, unless the release asked for a number.
-        draw = tables.present(model, plan.spec.rows or model.rows, seed=seed)
+        draw = tables.Drawing(model=model, rows=plan.spec.rows or model.rows, seed=seed)
         with watching.part(0.5, 0.9):
             frames = tuple(draw.blocks())
         buffered = _BufferedDrawing(model=model, rows=draw.rows, seed=seed, frames=frames)
