@@ -53,7 +53,7 @@ def tables(datasets: Mapping[str, Dataset], run_code: str = "") -> Iterator[Open
     with contextlib.ExitStack() as stack:
         files = Opened()
         for name, dataset in datasets.items():
-            file = selectors.file_of_run(dataset, run_code)
+            file = selectors.file_of_run(dataset, run_code) if run_code else dataset
             path = stack.enter_context(vault.open_table(file.vault_name))
             files[name] = pipeline.TableFile(path=path, **form_of(file))
         yield files

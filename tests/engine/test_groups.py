@@ -17,7 +17,7 @@ from synth_engine import mechanisms
 from synth_engine.domain import Boolean, Domain, Identifier
 from synth_engine.errors import InputError
 from synth_engine.measurement import GroupSizes, Noise
-from synth_engine.models import group_sizes
+from synth_engine.models import blocks, group_sizes
 from synth_engine.models.model import WHOLE, Model, Table, whole_weights
 from synth_engine.privacy.unit import PrivacyUnit
 
@@ -72,7 +72,7 @@ def test_a_small_table_has_whole_groups_of_the_same_distribution() -> None:
 
 def test_a_table_in_blocks_is_the_table_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = mechanisms.draw_table(model(), 500, "a seed")["who"].tolist()
-    monkeypatch.setattr(mechanisms, "BLOCK", 7)  # groups lie across the ends of blocks
+    monkeypatch.setattr(blocks, "FIRST", 7)  # groups lie across the ends of blocks
     assert mechanisms.draw_table(model(), 500, "a seed")["who"].tolist() == whole
     assert mechanisms.draw_table(model(), 500, "another")["who"].tolist() != whole
 

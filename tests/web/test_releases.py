@@ -21,6 +21,7 @@ from django.urls import reverse
 from synth_engine import mechanisms, verifier
 from synth_engine.errors import SpecError, VerificationError
 from synth_engine.mechanisms import Model
+from synth_engine.models import blocks
 from synth_engine.privacy import receipt as receipts
 from synthweb.accounts.models import Membership
 from synthweb.audit.models import AuditEntry
@@ -77,7 +78,7 @@ def test_the_same_seed_gives_the_same_file_byte_for_byte(
 def test_csv_and_parquet_hold_the_same_rows_with_a_header_once(
     release: Release, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanisms, "BLOCK", 64)  # several blocks
+    monkeypatch.setattr(blocks, "FIRST", 64)  # several blocks
     sample = services.draw_sample(user=cast.steward, release=release, rows=200)
     rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample)))))
     file = io.BytesIO()
