@@ -303,22 +303,6 @@ def test_reset_asks_and_deletes_nothing_without_an_answer(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_start_first_removes_what_a_killed_worker_of_an_earlier_version_left(
-    tmp_path: Path,
-) -> None:
-    """Before even the keys are looked at: this start fails of a lost key, and the table is gone all the same."""
-    running = Running(tmp_path / "var")
-    running.environment["TMPDIR"] = str(tmp_path)
-    keys.make(running.var / "keys")
-    (running.var / "keys" / "vault.pub").unlink()
-    table = tmp_path / f"synthweb-{os.geteuid()}" / "table-abc" / "table"
-    table.parent.mkdir(mode=0o700, parents=True)
-    table.write_text("a row")
-    assert "restore it" in running.verb("run").stderr
-    assert not table.parent.exists()
-
-
-@pytest.mark.slow
 def test_without_demo_users_their_logins_are_explained_in_one_line(tmp_path: Path) -> None:
     done = Running(tmp_path / "var").verb("demo-logins")
     assert done.returncode == 1
