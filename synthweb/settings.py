@@ -365,7 +365,7 @@ REST_VERSION = ".".join(
 SPECTACULAR_SETTINGS = {
     "TITLE": "synthweb",
     "DESCRIPTION": "Synthetic data under differential privacy. Errors are problem documents (RFC 9457).",
-    "VERSION": __version__,
+    "VERSION": REST_VERSION,
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
