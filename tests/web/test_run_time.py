@@ -112,7 +112,6 @@ def test_one_run_that_took_long_by_chance_does_not_move_both_ends() -> None:
 )
 def test_a_band_in_words(low: int, high: int, words: str) -> None:
     assert amounts.band({"low": low, "high": high}) == words
-    assert amounts.forecast({"low": low, "high": high}) == words  # of an earlier version
     assert (
         amounts.forecast({"low": low, "middle": 60, "high": high}) == f"about 1 min ({words})"
     )
