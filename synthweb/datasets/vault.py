@@ -187,11 +187,14 @@ def open_table(name: str) -> Iterator[Path]:
     dumps.forbid()
     source = path_of(name)
     try:
-        identity = table_keys.opening(name)
+        # Before its key, which was erased with it.
         stored = source.open("rb")
     except FileNotFoundError:
         raise VaultError("the table is not in the vault any more") from None
+    try:
+        identity = table_keys.opening(name)
     except table_keys.NoSuchKey as error:
+        stored.close()
         raise TamperedError(str(error)) from None
     with stored, _room(source.stat().st_size) as plain:
         cipher, filled = HashedFile(stored), _Filled(plain)

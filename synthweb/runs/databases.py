@@ -52,8 +52,8 @@ class DatabaseRequest(PaidRequest[DatabaseProposal]):
         # It is of the tables as they were confirmed then: whoever sends a request again gets its run, even if they
         # were confirmed once more since, or their keys are not checked any longer.
         spec = Spec.from_json(run.spec)
-        found = (run.dataset_id, spec.mechanism, spec.epsilon, spec.delta)
-        return found == (self.dataset.pk, MECHANISM, self.epsilon, self.delta)
+        stated = (run.dataset_id, spec.mechanism, spec.epsilon, spec.delta)
+        return stated == (self.dataset.pk, MECHANISM, self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -210,7 +210,7 @@ StoredT = TypeVar("StoredT", Answers, DatabaseAnswers)
 
 
 class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
-    """A kind of run: its price is held and charged, and its answers are stored. mechanism: of the specs of its rows; kept: the class of its answers."""
+    """A kind of run: its price is held and charged, and its answers are stored. mechanism: of the specs of its rows; answers_class: the class of its answers."""
 
     model = SynthesisRun
     word = "run"
@@ -225,7 +225,7 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
         "calls_begun": 0,
     }
     mechanism: ClassVar[str]
-    kept: type[StoredT]
+    answers_class: type[StoredT]
 
     def hopeless(self) -> Failure | None:
         # Its worker died before all answers were stored. Noise drawn again would be a second access
@@ -253,7 +253,7 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
         # Read back even if they were measured a moment ago: a first try and a resumed one then fit
         # the same stored answers, checked against their digest.
         stored = {"name": run.answers_name, "digest": run.answers_digest}
-        return artefacts.read(self.kept.load, **stored)
+        return artefacts.read(self.answers_class.load, **stored)
 
     def charge(self) -> None:
         ledger.charge(run_code=self.row.code)

@@ -98,8 +98,8 @@ class ReleaseRequest(PaidRequest[ReleaseProposal]):
         # The number of records was filled in when the run was asked for, and may be another one by now.
         asked = with_records(self.spec, stored) if stored else self.spec
         fields = {name: getattr(run, name) for name in self.facts.fields}
-        found = (run.dataset_id, run.spec, fields)
-        return found == (self.dataset.pk, asked.to_json(), self.facts.fields)
+        stated = (run.dataset_id, run.spec, fields)
+        return stated == (self.dataset.pk, asked.to_json(), self.facts.fields)
 
     def admit(self, proposal: ReleaseProposal) -> Mapping[str, Any]:
         """How long it usually takes: what the page of a new release says as well."""

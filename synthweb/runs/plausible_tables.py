@@ -27,10 +27,10 @@ from synthweb.runs.released_counts import answered
 
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    turns.take(PlausibleTables, code=code)
+    turns.take(MakePlausibleTables, code=code)
 
 
-class PlausibleTables(Derivation[ImplicatesErrand]):
+class MakePlausibleTables(Derivation[ImplicatesErrand]):
     """Several tables of a release, as an archive."""
 
     model = ImplicatesErrand

@@ -24,10 +24,10 @@ _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
 
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    turns.take(ReleasedCounts, code=code)
+    turns.take(GatherCounts, code=code)
 
 
-class ReleasedCounts(Derivation[CountsErrand]):
+class GatherCounts(Derivation[CountsErrand]):
     """What tables of counts of a release are computed from."""
 
     model = CountsErrand

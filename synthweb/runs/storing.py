@@ -29,7 +29,7 @@ WAITING_FOR_ROOM = "The noisy answers cannot be stored yet: disk or database do 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class ReservedRoom:
     """What is reserved for a run: the file of all its answers, and the log of its calls."""
 
     answers: artefacts.Reservation
@@ -37,7 +37,7 @@ class Room:
 
 
 @contextlib.contextmanager
-def reserved(run: SynthesisRun, grip: lease.Lease, size: int) -> Iterator[Room]:
+def reserved(run: SynthesisRun, grip: lease.Lease, size: int) -> Iterator[ReservedRoom]:
     """Room for `size` bytes in both files. What is charged already waits for it while the lease lives. Errors: NoRoom before the charge."""
     # What a killed worker had reserved is room for this one.
     artefacts.sweep(is_known=is_known)
@@ -55,11 +55,11 @@ def reserved(run: SynthesisRun, grip: lease.Lease, size: int) -> Iterator[Room]:
             raise TypeError("a run that cannot go on")
         log = call_log.CallLog(grip, calls, stored=stored, insist=partial(_insist, grip))
         calls.name(call_log.name_of(run, grip))
-        yield Room(answers=answers, log=log)
+        yield ReservedRoom(answers=answers, log=log)
 
 
 def store(
-    run: SynthesisRun, grip: lease.Lease, answers: Answers | DatabaseAnswers, room: Room
+    run: SynthesisRun, grip: lease.Lease, answers: Answers | DatabaseAnswers, room: ReservedRoom
 ) -> None:
     """Answers to their file, then their digest and the state to the row under the fence. The name carries the token,
     so that a worker that was overtaken can never overwrite what its successor stored."""

@@ -27,7 +27,7 @@ class ReleaseOfDatabase(PaidRun[DatabasePlan, DatabaseAnswers]):
 
     mechanism = databases.MECHANISM
     ready = "The release is ready."
-    kept = DatabaseAnswers
+    answers_class = DatabaseAnswers
 
     def replan(self) -> DatabasePlan:
         return databases.replan(self.row)

@@ -27,7 +27,7 @@ TablePlanT = TypeVar("TablePlanT", bound=Plan)
 class OfOneTable(PaidRun[TablePlanT, Answers]):
     """A run that measures one table by a plan of the engine."""
 
-    kept = Answers
+    answers_class = Answers
 
     def confirm(self) -> None:
         pipeline.confirm(

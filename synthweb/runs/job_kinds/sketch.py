@@ -22,7 +22,7 @@ class SketchOfSide(PaidRun[SketchPlan, Answers]):
 
     mechanism = linking.MECHANISM
     ready = "The sketch is ready."
-    kept = Answers
+    answers_class = Answers
     link: Link
 
     def replan(self) -> SketchPlan:
