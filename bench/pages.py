@@ -25,8 +25,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synthweb.runs.planning import ReleaseRequest
-
 if TYPE_CHECKING:
     from synth_engine.formats import Kind
 
@@ -124,6 +122,7 @@ class Office:
         from synthweb.datasets import services as datasets
         from synthweb.runs import services as runs
         from synthweb.runs import worker
+        from synthweb.runs.planning import ReleaseRequest
 
         steward = self.people["steward"]
         dataset = datasets.store_stream(

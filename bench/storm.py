@@ -39,7 +39,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import nemeses
 from bench.pages import PASSWORD, begin, example
-from synthweb.runs.planning import ReleaseRequest
 
 MEASURED = 5
 """Runs that nobody kills."""
@@ -108,6 +107,7 @@ def dataset_of(records: int) -> tuple[Any, Any]:
 def submitted(dataset: Any, steward: Any, method: str) -> Any:
     from synth_engine.spec import Spec
     from synthweb.runs import services
+    from synthweb.runs.planning import ReleaseRequest
 
     spec = Spec.from_json({"mechanism": method, "epsilon": EPSILON, "delta": "1e-9"})
     return services.submit(

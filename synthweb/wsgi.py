@@ -1,9 +1,11 @@
 """The web process."""
 
+import importlib
 import os
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.template import engines
 
 from synthweb.lib import dumps
 
@@ -16,3 +18,6 @@ if "timeout" in settings.DATABASES["default"]["OPTIONS"]:
     # and nobody for that of a worker.
     settings.DATABASES["default"]["OPTIONS"]["timeout"] = 10
 application = get_wsgi_application()
+# What the first page would load.
+importlib.import_module("synthweb.urls")
+engines.all()

@@ -3,12 +3,12 @@
 The same on one's own machine and in a container, so it stands here and not in the commands."""
 
 import gc
-import importlib
 import os
 import shutil
 import tempfile
 from typing import Any
 
+from django.apps import apps
 from gunicorn.arbiter import Arbiter
 
 from synthweb.server import limits
@@ -22,9 +22,6 @@ def on_starting(server: Any) -> None:
     that the processes share its memory. `preload_app` would load it before there is the folder."""
     os.environ[NUMBERS] = tempfile.mkdtemp(prefix="synthweb-numbers-")
     server.app.wsgi()
-    # What the first page would load.
-    importlib.import_module("synthweb.urls")
-    importlib.import_module("django.template").engines.all()
     # Collections of garbage in the processes do not write to what they share.
     gc.collect()
     gc.freeze()
@@ -32,9 +29,10 @@ def on_starting(server: Any) -> None:
 
 def post_worker_init(_worker: object) -> None:
     """Before a process answers: with this code of its end, gunicorn starts no other one in its place."""
-    from synthweb.lib import installation_format  # settings are known by now
+    if apps.ready:  # a test may serve something else than the web application
+        from synthweb.lib import installation_format  # settings are known by now
 
-    installation_format.stop_if_other(code=Arbiter.WORKER_BOOT_ERROR)
+        installation_format.stop_if_other(code=Arbiter.WORKER_BOOT_ERROR)
 
 
 def on_exit(_server: object) -> None:

@@ -42,10 +42,11 @@ queues = SimpleNamespace(consume_from=[{queue!r}])
 celery.load(SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues))))
 """
 SERVER = """
+import importlib
 from types import SimpleNamespace
-from django.core.wsgi import get_wsgi_application
 from synthweb.server import configuration
-configuration.on_starting(SimpleNamespace(app=SimpleNamespace(wsgi=get_wsgi_application)))
+web = SimpleNamespace(wsgi=lambda: importlib.import_module("synthweb.wsgi"))
+configuration.on_starting(SimpleNamespace(app=web))
 """
 PROCESSES = {
     "beat": (TASKS, set[str]()),

@@ -51,7 +51,18 @@ RUN = (
 WITHOUT_DATA = tuple(
     f"bench/{name}.py nowhere" for name in ("contingency_table", "forecast", "paper_b")
 )
-STARTED = ("ingest", "load", "needs", "pages", "peers", "scaling", "sources", "storm", "values")
+STARTED = (
+    "idle",
+    "ingest",
+    "load",
+    "needs",
+    "pages",
+    "peers",
+    "scaling",
+    "sources",
+    "storm",
+    "values",
+)
 WITHOUT_OPTIONS = {
     "city",
     "commutes",
