@@ -18,8 +18,9 @@ PYTEST = [
     sys.executable,
     "-m",
     "pytest",
+    # One more than there are processors: tests that start workers and browsers wait for them half of their time.
     "-n",
-    "auto",
+    str(len(os.sched_getaffinity(0)) + 1),
     "--timeout",
     HUNG,
     # A file is for one worker, which makes what the file's tests share, and remembers it, once. `conftest` puts files into

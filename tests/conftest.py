@@ -4,6 +4,7 @@ begin first."""
 from __future__ import annotations
 
 import csv
+import gc
 import os
 from collections.abc import Iterator
 
@@ -74,6 +75,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 OPENS_THE_DATABASE = {"db", "transactional_db", "live_server"}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays until the end: no collection of garbage looks through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_the_same_on_every_database(item: pytest.Item) -> bool:

@@ -3,6 +3,7 @@ and dark, on a desk and on a phone."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ NOT_OURS = (
     "api/",
 )  # the admin is django-unfold's; of the REST interface, the reference is looked at below
 REFERENCE = "api/v1/docs/"
+OF_ONE_ANSWER = re.compile(r'(name="csrfmiddlewaretoken" value|nonce)="[^"]*"')
 
 
 def user_of(name: str, cast: Cast, played: Scene) -> User:
@@ -46,30 +48,37 @@ def user_of(name: str, cast: Cast, played: Scene) -> User:
     return played.reader if name == "analyst" else cast.by_name()[name]
 
 
-PAGES: dict[str, list[str]] = {}
-"""The routes that answer a person of the cast with a whole page, once they were asked: neither theme nor width decides it."""
+PAGES: dict[str, dict[str, str]] = {}
+"""Of each person of the cast: the routes that answer with a whole page, each with its frame, once they were asked: neither theme
+nor width decides it."""
 NO_PAGES: set[str] = set()
 """Routes that were seen to lead to a file, or to take no GET: that is so for everybody."""
 
 
-def pages(name: str, client: Client, cast: Cast, played: Scene) -> list[str]:
-    """The addresses that answer this person with a whole page."""
+def pages(name: str, client: Client, cast: Cast, played: Scene) -> dict[str, str]:
+    """The addresses that answer this person with a whole page, and the frame of each."""
     if name not in PAGES:
-        routes = [
+        asked = [
             route
             for route in addresses.routes()
             if (not route.startswith(NOT_OURS) or route == REFERENCE) and route not in NO_PAGES
         ]
-        PAGES[name] = [route for route in routes if is_page(route, client, cast, played)]
-    return [addresses.fill(route, scene=played, cast=cast) for route in PAGES[name]]
+        frames = {route: frame(route, client, cast, played) for route in asked}
+        PAGES[name] = {route: found for route, found in frames.items() if found}
+    return {
+        addresses.fill(route, scene=played, cast=cast): found
+        for route, found in PAGES[name].items()
+    }
 
 
-def is_page(route: str, client: Client, cast: Cast, played: Scene) -> bool:
+def frame(route: str, client: Client, cast: Cast, played: Scene) -> str:
+    """What is in the page but its words: pages of several people that are alike in it are equally accessible. Empty where a route
+    answers with no whole page."""
     answer = client.get(addresses.fill(route, scene=played, cast=cast))
     if answer.status_code == 405:
         NO_PAGES.add(route)
     if answer.status_code != 200:
-        return False
+        return ""
     whole = (
         not answer.streaming
         # A browser saves it, and shows none.
@@ -79,7 +88,10 @@ def is_page(route: str, client: Client, cast: Cast, played: Scene) -> bool:
     )
     if not whole:
         NO_PAGES.add(route)
-    return whole
+        return ""
+    main = re.search(r"<main.*</main>", answer.text, re.DOTALL)
+    drawn = OF_ONE_ANSWER.sub("", main.group() if main else answer.text)
+    return re.sub(r">[^<]*[^<\s][^<]*<", ">words<", drawn)
 
 
 @pytest.mark.parametrize(("theme", "width", "names"), LOOKS)
@@ -97,6 +109,7 @@ def test_no_page_has_a_serious_violation(
     chrome.set_window_size(width, 900)
     faults: list[str] = []
     visited = 0
+    judged_frames: set[str] = set()
     for name in names:
         client = Client()
         client.force_login(user_of(name, cast, played))
@@ -105,8 +118,12 @@ def test_no_page_has_a_serious_violation(
         chrome.delete_all_cookies()
         chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME, "value": cookie})
         prefer(chrome, theme)
-        for address in pages(name, client, cast, played):
+        for place, (address, drawn) in enumerate(pages(name, client, cast, played).items()):
             visited += 1
+            # The first page of each person: what stands around all of them.
+            if place and drawn in judged_frames:
+                continue
+            judged_frames.add(drawn)
             chrome.get(live_server.url + address)
             until(chrome, lambda page: theme_of(page) == theme)
             assert chrome.execute_script(STATUS) == 200, f"{address} ({name})"
