@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from synth_engine.privacy.signing import SignedDocument
 
 SCHEMA = "synthweb/receipt/4"
-"""The first version named no certificate, of the first two the plan did not say who is protected, and the first three had no
-chain of marks and no signature beside their core; the verifier reads all of them."""
 MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks-head/1"
 """Schemas of what is signed: a mark, a whole receipt, and where a chain of marks ends."""
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
@@ -46,7 +44,7 @@ PREMISE = (
     "do not pair, merged cells, and a file that is damaged or beyond the stated limits of size, and for nothing that a "
     "well-formed record holds."
 )
-"""What the guarantee presupposes (docs/proofs/reading.md). Receipts from before it was written have no such field."""
+"""What the guarantee presupposes (docs/proofs/reading.md)."""
 Kind = Literal["static", "adaptive"]
 TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
@@ -108,7 +106,7 @@ class MechanismDocument(TypedDict):
 
 
 class Receipt(TypedDict):
-    """A receipt as JSON; earlier versions lack the fields that need not be there."""
+    """A receipt as JSON. The last field is missing while the document is built."""
 
     schema: str
     mechanism: MechanismDocument
@@ -120,7 +118,7 @@ class Receipt(TypedDict):
     domain_facts: Mapping[str, int]
     target: Mapping[str, str]
     guarantee: Mapping[str, str]
-    premise: NotRequired[str]
+    premise: str
     calls: list[CallDocument]
     answers_sha256: str
     post_processing: Mapping[str, object]
@@ -130,8 +128,8 @@ class Receipt(TypedDict):
     outside_guarantee: NotRequired[bool]
     source: NotRequired[Mapping[str, object]]
     versions: Mapping[str, str]
-    marks: NotRequired[list[Mark]]
-    seal: NotRequired[SignedDocument | None]
+    marks: list[Mark]
+    seal: SignedDocument | None
     digest: NotRequired[str]
 
 
@@ -315,9 +313,9 @@ def build(
 
 def core(document: Receipt) -> dict[str, object]:
     """The part of a receipt that never changes: all but the sample, the marks, the signature and the digest, which covers
-    this part. In receipts without marks, of the first three versions, the sample belongs to it."""
+    this part."""
     rest = {key: value for key, value in document.items() if key not in _OUTSIDE_CORE}
-    return rest | {"sample": None} if "marks" in document else rest
+    return rest | {"sample": None}
 
 
 def seal(document: Receipt) -> Receipt:
@@ -333,8 +331,7 @@ def with_sample(document: Receipt, sample: Sample) -> Receipt:
 
 
 def with_marks(document: Receipt, marks: Sequence[Mark]) -> Receipt:
-    """The same release with this chain of marks beside it, not yet signed. Receipts of older versions get one too; their
-    digest was over all of them without a sample, which is their core."""
+    """The same release with this chain of marks beside it, not yet signed."""
     return {**document, "marks": [mark.copy() for mark in marks], "seal": None}
 
 
@@ -416,12 +413,12 @@ def ends(document: Receipt) -> JsonObject:
 
 def is_edited(document: Receipt) -> bool:
     """Whether a receipt is of something drawn from an edited description."""
-    return _EDITED in document["post_processing"] or _EDITED in (document["sample"] or {})
+    return _EDITED in (document["sample"] or {})
 
 
 def is_after_looking(document: Receipt) -> bool:
     """Whether a receipt says, in its core or beside it, that a choice was made after a look at real data."""
-    marked = any(mark["kind"] == LOOKED for mark in document.get("marks", ()))
+    marked = any(mark["kind"] == LOOKED for mark in document["marks"])
     sample = document["sample"] or {}
     return bool(
         document["chosen_after_looking"] or marked or sample.get("chosen_after_looking")
@@ -430,7 +427,7 @@ def is_after_looking(document: Receipt) -> bool:
 
 def is_outside(document: Receipt) -> bool:
     """Whether a receipt says, in its core or beside it, that exact counts of the same table were published."""
-    marked = any(mark["kind"] == OUTSIDE for mark in document.get("marks", ()))
+    marked = any(mark["kind"] == OUTSIDE for mark in document["marks"])
     return bool(document.get("outside_guarantee") or marked)
 
 

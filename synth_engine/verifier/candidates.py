@@ -1,7 +1,7 @@
 """Candidates that a receipt states by a rule: the verifier writes the list out, and compares it with what is said of it.
 
 Standard library only, and nothing shared with what writes receipts. How many scores there are decides how far they move,
-so a list that is not the one of its rule is refused. Receipts of earlier versions of the software name every candidate.
+so a list that is not the one of its rule is refused. A list that no rule gives in fewer signs stands in the receipt.
 """
 
 from __future__ import annotations

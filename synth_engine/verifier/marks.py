@@ -52,8 +52,6 @@ def check_marks_and_seal(
     Errors: VerificationError.
     """
     summary = MarksReport()
-    if "marks" not in receipt:
-        return _without_chain(summary, receipt, head=head, key=key)
     hashes = _check_chain(receipt, summary, key=key)
     _check_seal(receipt, hashes, summary, key=key)
     if head is not None:
@@ -66,35 +64,14 @@ def check_marks_and_seal(
 
 
 def core_of(receipt: Mapping[str, object]) -> dict[str, object]:
-    """The part of a receipt that its digest covers: all but the sample, the marks and the signature; in receipts without
-    a chain of marks, of the first three versions, everything."""
+    """The part of a receipt that its digest covers: all but the sample, the marks and the signature."""
     core = {
         name: value
         for name, value in receipt.items()
         if name not in ("digest", "marks", "seal")
     }
     # The digest is the same for every table that is drawn from the release.
-    return core | {"sample": None} if "marks" in receipt else core
-
-
-def _without_chain(
-    summary: MarksReport,
-    receipt: Mapping[str, Any],
-    *,
-    head: Mapping[str, object] | None,
-    key: bytes | None,
-) -> MarksReport:
-    if key is not None:
-        refuse("the receipt is not signed, and a public key was given")
-    if head is not None:
-        refuse("the receipt has no chain of marks that a head could be compared with")
-    version = receipt["schema"].rpartition("/")[2]
-    summary.sentences.append(
-        f"This receipt is of version {version}, which has no chain of marks and no signature: what was marked later, and "
-        f"whether it was rewritten, cannot be seen from it. Compare its digest {receipt['digest']} with the one that a "
-        "citation names."
-    )
-    return summary
+    return core | {"sample": None}
 
 
 def _check_chain(

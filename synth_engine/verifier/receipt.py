@@ -45,13 +45,7 @@ from synth_engine.verifier.losses import composed_epsilon
 from synth_engine.verifier.marks import check_marks_and_seal, core_of
 from synth_engine.verifier.statement import caveats_of, check_rest, sentences
 
-PLANS = {
-    f"synthweb/receipt/{version}": f"synth_engine/plan/{min(version, 3)}"
-    for version in (1, 2, 3, 4)
-}
-"""Versions of receipts, and of the plans that they come from. The first named no certificate. In the first two the plan
-named unit and relation by the digest of the domain alone, which a receipt does not hold: there they are the receipt's word.
-The fourth has a chain of marks and room for a signature beside its core; an installation adds both to older ones."""
+SCHEMA, PLAN = "synthweb/receipt/4", "synth_engine/plan/3"
 _NAMED_BY_PLAN = {
     "facts": "domain_facts",
     "relation": "relation",
@@ -61,22 +55,20 @@ _NAMED_BY_PLAN = {
 _FIELDS = {
     "schema": str, "mechanism": dict, "plan": dict, "relation": str, "unit": dict, "invariants": list,
     "domain_sha256": str, "domain_facts": dict, "target": dict, "guarantee": dict, "calls": list,
-    "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool,
-    "versions": dict, "digest": str,
+    "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool, "premise": str,
+    "versions": dict, "digest": str, "marks": list, "seal": (dict, type(None)),
 }  # fmt: skip
 _OPTIONAL = {
     "suggestions_shown": bool,
     "outside_guarantee": bool,
-    "premise": str,
     "source": dict,
 }
-"""Fields that a receipt has where somebody recorded them, and that receipts written elsewhere or earlier lack."""
-_OUTSIDE_CORE = {"marks": list, "seal": (dict, type(None))}
+"""Fields that a receipt has where somebody recorded them, and that receipts written elsewhere lack."""
 _PARTS = {
     "mechanism": {"id", "parameters", "kind"}, "plan": {"sha256", "calls_sha256", "cap"},
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
+    "guarantee": {"epsilon", "delta", "sentence", "certificate"},
 }  # fmt: skip
-_CLAIM = {"epsilon", "delta", "sentence"}
 _OPTIONAL_PARTS = {"unit": {"spelling"}, "guarantee": {"rho"}}
 """A claim has a rho unless a call has a delta: no rho follows from it."""
 KINDS = {
@@ -165,7 +157,7 @@ def verify(
     _check_plan(receipt)
     total = _composed(receipt, costs)
     claim = receipt["guarantee"]
-    delta, certificate = amount(claim, "delta"), _certificate(receipt, total)
+    delta, certificate = amount(claim, "delta"), _certificate(receipt)
     epsilon = _epsilon(receipt, certificate, total=total, costs=costs)
     _check_claim(claim, receipt["target"], epsilon=epsilon, delta=delta, rho=total.rho)
     check_rest(receipt)
@@ -187,23 +179,17 @@ def _check_shape(receipt: Mapping[str, Any]) -> None:
     if not isinstance(receipt, Mapping):
         refuse("the receipt is no JSON object")
     known = _FIELDS | {name: kind for name, kind in _OPTIONAL.items() if name in receipt}
-    known |= (
-        _OUTSIDE_CORE
-        if "marks" in receipt or receipt.get("schema") == "synthweb/receipt/4"
-        else {}
-    )
     if set(receipt) != set(known):
         refuse("the receipt has missing or unknown fields")
     for name, kind in known.items():
         if not isinstance(receipt[name], kind):  # type: ignore[arg-type]
             refuse(f"the field {name} is of the wrong type")
-    if receipt["schema"] not in PLANS:
+    if receipt["schema"] != SCHEMA:
         refuse("the receipt is of an unknown version")
     for name in ("domain_sha256", "answers_sha256", "digest"):
         if not SHA256.fullmatch(receipt[name]):
             refuse(f"the field {name} is no SHA-256")
-    claim = _CLAIM if receipt["schema"] == "synthweb/receipt/1" else _CLAIM | {"certificate"}
-    for name, expected in (_PARTS | {"guarantee": claim}).items():
+    for name, expected in _PARTS.items():
         optional = _OPTIONAL_PARTS.get(name, set())
         if set(receipt[name]) - optional != expected:
             refuse(f"the field {name} has missing or unknown parts")
@@ -331,7 +317,7 @@ def _check_plan(receipt: Mapping[str, Any]) -> None:
     """Check that the receipt gives the digest of the plan that was fixed when the run was paid for."""
     target, static = receipt["target"], receipt["mechanism"]["kind"] == "static"
     plan = {
-        "schema": PLANS[receipt["schema"]],
+        "schema": PLAN,
         "mechanism": receipt["mechanism"]["id"],
         "parameters": receipt["mechanism"]["parameters"],
         "domain": receipt["domain_sha256"],
@@ -341,11 +327,9 @@ def _check_plan(receipt: Mapping[str, Any]) -> None:
             for call in (receipt["calls"] if static else [])
         ],
         "cap": receipt["plan"]["cap"],
+        "certificate": receipt["guarantee"]["certificate"],
+        **{part: receipt[name] for part, name in _NAMED_BY_PLAN.items()},
     }
-    if "certificate" in receipt["guarantee"]:
-        plan["certificate"] = receipt["guarantee"]["certificate"]
-    if receipt["schema"] not in ("synthweb/receipt/1", "synthweb/receipt/2"):
-        plan |= {part: receipt[name] for part, name in _NAMED_BY_PLAN.items()}
     if _sha256(plan) != receipt["plan"]["sha256"]:
         refuse("the digest of the plan does not follow from the receipt")
 
@@ -394,16 +378,8 @@ def _sum(amounts: Iterable[Fraction | None]) -> Fraction | None:
     return total
 
 
-def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
-    """The rule by which epsilon follows. Where the receipt names none (version 1), the better of basic and zcdp."""
-    if "certificate" not in receipt["guarantee"]:
-        delta = amount(receipt["guarantee"], "delta")
-        by_sum = total.epsilon is not None and not (
-            total.rho is not None
-            and 0 < delta < 1
-            and epsilon_bound(total.rho, delta) < total.epsilon
-        )
-        return "basic" if by_sum else "zcdp"
+def _certificate(receipt: Mapping[str, Any]) -> str:
+    """The rule by which epsilon follows."""
     named = receipt["guarantee"]["certificate"]
     if not isinstance(named, str) or named not in ("basic", "zcdp", "pld", "gdp"):
         refuse("the certificate is unknown")

@@ -33,8 +33,7 @@ _SPELLINGS = {
 _MAX_TEXT = 1_000
 """Letters of a text about a public table."""
 _EDITED = "edited_description_sha256"
-"""Of which description a table was drawn, where somebody edited it: beside the sample, and in older receipts in what was done
-after the measurement."""
+"""Of which description a table was drawn, where somebody edited it: beside the sample."""
 
 
 def _check_facts(facts: Mapping[Any, Any]) -> None:
@@ -73,7 +72,7 @@ def _check_not_found(receipt: Mapping[str, Any]) -> None:
 
 def _check_premise(receipt: Mapping[str, Any]) -> None:
     """Check premise and spelling: nothing else in the receipt confirms these words, so only known ones are accepted."""
-    if receipt.get("premise", _PREMISE) != _PREMISE:
+    if receipt["premise"] != _PREMISE:
         refuse("the receipt states a premise that the verifier does not know")
     unit = receipt["unit"]
     known = isinstance(unit.get("spelling"), str) and unit["spelling"] in _SPELLINGS
@@ -205,23 +204,19 @@ def check_rest(receipt: Mapping[str, Any]) -> None:
     _check_not_found(receipt)
     if not all(isinstance(version, str) for version in receipt["versions"].values()):
         refuse("the versions are malformed")
-    edited = receipt["post_processing"].get(_EDITED)
-    if edited is not None and not (isinstance(edited, str) and SHA256.fullmatch(edited)):
-        refuse("the edited description is no SHA-256")
     sample = receipt["sample"]
     # People read the sentence and not the numbers, so it is built again and compared.
     if receipt["guarantee"]["sentence"] != _guarantee_sentence(receipt):
         refuse("the sentence says something else than the numbers")
     if sample is not None:
-        _check_sample(sample, has_marks="marks" in receipt)
+        _check_sample(sample)
 
 
-def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
-    """Check the sample. has_marks: whether it stands outside the core, where it has fields that older receipts lack."""
+def _check_sample(sample: Mapping[str, Any]) -> None:
     if type(sample.get("rows")) is not int or sample["rows"] < 0:
         refuse("the sample has no number of rows")
     parts = {"rows", "seed", "seed_commitment", "table_sha256"}
-    parts |= {_EDITED, "chosen_after_looking", "selection"} if has_marks else set()
+    parts |= {_EDITED, "chosen_after_looking", "selection"}
     if not set(sample) <= parts:
         refuse("the sample has unknown parts")
     if sample.get("chosen_after_looking", True) is not True:
@@ -250,15 +245,12 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         f"The plan's digest, recomputed from this receipt, is {receipt['plan']['sha256']}: the evidence of the entry HOLD "
         "in the ledger has to be the same.",
     ]
-    if "premise" in receipt:
-        lines.append(receipt["premise"])
-        if receipt["unit"]["column"] is not None:
-            how = _SPELLINGS.get(
-                receipt["unit"].get("spelling"), "without the blanks around it"
-            )
-            lines.append(
-                f"People are told apart by how {receipt['unit']['column']} is spelled, {how}."
-            )
+    lines.append(receipt["premise"])
+    if receipt["unit"]["column"] is not None:
+        how = _SPELLINGS.get(receipt["unit"].get("spelling"), "without the blanks around it")
+        lines.append(
+            f"People are told apart by how {receipt['unit']['column']} is spelled, {how}."
+        )
     if "source" in receipt:
         lines.append(_sentence_of_source(receipt["source"]))
     if receipt.get("suggestions_shown"):
@@ -297,7 +289,7 @@ def caveats_of(receipt: Mapping[str, Any], *, looked: bool, outside: bool = Fals
     sample = receipt["sample"] or {}
     if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):
         caveats.append(LOOKED_CAVEAT)
-    if receipt["post_processing"].get(_EDITED) is not None or sample.get(_EDITED) is not None:
+    if sample.get(_EDITED) is not None:
         caveats.append(
             "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
             "guarantee covers it as far as they used nothing but the release and public knowledge."

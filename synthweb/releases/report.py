@@ -238,7 +238,7 @@ def _guarantee(document: receipts.Receipt) -> Guarantee:
         protects=f"{unit.sentence()}, {relation}",
         unit=unit.sentence(),
         relation=relation,
-        premise=document.get("premise", ""),
+        premise=document["premise"],
     )
 
 

@@ -617,7 +617,7 @@ def test_a_changed_receipt_does_not_verify(
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"{", b"\xff", b'{"schema": "synthweb/receipt/1"}']
+    "content", [b"", b"[]", b"{", b"\xff", b'{"schema": "synthweb/receipt/4"}']
 )
 def test_what_is_no_receipt_does_not_verify(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
