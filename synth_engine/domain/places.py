@@ -31,7 +31,7 @@ class Place:
 
     def to_json(self) -> dict[str, str | bool]:
         document = asdict(self)
-        # Left out where it is not so: older descriptions keep their digest.
+        # Left out where it is not so.
         if not self.learned:
             del document["learned"]
         return document

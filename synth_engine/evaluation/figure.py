@@ -243,5 +243,5 @@ class ComparisonFigure:
         return ""
 
     def cards(self, _report: Report) -> list[Card]:
-        """The cards of a report, earlier reports without the field included."""
+        """The cards of a report, reports without the field included."""
         return []

@@ -25,7 +25,7 @@ _SIDES = ("real", "synthetic")
 
 
 def by_column(report: Report) -> dict[str, Json]:
-    """The entries of `values` that have a histogram, by column; none in a report of an earlier version."""
+    """The entries of `values` that have a histogram, by column."""
     return {
         entry["name"]: entry for entry in report.get("values") or () if entry.get("histogram")
     }

@@ -81,7 +81,6 @@ AXIS_TITLES = (
     "degrees east",
     "degrees north",
     "share of persons",
-    "diagonals of the box",
     "kilometres",
     "texts in so many records or more",
     "texts in at most so many records",

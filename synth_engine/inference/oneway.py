@@ -68,7 +68,7 @@ def denoise(values: Counts, *, noise: Noise, total: int, along: int) -> Floats:
     The first `along` codes stand for values or bins in their public order (what follows are "other" and
     missing). Whether neighbouring codes are alike is not assumed but learned, level by level, from the noisy
     counts themselves; where they are not, the shrinkage leaves them as they are. Bins and later questions follow from these
-    counts, so that they are read as in earlier versions: stored answers still fit their plans.
+    counts, so that stored answers fit their plans.
     """
     sigma = math.sqrt(noise.variance)
     return smoothed(values.astype(np.float64), sigma=sigma, total=total, along=along)

@@ -348,7 +348,7 @@ class Attribute:
                 "missing": None if self.missing is None else list(self.missing),
                 "outside": self.outside,
                 "ordered": self.ordered,
-                # Left out where nothing is stated: older descriptions keep their digest.
+                # Left out where nothing is stated.
                 **({} if self.written.usual else {"written": self.written.to_json()}),
                 **({"separate_markers": True} if self.separate_markers else {}),
                 **({"protected": True} if self.protected else {}),

@@ -116,7 +116,7 @@ class Identifier(Attribute):
         return () if self.pattern is None else (self.pattern,)
 
     def details(self) -> dict[str, object]:
-        """Return no fields for one that is dropped, so that descriptions older than patterns have the same digest."""
+        """Return what is stated: no fields for one that is dropped."""
         made = {"regenerate": self.regenerate, "pattern": self.pattern}
         return {key: value for key, value in made.items() if value is not None}
 

@@ -257,7 +257,7 @@ class Answers:
         }
         for kind in _KINDS:
             entries = [answer.header() for answer in self.of(kind.type)]
-            # Kinds that came later are left out where they were not asked for: older answers have their old digest.
+            # But for measurements, a kind that was not asked for is left out.
             if entries or kind.field == "measurements":
                 header[kind.field] = entries
         if self.group_sizes is not None:

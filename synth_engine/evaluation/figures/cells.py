@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
@@ -28,13 +28,13 @@ _LINES = {
 
 
 class CellsEntry(TypedDict):
-    """One spatial hierarchy, by depth; earlier reports lack the kilometres."""
+    """One spatial hierarchy, by depth. kilometres: sides of cells by place."""
 
-    diagonal_km: NotRequired[float]
+    diagonal_km: float
     columns: list[str]
     places: list[str]
     depths: list[int]
-    kilometres: NotRequired[dict[str, list[list[float]]]]
+    kilometres: dict[str, list[list[float]]]
     cells: list[int]
     differing: dict[str, list[float]]
     moved: dict[str, list[float]]
@@ -80,11 +80,9 @@ class Cells(ComparisonFigure):
     def tiles(self, report: Report) -> list[Tile]:
         tiles = []
         for entry in report.get(self.field, ()):
-            moved = entry["moved"]["synthetic"][-1]
-            diagonal = entry.get("diagonal_km")  # earlier reports lack it
-            value = f"{diagonal * moved:.3g} km" if diagonal else f"{moved:.3f}"
+            moved = entry["diagonal_km"] * entry["moved"]["synthetic"][-1]
             names = ", ".join(entry["places"] or entry["columns"])
-            tiles.append(Tile.of(f"Places: {names}", value, entry["verdict"]))
+            tiles.append(Tile.of(f"Places: {names}", f"{moved:.3g} km", entry["verdict"]))
         return tiles
 
     def cards(self, report: Report) -> list[Card]:
@@ -143,7 +141,7 @@ def _kilometres(
 
 
 def _card(report: Report, entry: CellsEntry, index: int) -> Card:
-    (moved, unit), differing, verdict = _moved(entry), entry["differing"], entry["verdict"]
+    moved, differing, verdict = _moved(entry), entry["differing"], entry["verdict"]
     sizes = _sizes(entry)
     rows = [
         (
@@ -162,8 +160,8 @@ def _card(report: Report, entry: CellsEntry, index: int) -> Card:
         "Cells with records",
         "Differing",
         "Of a resample",
-        f"Cumulated, {unit}",
-        f"Of a resample, {unit}",
+        "Cumulated, km",
+        "Of a resample, km",
         "Ratio",
     )
     names = " and ".join(entry["places"])
@@ -181,27 +179,24 @@ def _card(report: Report, entry: CellsEntry, index: int) -> Card:
 
 
 def _sizes(entry: CellsEntry) -> list[str]:
-    """Describes how large a cell of each depth is; nothing for an earlier report."""
-    kilometres = entry.get("kilometres", {})
+    """Describes how large a cell of each depth is; nothing where none has a size."""
     return [
         cell_sizes.describe(
             [
                 cell_sizes.Size(name=name, north=sides[row][0], east=sides[row][1])
-                for name, sides in kilometres.items()
+                for name, sides in entry["kilometres"].items()
             ]
         )
-        for row in range(len(entry["depths"]) if kilometres else 0)
+        for row in range(len(entry["depths"]) if entry["kilometres"] else 0)
     ]
 
 
-def _moved(entry: CellsEntry) -> tuple[dict[str, list[float]], str]:
-    """Returns how far records would have to be moved, by line and depth, and the unit; an
-    earlier report has no kilometres."""
-    diagonal = entry.get("diagonal_km")
-    scale, unit = (1.0, "diagonals of the box") if diagonal is None else (diagonal, "km")
+def _moved(entry: CellsEntry) -> dict[str, list[float]]:
+    """Returns how many kilometres records would have to be moved, by line and depth."""
+    diagonal = entry["diagonal_km"]
     return {
-        line: [round(scale * part, 6) for part in entry["moved"][line]] for line in _NAMES
-    }, unit
+        line: [round(diagonal * part, 6) for part in entry["moved"][line]] for line in _NAMES
+    }
 
 
 def _ratio(value: float, resample: float) -> str:
@@ -221,7 +216,7 @@ def _figure(report: Report, entry: CellsEntry) -> Figure:
             **quiet,
             "automargin": True,
             "rangemode": "tozero",
-            "title": {"text": _moved(entry)[1]},
+            "title": {"text": "km"},
         },
         "hovermode": "x unified",
     }
@@ -231,16 +226,15 @@ def _figure(report: Report, entry: CellsEntry) -> Figure:
 
 def _curve(line: str, entry: CellsEntry) -> Trace:
     sizes = _sizes(entry) if line == "synthetic" else []
-    moved, unit = _moved(entry)
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": _NAMES[line],
         "x": entry["depths"],
-        "y": moved[line],
+        "y": _moved(entry)[line],
         "line": _LINES[line],
         "marker": {"symbol": "circle" if line == "synthetic" else "circle-open", "size": 6},
-        "hovertemplate": f"%{{y:.3~g}} {unit}" + (", cells of %{customdata}" if sizes else ""),
+        "hovertemplate": "%{y:.3~g} km" + (", cells of %{customdata}" if sizes else ""),
         **({"customdata": sizes} if sizes else {}),
     }
 

@@ -91,9 +91,7 @@ class Texts(ComparisonFigure):
         cards: list[Card] = []
         for index, entry in enumerate(report.get(self.field, ())):
             cards.append(_frequency_card(report, entry, index, _COMMON))
-            # Reports of earlier versions lack the next one, and the last one.
-            if "at_most" in entry:
-                cards.append(_frequency_card(report, entry, index, _RARE))
+            cards.append(_frequency_card(report, entry, index, _RARE))
             cards.append(_length_card(report, entry, index))
             if "read" in entry:
                 cards.append(_reading_card(report, entry, index))
