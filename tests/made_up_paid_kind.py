@@ -12,45 +12,42 @@ from unittest.mock import patch
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
 from synth_engine.plans.plan import Plan
-from synthweb.datasets.models import Dataset
+from synth_engine.spec import Spec
+from synthweb.datasets.models import DomainVersion
 from synthweb.releases import services as releases
 from synthweb.runs import planning
 from synthweb.runs.job_kinds.release import OfOneTable
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.paid_job import KINDS
-from synthweb.runs.planning import ReleaseProposal
-from synthweb.runs.proposals import PaidRequest
+from synthweb.runs.proposals import DomainReader, RequestTerms
 
 MECHANISM = "made-up"
 PLANNED_AS = {"mechanism": "independent", "parameters": {}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeUpRequest(PaidRequest[ReleaseProposal]):
+class MadeUpRequest(planning.ReleaseRequest):
     """The half that the web process has."""
 
-    dataset: Dataset
-    spec: planning.Spec
+    def asked(self) -> RequestTerms:
+        asked = super().asked()
+        return replace(asked, spec=replace(asked.spec, mechanism=MECHANISM))
 
-    def propose(self) -> ReleaseProposal:
-        proposal = planning.propose(dataset=self.dataset, spec=self.spec)
-        return replace(proposal, spec=replace(proposal.spec, mechanism=MECHANISM))
+    def complete(self, spec: Spec, _version: DomainVersion, /) -> Spec:
+        return spec
 
-    def is_of(self, run: SynthesisRun) -> bool:
-        stored = run.spec | {"mechanism": self.spec.mechanism}
-        return (run.dataset_id, stored) == (self.dataset.pk, self.spec.to_json())
+    @classmethod
+    def plan_of(cls, run: SynthesisRun, read: DomainReader, /) -> Plan:
+        stored = {name: getattr(run, name) for name in ("domain_version", "account", "prior")}
+        return super().plan_of(SynthesisRun(**stored, spec=run.spec | PLANNED_AS), read)
 
 
 class MadeUp(OfOneTable[Plan]):
     """The half that the worker has."""
 
     mechanism = MECHANISM
+    request = MadeUpRequest
     ready = "What was made up is ready."
-
-    def replan(self) -> Plan:
-        return planning.replan(
-            SynthesisRun(**_fields(self.row), spec=self.row.spec | PLANNED_AS)
-        )
 
     def fit(self, answers: Answers) -> Model:
         return self.plan.fit(answers)
@@ -59,10 +56,6 @@ class MadeUp(OfOneTable[Plan]):
         origin = replace(self.origin, name="Made up")
         release = releases.publish(origin=origin, plan=self.plan, answers=answers, model=result)
         return {"release": release}
-
-
-def _fields(run: SynthesisRun) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in ("domain_version", "account", "prior")}
 
 
 @contextmanager

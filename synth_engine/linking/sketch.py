@@ -124,8 +124,13 @@ class SketchPlan(Plan):
 
 def plan(agreement: Agreement, side: Side) -> SketchPlan:
     """The plan of one side, from public facts alone. Its receipt names the link and the loss of a person who is in both tables."""
-    domain = agreement.domain_of(side)
-    spec = Spec(
+    domain, spec = agreement.domain_of(side), spec_of(agreement, side)
+    return LinkSketch(agreement=agreement, side=side).calibrate(domain, spec)
+
+
+def spec_of(agreement: Agreement, side: Side) -> Spec:
+    """The request for the sketch of one side, as it is stored."""
+    return Spec(
         mechanism=MECHANISM,
         parameters={
             "link": agreement.digest,
@@ -135,7 +140,6 @@ def plan(agreement: Agreement, side: Side) -> SketchPlan:
         epsilon=agreement.side(side).epsilon,
         delta=Fraction(0),
     )
-    return LinkSketch(agreement=agreement, side=side).calibrate(domain, spec)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -398,7 +398,24 @@ def plan(
         )
     for figure in figures:
         figure.require(domain)
-    spec = Spec(
+    spec = spec_of(of, figures, epsilon=epsilon, delta=delta)
+    config = ReleaseCheck(of=of, figures=tuple(figures))
+    planned = config.calibrate(domain, spec)
+    if not isinstance(planned, CheckPlan):
+        raise TypeError("a check has a plan of another kind")
+    planned.require_moderate()
+    return planned
+
+
+def spec_of(
+    of: CheckedRelease,
+    figures: Sequence[CheckedFigure],
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> Spec:
+    """The request for a check, as it is stored. Errors: SpecError for a loss out of range."""
+    return Spec(
         mechanism=MECHANISM,
         parameters={
             "release": of.core,
@@ -409,12 +426,6 @@ def plan(
         epsilon=epsilon,
         delta=delta,
     )
-    config = ReleaseCheck(of=of, figures=tuple(figures))
-    planned = config.calibrate(domain, spec)
-    if not isinstance(planned, CheckPlan):
-        raise TypeError("a check has a plan of another kind")
-    planned.require_moderate()
-    return planned
 
 
 def figures_of(spec: Spec) -> tuple[CheckedFigure, ...]:

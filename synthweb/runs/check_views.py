@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from synth_engine.errors import InputError, PrivacyError
-from synth_engine.plans.release_check import CheckPlan, Precision
+from synth_engine.plans.release_check import Precision
 from synth_engine.privacy.loss import plain
 from synthweb.accounts import reauthentication
 from synthweb.accounts.http import SignedInRequest
@@ -120,13 +120,11 @@ def _price(form: CheckForm, release: Release) -> CheckPrice | None:
     """The price of what is chosen; errors go to the form, which keeps what was typed."""
     asked: CheckRequest = form.cleaned_data["request"]
     try:
-        proposal = checks.propose(release=release, request=asked)
+        proposal = checks.ReleaseCheck(release=release, request=asked).propose()
     except (InputError, PrivacyError, Refused) as error:
         form_fault(form, error)
         return None
     plan = proposal.plan
-    if not isinstance(plan, CheckPlan):
-        raise TypeError("a check has a plan of another kind")
     return CheckPrice(
         bars=bars_of(proposal),
         sentence=plan.sentence,

@@ -5,7 +5,7 @@ Public facts only, as in `planning`: the model of the release, its description, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,13 +14,21 @@ from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
 from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets
+from synthweb.datasets.models import DomainVersion
 from synthweb.datasets.selectors import table_of_run
+from synthweb.ledger.models import BudgetAccount
 from synthweb.releases import marginals, receipt_facts
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning
 from synthweb.runs.models import SynthesisRun
-from synthweb.runs.proposals import PaidRequest, Proposal
+from synthweb.runs.proposals import (
+    DomainReader,
+    NumberedTable,
+    PaidRequest,
+    Proposal,
+    RequestTerms,
+)
 
 LONGEST_NAME = 200
 
@@ -35,17 +43,51 @@ class CheckRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseCheck(PaidRequest["Proposal[CheckPlan]"]):
-    """Figures of a release, asked for by a steward."""
+class ReleaseCheck(PaidRequest[CheckPlan]):
+    """Figures of a release, asked for by a steward: under the description that the release was made under, of the version of the table that it was
+    made of."""
 
     release: Release
     request: CheckRequest
 
-    def propose(self) -> Proposal[CheckPlan]:
-        return propose(release=self.release, request=self.request)
+    def asked(self) -> RequestTerms:
+        release, request = self.release, self.request
+        loss = {"epsilon": request.epsilon, "delta": request.delta}
+        table = table_of_run(release.run_code)
+        return RequestTerms(
+            spec=release_check.spec_of(_checked(release), request.figures, **loss),
+            name=name_of(release),
+            tables=[NumberedTable(release.dataset, None if table is None else table.number)],
+            fields={"checks": release},
+        )
 
-    def is_of(self, run: SynthesisRun) -> bool:
-        return run.checks_id == self.release.pk and is_same(run.spec, self.request)
+    def basis(self) -> tuple[DomainVersion, BudgetAccount]:
+        """Errors: NotReady for a table that is deleted and for a release of another description, Conflict for a version that was erased; RelationMismatch."""
+        dataset = self.release.dataset
+        version, account = planning.basis(dataset)
+        if version.pk != self.release.domain_version_id:
+            raise errors.NotReady(
+                "the release was made under another description than the one in force",
+                repair="make a release under the description in force, and check that one",
+            )
+        planning.require_terms(version, account)
+        planning.require_table(dataset, version)
+        table = table_of_run(self.release.run_code)
+        if table is not None:
+            datasets.require_kept([table])
+        return version, account
+
+    @classmethod
+    def plan_of(cls, run: SynthesisRun, _read: DomainReader, /) -> CheckPlan:
+        """Errors: InputError if it is of another version of the release; SpecError for a figure that cannot be computed."""
+        spec, of = Spec.from_json(run.spec), _checked(release_of(run))
+        figures = release_check.figures_of(spec)
+        plan = release_check.plan(of, figures, epsilon=spec.epsilon, delta=spec.delta)
+        release_check.require_same(plan, spec)
+        return plan
+
+
+CheckProposal = Proposal[ReleaseCheck, CheckPlan]
 
 
 def count_of(domain: Domain, where: Sequence[str]) -> CheckedFigure:
@@ -67,46 +109,6 @@ def classifier_of(
     )
 
 
-def propose(*, release: Release, request: CheckRequest) -> Proposal[CheckPlan]:
-    """Plan a check against the description in force, of the version of the table that the release was made of. Errors: NotReady for
-    a table that is deleted and for a release of another description, Conflict for a version that was erased; SpecError for a figure that cannot be computed; RelationMismatch."""
-    dataset = release.dataset
-    version, account = planning.basis(dataset)
-    if version.pk != release.domain_version_id:
-        raise errors.NotReady(
-            "the release was made under another description than the one in force",
-            repair="make a release under the description in force, and check that one",
-        )
-    planning.require_terms(version, account)
-    planning.require_table(dataset, version)
-    table = table_of_run(release.run_code)
-    if table is not None:
-        datasets.require_kept([table])
-    plan = _plan(release, request)
-    return Proposal(
-        dataset=dataset,
-        account=account,
-        version=version,
-        spec=plan.spec,
-        plan=plan,
-        price=planning.price_of(plan, account),
-        name=name_of(release),
-        fields={"checks": release},
-        table_number=None if table is None else table.number,
-    )
-
-
-def replan(run: SynthesisRun) -> CheckPlan:
-    """The plan of a check that was submitted earlier. Errors: InputError if it is of another version of the release."""
-    spec = Spec.from_json(run.spec)
-    request = CheckRequest(
-        figures=release_check.figures_of(spec), epsilon=spec.epsilon, delta=spec.delta
-    )
-    plan = _plan(release_of(run), request)
-    release_check.require_same(plan, spec)
-    return plan
-
-
 def release_of(run: SynthesisRun) -> Release:
     """The release whose figures a run measures."""
     if run.checks is None:
@@ -114,25 +116,13 @@ def release_of(run: SynthesisRun) -> Release:
     return run.checks
 
 
-def _plan(release: Release, request: CheckRequest) -> CheckPlan:
-    model = model_of(release.code)
-    of = CheckedRelease(
+def _checked(release: Release) -> CheckedRelease:
+    return CheckedRelease(
         core=receipt_facts.of(release)["digest"],
         # As of the comparison with the real table, so that both are about the same synthetic rows.
         seed=f"report/{release.code}",
         rows=max(1, min(release.sample_rows, release_check.MAX_ROWS)),
-        model=model,
-    )
-    return release_check.plan(of, request.figures, epsilon=request.epsilon, delta=request.delta)
-
-
-def is_same(spec: Mapping[str, object], request: CheckRequest) -> bool:
-    """Whether a stored request asks for these figures at this loss."""
-    stored = Spec.from_json(spec)
-    return (
-        release_check.figures_of(stored) == request.figures
-        and stored.epsilon == request.epsilon
-        and stored.delta == request.delta
+        model=model_of(release.code),
     )
 
 

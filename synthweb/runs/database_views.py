@@ -301,7 +301,9 @@ def _price(form: DatabaseReleaseForm, root: Dataset) -> DatabasePrice | None:
     asked = form.cleaned_data
     try:
         return DatabasePrice.of(
-            databases.propose(dataset=root, epsilon=asked["epsilon"], delta=asked["delta"])
+            DatabaseRequest(
+                dataset=root, epsilon=asked["epsilon"], delta=asked["delta"]
+            ).propose()
         )
     except Refusal as error:
         form.add_error(None, _words(error))

@@ -8,7 +8,7 @@ checked before: by an errand of the confidential worker, whose counts its stewar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -19,41 +19,22 @@ from synth_engine.relational import plan as plans
 from synth_engine.relational.plan import DatabasePlan
 from synth_engine.spec import Spec
 from synthweb.datasets import selectors
-from synthweb.datasets.models import DatabaseVersion, Dataset
+from synthweb.datasets.models import DatabaseVersion, Dataset, DomainVersion
 from synthweb.datasets.services import records
+from synthweb.ledger.models import BudgetAccount
 from synthweb.ledger.protection import Protection
 from synthweb.runs import errors, planning
 from synthweb.runs.models import SynthesisRun, TableErrand
-from synthweb.runs.proposals import PaidRequest, Proposal
+from synthweb.runs.proposals import (
+    DomainReader,
+    NumberedTable,
+    PaidRequest,
+    Proposal,
+    RequestTerms,
+    usual_name,
+)
 
 MECHANISM = plans.MECHANISM
-
-
-class DatabaseProposal(Proposal[DatabasePlan]):
-    """A release of a database that may be asked for. version: of the root's own description."""
-
-    def require_together(self, run: SynthesisRun) -> None:
-        version = version_of(run)
-        records.require_same_units(run.dataset, database_of(version), version.datasets)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatabaseRequest(PaidRequest[DatabaseProposal]):
-    """A release of all tables below `dataset`."""
-
-    dataset: Dataset
-    epsilon: Fraction
-    delta: Fraction
-
-    def propose(self) -> DatabaseProposal:
-        return propose(dataset=self.dataset, epsilon=self.epsilon, delta=self.delta)
-
-    def is_of(self, run: SynthesisRun) -> bool:
-        # It is of the tables as they were confirmed then: whoever sends a request again gets its run, even if they
-        # were confirmed once more since, or their keys are not checked any longer.
-        spec = Spec.from_json(run.spec)
-        stated = (run.dataset_id, spec.mechanism, spec.epsilon, spec.delta)
-        return stated == (self.dataset.pk, MECHANISM, self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,35 +98,59 @@ def latest_check(root: Dataset) -> TableErrand | None:
     return newest if newest is not None and newest.extras == asked else None
 
 
-def propose(*, dataset: Dataset, epsilon: Fraction, delta: Fraction) -> DatabaseProposal:
-    """Plan a release of the database below `dataset`. Errors: NotReady, SpecError, DomainError, RelationMismatch."""
-    version, account = planning.basis(dataset)
-    confirmed = require_version(dataset)
-    database = database_of(confirmed)
-    planning.require_protection(Protection.of_domain(database.root.domain), account)
-    check = latest_check(dataset)
-    if check is None or check.state != TableErrand.State.FINISHED:
-        raise errors.NotReady(
-            "the keys of the tables were not checked, or a check found what has to be mended",
-            repair="have the keys checked on the page of the tables",
+@dataclass(frozen=True, kw_only=True)
+class DatabaseRequest(PaidRequest[DatabasePlan]):
+    """A release of all tables below `dataset`. A request that is sent again gets its run, even if the tables were confirmed once more since, or
+    their keys are not checked any longer: it is of the tables as they were confirmed then."""
+
+    filled_in = frozenset({"database", "version"})
+    dataset: Dataset
+    epsilon: Fraction
+    delta: Fraction
+
+    def asked(self) -> RequestTerms:
+        tables = [row.dataset for row in selectors.database_tables(self.dataset)]
+        return RequestTerms(
+            spec=Spec(mechanism=MECHANISM, epsilon=self.epsilon, delta=self.delta),
+            name=usual_name(self.dataset, "several tables"),
+            tables=[NumberedTable(table) for table in (self.dataset, *tables[1:])],
         )
-    plan = plans.plan(database, epsilon=epsilon, delta=delta)
-    _root, *others = (row.dataset for row in selectors.database_tables(dataset))
-    return DatabaseProposal(
-        dataset=dataset,
-        account=account,
-        version=version,
-        spec=Spec(
-            mechanism=MECHANISM,
-            epsilon=epsilon,
-            delta=delta,
-            parameters={"database": database.digest, "version": confirmed.number},
-        ),
-        plan=plan,
-        price=planning.price_of(plan, account),
-        name=planning.usual_name(dataset, "several tables"),
-        others=tuple(others),
-    )
+
+    def basis(self) -> tuple[DomainVersion, BudgetAccount]:
+        """Of the root's own description. Errors: NotReady, RelationMismatch."""
+        version, account = planning.basis(self.dataset)
+        root = database_of(require_version(self.dataset)).root
+        planning.require_protection(Protection.of_domain(root.domain), account)
+        check = latest_check(self.dataset)
+        if check is None or check.state != TableErrand.State.FINISHED:
+            raise errors.NotReady(
+                "the keys of the tables were not checked, or a check found what has to be mended",
+                repair="have the keys checked on the page of the tables",
+            )
+        return version, account
+
+    def complete(self, spec: Spec, _version: DomainVersion, /) -> Spec:
+        confirmed = require_version(self.dataset)
+        stated = {"database": database_of(confirmed).digest, "version": confirmed.number}
+        return replace(spec, parameters=stated)
+
+    @classmethod
+    def plan_of(cls, run: SynthesisRun, _read: DomainReader, /) -> DatabasePlan:
+        """Errors: SpecError if its database is another one."""
+        spec = Spec.from_json(run.spec)
+        database = Database.from_json(version_of(run).document)
+        if database.digest != spec.parameters["database"]:
+            raise SpecError(
+                "the run was submitted for another database", repair="submit it again"
+            )
+        return plans.plan(database, epsilon=spec.epsilon, delta=spec.delta)
+
+    def require_together(self, run: SynthesisRun) -> None:
+        version = version_of(run)
+        records.require_same_units(run.dataset, database_of(version), version.datasets)
+
+
+DatabaseProposal = Proposal[DatabaseRequest, DatabasePlan]
 
 
 def is_of_database(run: SynthesisRun) -> bool:
@@ -158,12 +163,3 @@ def version_of(run: SynthesisRun) -> DatabaseVersion:
     return DatabaseVersion.objects.get(
         root=run.dataset_id, number=run.spec["parameters"]["version"]
     )
-
-
-def replan(run: SynthesisRun) -> DatabasePlan:
-    """The plan of a run that was submitted earlier. Errors: SpecError if its database is another one."""
-    spec = Spec.from_json(run.spec)
-    database = Database.from_json(version_of(run).document)
-    if database.digest != spec.parameters["database"]:
-        raise SpecError("the run was submitted for another database", repair="submit it again")
-    return plans.plan(database, epsilon=spec.epsilon, delta=spec.delta)

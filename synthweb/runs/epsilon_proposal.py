@@ -14,7 +14,8 @@ from synth_engine.plans import two_stage
 from synth_engine.privacy.loss import plain
 from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped, share
-from synthweb.runs.planning import ReleaseProposal, rule_of
+from synthweb.runs.planning import ReleaseProposal
+from synthweb.runs.proposals import rule_of
 
 GRID = tuple(
     Fraction(step, 10) * Fraction(10) ** power
@@ -32,7 +33,7 @@ def sentences(proposal: ReleaseProposal, *, rows: int) -> tuple[str, ...]:
         return ()
     return tuple(
         _sentence(criterion, epsilon_for(proposal, criterion, rows=rows))
-        for criterion in proposal.facts.criteria
+        for criterion in proposal.request.facts.criteria
         if criterion.asked.kind == "counts" and len(criterion.asked.columns) == 1
     )
 
@@ -57,7 +58,7 @@ def _suffices(
 ) -> bool:
     (column,) = criterion.asked.columns
     plan = proposal.plan
-    spec = replace(mechanisms.without_prior(proposal.spec), epsilon=epsilon)
+    spec = replace(mechanisms.without_prior(proposal.asked.spec), epsilon=epsilon)
     try:
         config = mechanisms.traits(spec.mechanism).from_parameters(spec.parameters)
         forecast = config.forecast(plan.domain, spec, rows=rows, rule=rule_of(proposal.account))

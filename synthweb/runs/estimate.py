@@ -25,7 +25,6 @@ from synthweb.lib.number_format import share
 from synthweb.runs import (
     epsilon_proposal,
     learning,
-    planning,
     priors,
     public_tables,
     release_plan,
@@ -35,7 +34,7 @@ from synthweb.runs import (
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
 from synthweb.runs.planning import ReleaseProposal
-from synthweb.runs.proposals import PaidPlan, Proposal
+from synthweb.runs.proposals import AnyProposal, rule_of
 from synthweb.runs.public_tables import SharedColumns
 from synthweb.runs.release_plan import ReleasePlan
 from synthweb.runs.sample_size import Enough
@@ -184,20 +183,19 @@ class Estimate:
 
 def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
     """What `proposal` would mean. `hasty`: as of a forecast."""
-    known = proposal.known or planning.require_rows(
-        proposal.dataset, proposal.plan.domain, stated=proposal.facts.rows
-    )
+    dataset, facts = proposal.request.dataset, proposal.request.facts
+    known = proposal.request.known(proposal.plan.domain)
     rows, source = known.rows, known.source
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     needed, error = expected.resources, expected.errors
     parts = yearly_limits.open_earmarks(proposal.account)
-    paying = yearly_limits.usable_of(parts, proposal.earmark)
+    paying = yearly_limits.usable_of(parts, proposal.asked.earmark)
     planned = None if paying else release_plan.plan_of(proposal.account)
     return Estimate(
         sentence=proposal.plan.sentence,
         meaning=guarantee.meaning(
-            epsilon=proposal.spec.epsilon,
-            delta=proposal.spec.delta,
+            epsilon=proposal.asked.spec.epsilon,
+            delta=proposal.asked.spec.delta,
             relation=proposal.plan.domain.relation,
             unit=proposal.plan.domain.unit,
         ),
@@ -208,10 +206,9 @@ def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
         mean_distance=error.mean,
         rows=rows,
         rows_source=source,
-        time=timing.forecast(proposal.dataset, method=proposal.spec.mechanism, needed=needed),
+        time=timing.forecast(dataset, method=proposal.asked.spec.mechanism, needed=needed),
         memory=int(
-            MEMORY_BASE
-            + max(MEMORY_FACTOR * timing.unpacked(proposal.dataset), needed.memory_bytes)
+            MEMORY_BASE + max(MEMORY_FACTOR * timing.unpacked(dataset), needed.memory_bytes)
         ),
         digest=proposal.plan.digest,
         forecast=forecast(
@@ -219,7 +216,7 @@ def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
             # Without the public table, which no forecast of errors counts.
             spec=mechanisms.without_prior(proposal.plan.spec),
             rows=rows,
-            rule=planning.rule_of(proposal.account),
+            rule=rule_of(proposal.account),
             hasty=hasty,
             here=expected.point,
         ),
@@ -227,16 +224,16 @@ def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
         enough=sample_size.verdict(
             proposal.plan.domain,
             rows=rows,
-            epsilon=proposal.spec.epsilon,
+            epsilon=proposal.asked.spec.epsilon,
             min_records_to_split=expected.min_records_to_split,
-            delta=proposal.spec.delta,
+            delta=proposal.asked.spec.delta,
         ),
         learning=learning.cost(error),
         priors=priors.summarise(proposal.plan, assumes=error.assumes),
         advice=proposal.plan.advice,
         cells=_cells(proposal),
         lowered=_lowered(proposal, mean=error.mean, rows=rows),
-        table=public_tables.shared_columns(proposal.facts.table, proposal.plan),
+        table=public_tables.shared_columns(facts.table, proposal.plan),
         needed_epsilons=epsilon_proposal.sentences(proposal, rows=rows),
         planned=planned,
         is_beyond_share=planned is not None and planned.exceeds(proposal.price),
@@ -255,15 +252,18 @@ def _bands(error: ErrorForecast) -> Bands | None:
 def _lowered(proposal: ReleaseProposal, *, mean: float, rows: int) -> Lowered | None:
     """What it costs that the budget has less δ left than a release usually takes; None where that is not so."""
     # Under zCDP the δ is that of the whole account, and no run takes any of it.
-    if proposal.account.rule == Rule.ZCDP or proposal.spec.delta * ATTO >= DELTA_OF_A_RELEASE:
+    if (
+        proposal.account.rule == Rule.ZCDP
+        or proposal.asked.spec.delta * ATTO >= DELTA_OF_A_RELEASE
+    ):
         return None
     left = ledger.balance(proposal.account).free.delta
     if left >= DELTA_OF_A_RELEASE:
         return None
-    spec = dataclasses.replace(proposal.spec, delta=Fraction(DELTA_OF_A_RELEASE, ATTO))
+    spec = dataclasses.replace(proposal.asked.spec, delta=Fraction(DELTA_OF_A_RELEASE, ATTO))
     try:
         expected = mechanisms.estimate(
-            proposal.plan.domain, spec, rows=rows, rule=planning.rule_of(proposal.account)
+            proposal.plan.domain, spec, rows=rows, rule=rule_of(proposal.account)
         )
         usual: float | None = expected.errors.mean
     except (InputError, PrivacyError):
@@ -289,19 +289,19 @@ def takes_large_share(bars: Iterable[Bar]) -> bool:
     )
 
 
-def bars_of(proposal: Proposal[PaidPlan]) -> tuple[Bar, ...]:
+def bars_of(proposal: AnyProposal) -> tuple[Bar, ...]:
     """The currencies of what pays, before and after: the part of the account that the proposal names, else the account
     without all that is set aside."""
     return _bars(proposal, yearly_limits.open_earmarks(proposal.account))
 
 
 def _bars(
-    proposal: Proposal[PaidPlan],
+    proposal: AnyProposal,
     parts: list[yearly_limits.EarmarkBalance],
 ) -> tuple[Bar, ...]:
     """parts: the open earmarks of the account."""
     account, price = proposal.account, proposal.price
-    chosen = yearly_limits.usable_of(parts, proposal.earmark)
+    chosen = yearly_limits.usable_of(parts, proposal.asked.earmark)
     if chosen is None:
         balance = ledger.balance(account)
         cap, held, charged = balance.cap, balance.held, balance.charged
@@ -327,7 +327,7 @@ def _bars(
 def _refusal(proposal: ReleaseProposal) -> str:
     """What the ledger would say besides that the cap is too small: the same rule as of a hold, which asks again under a lock."""
     try:
-        yearly_limits.require(proposal.account, proposal.price, earmark=proposal.earmark)
+        yearly_limits.require(proposal.account, proposal.price, earmark=proposal.asked.earmark)
     except (Earmarked, ShareReached, YearlyLimitReached) as error:
         return str(error)
     return ""

@@ -27,7 +27,7 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.language import written_number
-from synthweb.runs import errors, planning
+from synthweb.runs import errors, planning, proposals
 from synthweb.runs.models import FilledCounts
 
 State = FilledCounts.State
@@ -71,14 +71,14 @@ def propose(request: FillRequest) -> FillProposal:
         domain=domain_of(version), by=request.by, policy=request.policy, day=request.day
     )
     require_alone(request.dataset, account)
-    private = alternative(plan, epsilon=request.epsilon, rule=planning.rule_of(account))
+    private = alternative(plan, epsilon=request.epsilon, rule=proposals.rule_of(account))
     return FillProposal(
         dataset=request.dataset,
         version=version,
         account=account,
         plan=plan,
         private=private,
-        price=planning.price_of(private.plan, account),
+        price=proposals.price_of(private.plan, account),
     )
 
 
@@ -102,11 +102,11 @@ def plan_of(counts: FilledCounts) -> FillPlan:
 
 def alternative_of(counts: FilledCounts) -> tuple[PrivateAlternative, Amount]:
     """The private alternative that was shown beside, and its price."""
-    rule = planning.rule_of(counts.account)
+    rule = proposals.rule_of(counts.account)
     private = alternative(
         plan_of(counts), epsilon=parse_decimal(counts.epsilon, name="epsilon"), rule=rule
     )
-    return private, planning.price_of(private.plan, counts.account)
+    return private, proposals.price_of(private.plan, counts.account)
 
 
 # --- who sees what ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from synth_engine.privacy.loss import plain
 from synthweb.runs import linking
 from synthweb.runs.estimate import Bar, bars_of
 from synthweb.runs.models import Link
-from synthweb.runs.proposals import PaidPlan, Proposal
+from synthweb.runs.proposals import AnyProposal
 
 WIDTH = 600
 """Of a drawing of intervals, in its own units."""
@@ -97,7 +97,7 @@ class LinkPrice:
     digest: str
 
     @classmethod
-    def of(cls, proposal: Proposal[PaidPlan], agreed: Agreement) -> LinkPrice:
+    def of(cls, proposal: AnyProposal, agreed: Agreement) -> LinkPrice:
         return cls(bars=bars_of(proposal), digest=agreed.digest)
 
     @property

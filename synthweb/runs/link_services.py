@@ -142,12 +142,12 @@ def start(*, actor: User, seen: SeenLink, agreement: str) -> Link:
     proposals = []
     for side in linking.sides_of(link):
         with _unnamed(side, seen):
-            proposals.append((side, linking.propose(side, agreed)))
+            proposals.append((side, linking.SketchRequest(side=side).propose()))
     submitted = [
         (side, proposal, services.create(proposal, steward=side.steward))
         for side, proposal in proposals
     ]
-    for side, proposal, run in sorted(submitted, key=lambda each: each[1].dataset.pk):
+    for side, proposal, run in sorted(submitted, key=lambda each: each[0].dataset.pk):
         with _unnamed(side, seen):
             services.take_tables(run, proposal)
     for side, proposal, run in sorted(submitted, key=lambda each: each[1].account.pk):

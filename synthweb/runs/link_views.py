@@ -212,7 +212,7 @@ def _link_page(request: SignedInRequest, seen: SeenLink, *, token: str = "") -> 
 def _price_of(seen: SeenLink) -> dict[str, Any]:
     agreed = linking.agreement_of(seen.link)
     try:
-        return {"price": LinkPrice.of(linking.propose(seen.own, agreed), agreed)}
+        return {"price": LinkPrice.of(linking.SketchRequest(side=seen.own).propose(), agreed)}
     except Refusal as error:
         return {"problem": _words(error)}
 

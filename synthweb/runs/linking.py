@@ -38,7 +38,13 @@ from synthweb.lib import marks
 from synthweb.releases import chain
 from synthweb.runs import errors, planning, ticks
 from synthweb.runs.models import Link, LinkSide, LinkSideMark, SynthesisRun
-from synthweb.runs.proposals import Proposal
+from synthweb.runs.proposals import (
+    DomainReader,
+    NumberedTable,
+    PaidRequest,
+    Proposal,
+    RequestTerms,
+)
 
 MECHANISM = sketches.MECHANISM
 State = Link.State
@@ -155,27 +161,41 @@ def sides_of(link: Link) -> tuple[LinkSide, LinkSide]:
     return left, right
 
 
-def propose(side: LinkSide, agreed: Agreement) -> Proposal[SketchPlan]:
-    """The plan of a side's sketch and its price. Errors: NotReady for a table that was replaced by one without its columns, that is not
-    there, or that is described otherwise now; RelationMismatch."""
-    version, account = basis(_offer_of(side))
-    if version.pk != side.domain_version_id or account.pk != side.account_id:
-        raise errors.NotReady(
-            "a table of this link is described otherwise now, or has another budget",
-            repair="withdraw this link, and agree on another one",
+@dataclass(frozen=True, kw_only=True)
+class SketchRequest(PaidRequest[SketchPlan]):
+    """The sketch of one side of a link that both accepted, or are about to. side: with its link, and the agreement of that."""
+
+    side: LinkSide
+
+    def asked(self) -> RequestTerms:
+        side = self.side
+        return RequestTerms(
+            spec=sketches.spec_of(agreement_of(side.link), _side(side)),
+            name=side.link.name,
+            tables=[NumberedTable(side.dataset)],
+            earmark=side.earmark,
+            fields={"link_side": side},
         )
-    plan = sketches.plan(agreed, _side(side))
-    return Proposal(
-        dataset=side.dataset,
-        account=account,
-        version=version,
-        spec=plan.spec,
-        plan=plan,
-        price=planning.price_of(plan, account),
-        name=side.link.name,
-        earmark=side.earmark,
-        fields={"link_side": side},
-    )
+
+    def basis(self) -> tuple[DomainVersion, BudgetAccount]:
+        """Errors: NotReady for a table that was replaced by one without its columns, that is not there, or that is described otherwise now;
+        RelationMismatch."""
+        version, account = basis(_offer_of(self.side))
+        agreed = (self.side.domain_version_id, self.side.account_id)
+        if (version.pk, account.pk) != agreed:
+            raise errors.NotReady(
+                "a table of this link is described otherwise now, or has another budget",
+                repair="withdraw this link, and agree on another one",
+            )
+        return version, account
+
+    @classmethod
+    def plan_of(cls, run: SynthesisRun, _read: DomainReader, /) -> SketchPlan:
+        side = run_side(run)
+        return sketches.plan(agreement_of(side.link), _side(side))
+
+
+SketchProposal = Proposal[SketchRequest, SketchPlan]
 
 
 def _offer_of(side: LinkSide) -> SideOffer:
@@ -188,13 +208,13 @@ def _offer_of(side: LinkSide) -> SideOffer:
     )
 
 
-def preview(
-    link: Link, offer: SideOffer, *, steward: User
-) -> tuple[Agreement, Proposal[SketchPlan]]:
+def preview(link: Link, offer: SideOffer, *, steward: User) -> tuple[Agreement, SketchProposal]:
     """The agreement that an invited side would accept with this offer, and what that costs it; nothing is kept. Errors: NotReady, SpecError,
     DomainError, RelationMismatch."""
     version, account = basis(offer)
     agreed = agree(link, offer, version=version)
+    link = copy.copy(link)
+    link.agreement = agreed.to_json()
     side = LinkSide(
         link=link,
         side=LinkSide.Side.RIGHT,
@@ -206,7 +226,7 @@ def preview(
         columns=list(offer.columns),
         earmark=offer.earmark,
     )
-    return agreed, propose(side, agreed)
+    return agreed, SketchRequest(side=side).propose()
 
 
 def paid_from(side: LinkSide) -> str:
@@ -219,12 +239,6 @@ def paid_from(side: LinkSide) -> str:
         ),
         "",
     )
-
-
-def replan(run: SynthesisRun) -> SketchPlan:
-    """The plan of the sketch that a run was submitted for."""
-    side = run_side(run)
-    return sketches.plan(agreement_of(side.link), _side(side))
 
 
 def run_side(run: SynthesisRun) -> LinkSide:

@@ -21,6 +21,7 @@ from synth_engine.measurement import Answers
 from synth_engine.pipeline import Continuation
 from synth_engine.relational.answers import DatabaseAnswers
 from synthweb.datasets import selectors, vault
+from synthweb.datasets.domain_cache import read_afresh
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.notifications.models import Event
@@ -29,7 +30,7 @@ from synthweb.runs import artefacts, call_log, failpoints, lease, opened, servic
 from synthweb.runs.failures import failure_of
 from synthweb.runs.models import FilledCounts, SynthesisRun
 from synthweb.runs.opened import Opened
-from synthweb.runs.proposals import PaidPlan
+from synthweb.runs.proposals import PaidPlan, PaidRequest
 from synthweb.runs.reconcile import INTERRUPTED
 from synthweb.runs.stages import Stage
 from synthweb.runs.storing import reserved, store
@@ -210,7 +211,7 @@ StoredT = TypeVar("StoredT", Answers, DatabaseAnswers)
 
 
 class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
-    """A kind of run: its price is held and charged, and its answers are stored. mechanism: of the specs of its rows; answers_class: the class of its answers."""
+    """A kind of run: its price is held and charged, and its answers are stored. mechanism: of the specs of its rows; request: what is asked for, which makes the plan; answers_class: the class of its answers."""
 
     model = SynthesisRun
     word = "run"
@@ -225,7 +226,12 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
         "calls_begun": 0,
     }
     mechanism: ClassVar[str]
+    request: ClassVar[type[PaidRequest[Any]]]
     answers_class: type[StoredT]
+
+    def replan(self) -> RunPlanT:
+        plan: RunPlanT = self.request.plan_of(self.row, read_afresh)
+        return plan
 
     def hopeless(self) -> Failure | None:
         # Its worker died before all answers were stored. Noise drawn again would be a second access

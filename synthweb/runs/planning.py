@@ -5,11 +5,9 @@ Public facts only: the confirmed description, the account's rule, unit and relat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
@@ -18,24 +16,28 @@ from synth_engine.evaluation import criteria
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.mechanisms import Plan
 from synth_engine.plans.parameters import RECORDS
-from synth_engine.plans.plan import Rule as EngineRule
-from synth_engine.privacy.loss import Price
 from synth_engine.spec import Spec
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors, stated_records
 from synthweb.datasets import services as datasets
-from synthweb.datasets.domain_cache import domain_of, newest
+from synthweb.datasets.domain_cache import domain_of, newest, read_afresh
 from synthweb.datasets.models import Dataset, DomainVersion
-from synthweb.ledger.amounts import Amount
-from synthweb.ledger.models import BudgetAccount, Rule
+from synthweb.ledger.models import BudgetAccount
 from synthweb.ledger.protection import Protection
 from synthweb.releases.models import Release
 from synthweb.runs import errors, public_tables, timing
 from synthweb.runs.models import SynthesisRun
-from synthweb.runs.proposals import PaidRequest, Proposal
+from synthweb.runs.proposals import (
+    DomainReader,
+    NumberedTable,
+    PaidRequest,
+    Proposal,
+    RequestTerms,
+    rule_of,
+    usual_name,
+)
 from synthweb.runs.public_tables import StatedTable
 
-KEPT = 4  # plans in the memory of a process
 # `lib/sentences.py` has them as well, so that pages translate them.
 PUBLIC = "the public number of records"
 NOISY = "the noisy number of an earlier release"
@@ -54,14 +56,6 @@ class PublicFacts:
     criteria: tuple[Criterion, ...] = ()
     earmark: str = ""
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What the row of a run keeps of them."""
-        return {
-            "prior": None if self.table is None else self.table.to_json(),
-            "criteria": [criterion.to_json() for criterion in self.criteria],
-        }
-
 
 NO_FACTS = PublicFacts()
 
@@ -75,38 +69,56 @@ class KnownRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseProposal(Proposal[Plan]):
-    """A release that may be asked for. known: about how many records there are, which forecasts are for."""
+class ReleaseRequest(PaidRequest[Plan]):
+    """A release of one table. A parameter of the number of records that the spec leaves open is the public, paid or stated number."""
 
-    known: KnownRows
-    facts: PublicFacts
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleaseRequest(PaidRequest[ReleaseProposal]):
-    """A release of one table."""
-
+    filled_in = frozenset({RECORDS})
     dataset: Dataset
     spec: Spec
     facts: PublicFacts = NO_FACTS
 
-    def propose(self) -> ReleaseProposal:
-        return propose(dataset=self.dataset, spec=self.spec, facts=self.facts)
-
-    def is_of(self, run: SynthesisRun) -> bool:
-        stored = run.spec["parameters"].get(RECORDS)
-        # The number of records was filled in when the run was asked for, and may be another one by now.
-        asked = with_records(self.spec, stored) if stored else self.spec
-        fields = {name: getattr(run, name) for name in self.facts.fields}
-        stated = (run.dataset_id, run.spec, fields)
-        return stated == (self.dataset.pk, asked.to_json(), self.facts.fields)
-
-    def admit(self, proposal: ReleaseProposal) -> Mapping[str, Any]:
-        """How long it usually takes: what the page of a new release says as well."""
-        estimate = mechanisms.Estimate(plan=proposal.plan, rows=proposal.known.rows)
-        expected = timing.forecast(
-            self.dataset, method=proposal.spec.mechanism, needed=estimate.resources
+    def asked(self) -> RequestTerms:
+        facts, title = self.facts, mechanisms.traits(self.spec.mechanism).title
+        return RequestTerms(
+            spec=self.spec,
+            name=usual_name(self.dataset, title),
+            tables=[NumberedTable(self.dataset)],
+            earmark=facts.earmark,
+            fields={
+                "prior": None if facts.table is None else facts.table.to_json(),
+                "criteria": [criterion.to_json() for criterion in facts.criteria],
+            },
         )
+
+    def known(self, domain: Domain) -> KnownRows:
+        """About how many records there are, which forecasts are for. Errors: NotReady."""
+        return require_rows(self.dataset, domain, stated=self.facts.rows)
+
+    def basis(self) -> tuple[DomainVersion, BudgetAccount]:
+        version, account = basis(self.dataset)
+        require_terms(version, account)
+        require_table(self.dataset, version)
+        return version, account
+
+    def complete(self, spec: Spec, version: DomainVersion, /) -> Spec:
+        return with_records(spec, self.known(domain_of(version)).rows)
+
+    @classmethod
+    def plan_of(cls, run: SynthesisRun, read: DomainReader = read_afresh, /) -> Plan:
+        """With its public table. Errors: SpecError besides, if that was deleted."""
+        version, table = run.domain_version, StatedTable.from_json(run.prior)
+        prior = public_tables.load(table, organisation=version.dataset.organisation)
+        spec, rule = Spec.from_json(run.spec), rule_of(run.account)
+        return mechanisms.plan(read(version), spec, rule=rule, prior=prior)
+
+    def require(self, plan: Plan) -> None:
+        criteria.require(plan, self.facts.criteria)
+
+    def admit(self, proposal: Proposal[Any, Plan]) -> Mapping[str, Any]:
+        """How long it usually takes: what the page of a new release says as well."""
+        plan, method = proposal.plan, self.spec.mechanism
+        needed = mechanisms.Estimate(plan=plan, rows=self.known(plan.domain).rows).resources
+        expected = timing.forecast(self.dataset, method=method, needed=needed)
         return {"expected": expected.to_json()}
 
     def submitted(self, actor: User) -> None:
@@ -115,59 +127,7 @@ class ReleaseRequest(PaidRequest[ReleaseProposal]):
             datasets.state_records(actor=actor, dataset=self.dataset, records=self.facts.rows)
 
 
-def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> ReleaseProposal:
-    """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise. A parameter of the number of
-    records that the spec leaves open is the public, paid or stated number."""
-    version, account = basis(dataset)
-    require_terms(version, account)
-    require_table(dataset, version)
-    domain = domain_of(version)
-    known = require_rows(dataset, domain, stated=facts.rows)
-    prior = public_tables.load(facts.table, organisation=dataset.organisation)
-    spec = with_records(spec, known.rows)
-    if prior is None:
-        stated = json.dumps(spec.to_json(), sort_keys=True)
-        plan = _planned(version, version.digest, stated, rule_of(account))
-    else:
-        plan = mechanisms.plan(domain, spec, rule=rule_of(account), prior=prior)
-    criteria.require(plan, facts.criteria)
-    return ReleaseProposal(
-        dataset=dataset,
-        account=account,
-        version=version,
-        spec=spec,
-        plan=plan,
-        price=price_of(plan, account),
-        name=usual_name(dataset, mechanisms.traits(spec.mechanism).title),
-        earmark=facts.earmark,
-        fields=facts.fields,
-        known=known,
-        facts=facts,
-    )
-
-
-@lru_cache(maxsize=KEPT)
-def _planned(version: DomainVersion, digest: str, spec: str, rule: EngineRule) -> Plan:  # noqa: ARG001 - numbers of rows that were rolled back are given again
-    """What a form showed is not planned once more when its button is pressed. The worker plans again: what is charged is what
-    the engine plans then."""
-    return mechanisms.plan(domain_of(version), Spec.from_json(json.loads(spec)), rule=rule)
-
-
-def usual_name(dataset: Dataset, title: str) -> str:
-    """What a run is called that nobody named: `Adult: Bayesian network`, cut to the length that names have."""
-    longest = SynthesisRun._meta.get_field("name").max_length or 0
-    return dataset.name[: longest - len(title) - 2] + f": {title}"
-
-
-class Priced(Protocol):
-    """A plan that says what it costs."""
-
-    def cost(self, rule: EngineRule, /) -> Price: ...
-
-
-def price_of(plan: Priced, account: BudgetAccount) -> Amount:
-    """What a plan costs in the currency of an account, rounded up."""
-    return Amount(**plan.cost(rule_of(account))._asdict())
+ReleaseProposal = Proposal[ReleaseRequest, Plan]
 
 
 def with_records(spec: Spec, rows: int) -> Spec:
@@ -242,20 +202,6 @@ def described(dataset: Dataset) -> Domain | None:
     """By the newest confirmed description; None without one."""
     version = newest(dataset)
     return None if version is None else domain_of(version)
-
-
-def replan(run: SynthesisRun) -> Plan:
-    """The plan of a release that was submitted earlier: the same description, the same spec, the same account, the same public
-    table. Errors: SpecError if that was deleted."""
-    version, table = run.domain_version, StatedTable.from_json(run.prior)
-    prior = public_tables.load(table, organisation=version.dataset.organisation)
-    domain, spec = Domain.from_json(version.document), Spec.from_json(run.spec)
-    return mechanisms.plan(domain, spec, rule=rule_of(run.account), prior=prior)
-
-
-def rule_of(account: BudgetAccount) -> EngineRule:
-    """How an account adds up losses, in the engine's words."""
-    return "zcdp" if account.rule == Rule.ZCDP else "basic"
 
 
 def require_table(dataset: Dataset, version: DomainVersion) -> None:

@@ -46,7 +46,7 @@ def answered(release: Release) -> tuple[Plan, Answers]:
     """The plan of the run that made a release, and its stored noisy answers, checked against their digest."""
     run = SynthesisRun.objects.select_related("domain_version", "account").get(release=release)
     answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
-    return planning.replan(run), answers
+    return planning.ReleaseRequest.plan_of(run), answers
 
 
 def _gathered(release: Release, progress: Progress) -> PublishedCounts:

@@ -34,7 +34,7 @@ from synthweb.runs.models import (
     SynthesisRun,
     TableErrand,
 )
-from synthweb.runs.proposals import PaidPlan, PaidRequest, Proposal
+from synthweb.runs.proposals import AnyProposal, PaidRequest
 
 State = SynthesisRun.State
 _REQUESTED: dict[str, str] = {
@@ -52,43 +52,18 @@ def submit(
     """Plan what is asked for, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept."""
-    if existing := _earlier(steward, request_key):
-        return _same(existing, request)
-    # Planned before any lock is taken, because it may take seconds.
-    proposal = request.propose()
-    try:
-        return _submit(request, proposal, steward=steward, name=name, request_key=request_key)
-    except IntegrityError:
-        if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return _same(existing, request)
-        raise
-
-
-@transaction.atomic
-def _submit(
-    request: PaidRequest[Any],
-    proposal: Proposal[PaidPlan],
-    *,
-    steward: User,
-    name: str,
-    request_key: str,
-) -> SynthesisRun:
-    # What admits it is locked before the account is, and until the run stands.
-    admitted = request.admit(proposal)
-    run = create(proposal, steward=steward, name=name, request_key=request_key, **admitted)
-    take_tables(run, proposal)
-    hold(run, proposal)
-    record_submission(run)
-    request.submitted(steward)
-    return run
-
-
-def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
-    rows = SynthesisRun.objects.filter(created_by=steward, request_key=request_key)
-    return rows.first() if request_key else None
-
-
-def _same(run: SynthesisRun, request: PaidRequest[Any]) -> SynthesisRun:
+    earlier = SynthesisRun.objects.filter(created_by=steward, request_key=request_key)
+    if not (request_key and earlier.exists()):
+        # Planned before any lock is taken, because it may take seconds.
+        proposal = request.propose()
+        try:
+            return _submit(proposal, steward=steward, name=name, request_key=request_key)
+        except IntegrityError:
+            if not (
+                request_key and earlier.exists()
+            ):  # else: the same click, sent twice at once
+                raise
+    run = earlier.get()
     if not request.is_of(run):
         raise errors.KeyReused(
             "this key was given with another request",
@@ -97,59 +72,64 @@ def _same(run: SynthesisRun, request: PaidRequest[Any]) -> SynthesisRun:
     return run
 
 
+@transaction.atomic
+def _submit(
+    proposal: AnyProposal, *, steward: User, name: str, request_key: str
+) -> SynthesisRun:
+    # What admits it is locked before the account is, and until the run stands.
+    admitted = proposal.request.admit(proposal)
+    run = create(proposal, steward=steward, name=name, request_key=request_key, **admitted)
+    take_tables(run, proposal)
+    hold(run, proposal)
+    record_submission(run)
+    proposal.request.submitted(steward)
+    return run
+
+
 def create(
-    proposal: Proposal[PaidPlan],
-    *,
-    steward: User,
-    name: str = "",
-    request_key: str = "",
-    **admitted: Any,
+    proposal: AnyProposal, *, steward: User, name: str = "", **further: Any
 ) -> SynthesisRun:
     """The row of a run, in the caller's transaction: its first step of four, the others being `take_tables`, `hold` and
-    `record_submission`, in the order in which their locks are taken."""
+    `record_submission`, in the order in which their locks are taken. further: fields of the row."""
     return SynthesisRun.objects.create(
-        dataset=proposal.dataset,
-        account=proposal.account,
-        domain_version=proposal.version,
         created_by=steward,
-        name=names.one_line(name) or proposal.name,
-        spec=proposal.spec.to_json(),
+        name=names.one_line(name) or proposal.asked.name,
         plan_digest=proposal.plan.digest,
-        request_key=request_key,
         # Fixed now: what somebody opens while the run waits cannot have shaped its choices.
         looked_before=selectors.looked_at_real(proposal.account),
         state=State.HELD,
         stage=stages.WAIT.name,
         **proposal.price.as_dict,
-        **proposal.fields,
-        **admitted,
+        **proposal.row,
+        **further,
     )
 
 
-def take_tables(run: SynthesisRun, proposal: Proposal[PaidPlan]) -> None:
+def take_tables(run: SynthesisRun, proposal: AnyProposal) -> None:
     """Note which files a run reads; from here on they are there until it is over."""
-    for table in (proposal.dataset, *proposal.others):
-        datasets.take(dataset=table, run_code=run.code, number=proposal.table_number)
-    proposal.require_together(run)
+    for table in proposal.asked.tables:
+        datasets.take(dataset=table.dataset, run_code=run.code, number=table.number)
+    proposal.request.require_together(run)
 
 
-def hold(run: SynthesisRun, proposal: Proposal[PaidPlan]) -> None:
+def hold(run: SynthesisRun, proposal: AnyProposal) -> None:
     """Queue a run and hold its price. Errors: what the ledger refuses."""
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
+    planned = PlannedRun(
+        code=run.code,
+        dataset_code=run.dataset.code,
+        # Binds the entry to this plan; the page of the receipt compares the two (ADR 40).
+        plan_digest=run.plan_digest,
+        protection=Protection.of_domain(proposal.plan.domain),
+        purpose=f"{run.name} ({proposal.asked.spec.mechanism})",
+    )
     ledger.hold(
         account=proposal.account,
-        run=PlannedRun(
-            code=run.code,
-            dataset_code=proposal.dataset.code,
-            # Binds the entry to this plan; the page of the receipt compares the two (ADR 40).
-            plan_digest=run.plan_digest,
-            protection=Protection.of_domain(proposal.plan.domain),
-            purpose=f"{run.name} ({proposal.spec.mechanism})",
-        ),
+        run=planned,
         price=proposal.price,
         actor=run.created_by,
-        earmark=proposal.earmark,
+        earmark=proposal.asked.earmark,
     )
 
 

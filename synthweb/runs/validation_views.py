@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from synth_engine.errors import InputError, PrivacyError
-from synth_engine.plans.release_check import CheckPlan
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.ledger.amounts import Amount, decimal_text
@@ -145,14 +144,13 @@ def _price(request: SignedInRequest, form: CheckForm, release: Release) -> Check
     """The price beside what an allowance has left; errors go to the form, which keeps what was typed."""
     asked: CheckRequest = form.cleaned_data["request"]
     try:
-        proposal = validations.propose(analyst=request.user, release=release, request=asked)
+        asks = validations.Validation(release=release, request=asked, analyst=request.user)
+        proposal = asks.propose()
         use = validations.require_covering(request.user, release, proposal.price)
     except (InputError, PrivacyError, Refused) as error:
         form_fault(form, error)
         return None
     plan = proposal.plan
-    if not isinstance(plan, CheckPlan):
-        raise TypeError("a check has a plan of another kind")
     return CheckPrice(
         bars=tuple(_bars(use, proposal.price)),
         sentence=plan.sentence,

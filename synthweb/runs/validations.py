@@ -24,10 +24,11 @@ from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import roles_of
 from synthweb.audit import services as audit
+from synthweb.datasets.models import DomainVersion
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import CURRENCIES, Amount, shortfalls
 from synthweb.ledger.errors import LedgerConflict
-from synthweb.ledger.models import Rule
+from synthweb.ledger.models import BudgetAccount, Rule
 from synthweb.lib import codes, names
 from synthweb.lib.errors import Refused
 from synthweb.releases import selectors as releases
@@ -35,7 +36,7 @@ from synthweb.releases.models import PaidCheck, Release
 from synthweb.runs import checks, errors, planning, services, ticks
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import SynthesisRun, ValidationAllowance
-from synthweb.runs.proposals import Proposal
+from synthweb.runs.proposals import Proposal, RequestTerms
 from synthweb.runs.ticks import NO_ANSWER, WAITING
 
 LONGEST = timedelta(days=366)
@@ -339,10 +340,16 @@ class Validation(checks.ReleaseCheck):
 
     analyst: User
 
-    def propose(self) -> Proposal[CheckPlan]:
-        return replace(super().propose(), name=checks.name_of(self.release, is_validation=True))
+    def asked(self) -> RequestTerms:
+        name = checks.name_of(self.release, is_validation=True)
+        return replace(super().asked(), name=name)
 
-    def admit(self, proposal: Proposal[CheckPlan]) -> Mapping[str, Any]:
+    def basis(self) -> tuple[DomainVersion, BudgetAccount]:
+        if not usable_by(self.analyst, self.release):
+            raise _none_left()
+        return super().basis()
+
+    def admit(self, proposal: Proposal[Any, CheckPlan]) -> Mapping[str, Any]:
         """The allowance that pays, locked: of two requests at once the second one sees what the first one holds. When the
         answer is shown at the earliest."""
         list(
@@ -353,13 +360,6 @@ class Validation(checks.ReleaseCheck):
         )
         use = require_covering(self.analyst, self.release, proposal.price)
         return {"allowance": use.allowance, "due_at": _due(self.analyst, self.release)}
-
-
-def propose(*, analyst: User, release: Release, request: CheckRequest) -> Proposal[CheckPlan]:
-    """The plan and the price of a validation. Errors: as `checks.propose`; BeyondAllowance for an analyst without any."""
-    if not usable_by(analyst, release):
-        raise _none_left()
-    return checks.propose(release=release, request=request)
 
 
 def require_covering(analyst: User, release: Release, price: Amount) -> AllowanceUse:

@@ -185,9 +185,7 @@ def _estimate(
         page_form.lacks_records = True
         return None
     try:
-        proposal = planning.propose(
-            dataset=dataset, spec=asked["spec"], facts=_facts(request, form)
-        )
+        proposal = _asked(request, form, dataset).propose()
         return estimate(proposal, hasty=hasty)
     except InputError as error:
         form.refuse(error)
@@ -197,14 +195,17 @@ def _estimate(
     return None
 
 
-def _facts(request: SignedInRequest, form: ReleaseForm) -> planning.PublicFacts:
+def _asked(
+    request: SignedInRequest, form: ReleaseForm, dataset: Dataset
+) -> planning.ReleaseRequest:
     asked = form.cleaned_data
-    return planning.PublicFacts(
+    facts = planning.PublicFacts(
         rows=asked["records"],
         table=public_tables.resolve(request.user, asked["table"]),
         criteria=asked["criteria"],
         earmark=asked.get("earmark", ""),
     )
+    return planning.ReleaseRequest(dataset=dataset, spec=asked["spec"], facts=facts)
 
 
 def _submit(
@@ -214,9 +215,7 @@ def _submit(
     asked = form.cleaned_data
     try:
         return services.submit(
-            planning.ReleaseRequest(
-                dataset=dataset, spec=asked["spec"], facts=_facts(request, form)
-            ),
+            _asked(request, form, dataset),
             steward=request.user,
             name=asked["name"],
             request_key=_request_key(dataset, asked),

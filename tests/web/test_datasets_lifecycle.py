@@ -619,7 +619,7 @@ def test_no_run_is_submitted_while_a_new_file_is_being_read(
         pytest.raises(Conflict, match="being replaced"),
         transaction.atomic(),
     ):  # one that was planned just before
-        runs._submit(request, proposal, steward=cast.steward, name="", request_key="")
+        runs._submit(proposal, steward=cast.steward, name="", request_key="")
     assert not SynthesisRun.objects.filter(state="held").exists()
     assert (
         RunTable.objects.filter(table__dataset=dataset).count() == 2

@@ -7,19 +7,21 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from synth_engine import verifier
 from synth_engine.errors import SpecError
-from synth_engine.plans.release_check import CheckedFigure
+from synth_engine.plans import release_check
+from synth_engine.plans.release_check import CheckedFigure, CheckPlan
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import services as datasets
 from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import PaidCheck, Release
-from synthweb.runs import checks, errors, services, worker
+from synthweb.runs import errors, services, worker
 from synthweb.runs.checks import CheckRequest, ReleaseCheck
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
@@ -96,6 +98,25 @@ def test_a_check_is_held_charged_and_published_with_a_receipt_that_verifies(
     assert not check.receipt["chosen_after_looking"]
 
 
+def test_what_a_form_showed_is_planned_once_more_by_the_worker_alone(
+    cast: Cast, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[object] = []
+    plan = release_check.plan
+
+    def counted(*what: Any, **how: Any) -> CheckPlan:
+        planned.append(what)
+        return plan(*what, **how)
+
+    monkeypatch.setattr(release_check, "plan", counted)
+    shown = ReleaseCheck(release=release, request=request()).propose()
+    run = submitted(cast, release)
+    assert (len(planned), run.plan_digest) == (1, shown.plan.digest)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert (len(planned), run.state) == (2, State.FINISHED)
+
+
 def test_the_same_request_twice_is_one_run(cast: Cast, release: Release) -> None:
     one, two = (
         services.submit(
@@ -149,7 +170,7 @@ def test_a_figure_that_cannot_be_computed_is_refused(
     cast: Cast, release: Release, figure: CheckedFigure
 ) -> None:
     with pytest.raises(SpecError):
-        checks.propose(release=release, request=request(figures=(figure,)))
+        ReleaseCheck(release=release, request=request(figures=(figure,))).propose()
 
 
 def test_a_check_that_was_cancelled_gives_its_hold_back(cast: Cast, release: Release) -> None:

@@ -93,7 +93,7 @@ def test_shares_under_zcdp_add_up_within_the_cap(cast: Cast, delta: str, least: 
     assert plan is not None and plan.share.rho == 10**7 // 4
     units = release_plan.epsilon_of(plan.share, rule=Rule.ZCDP, delta=Fraction(delta))
     spec = Spec(mechanism="independent", epsilon=Fraction(units, 10**9), delta=Fraction(delta))
-    price = planning.propose(dataset=dataset, spec=spec).price
+    price = planning.ReleaseRequest(dataset=dataset, spec=spec).propose().price
     assert least * plan.share.rho < price.rho <= plan.share.rho
     assert not plan.exceeds(price)
 

@@ -35,7 +35,6 @@ from synthweb.releases.models import Release
 from synthweb.runs import (
     errors,
     lease,
-    planning,
     queue,
     reconcile,
     services,
@@ -332,7 +331,7 @@ def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
         datasets_services.declare_domain(actor=cast.steward, dataset=dataset, document=document)
     version = dataset.domain_versions.get(number=2)
     run.domain_version = version
-    digest = planning.replan(run).digest
+    digest = ReleaseRequest.plan_of(run).digest
     SynthesisRun.objects.filter(pk=run.pk).update(domain_version=version, plan_digest=digest)
     worker.synthesize(code=run.code)
     run.refresh_from_db()

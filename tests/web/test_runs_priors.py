@@ -118,7 +118,9 @@ def test_the_new_release_page_warns_of_a_threshold_below_the_noise(cast: Cast) -
                 "parameters": {"threshold": threshold},
             }
         )
-        found = estimating.estimate(planning.propose(dataset=dataset, spec=spec), hasty=True)
+        found = estimating.estimate(
+            planning.ReleaseRequest(dataset=dataset, spec=spec).propose(), hasty=True
+        )
         return render_to_string("runs/_estimate.html", {"estimate": found, "dataset": dataset})
 
     assert "Before you spend" in shown(1) and "below the noise" in shown(1)

@@ -313,9 +313,9 @@ def test_a_table_of_three_hundred_columns_is_read_for_the_shared_ones(
     line = ",".join(["north", "yes", *["1"] * 298])
     content = "\n".join([",".join(names), *[line] * 20, ""]).encode()
     table = chosen(cast.steward, imported(cast.steward, content))
-    proposal = planning.propose(
+    proposal = ReleaseRequest(
         dataset=dataset, spec=Spec.from_json(SPEC), facts=planning.PublicFacts(table=table)
-    )
+    ).propose()
     assert proposal.plan.spec.parameters["prior"]["columns"] == ["region", "works"]
 
 
@@ -389,10 +389,10 @@ def test_the_loss_and_the_questions_are_those_of_a_run_without_the_table(
 ) -> None:
     table = chosen(cast.steward, imported(cast.steward))
     spec = Spec.from_json(SPEC)
-    plain = planning.propose(dataset=dataset, spec=spec)
-    beside = planning.propose(
+    plain = ReleaseRequest(dataset=dataset, spec=spec).propose()
+    beside = ReleaseRequest(
         dataset=dataset, spec=spec, facts=planning.PublicFacts(table=table)
-    )
+    ).propose()
     assert (plain.price, plain.plan.events) == (beside.price, beside.plan.events)
     assert plain.plan.digest != beside.plan.digest
     assert beside.plan.needs().seconds > plain.plan.needs().seconds
@@ -416,7 +416,7 @@ def test_a_deleted_table_fails_a_waiting_run_before_anything_is_spent_and_its_ho
     assert re.search(r'<details class="fold" id="public-table"\s*>', page)
     # The same file under any name is the same table.
     imported(cast.steward, name="Survey, again")
-    assert planning.replan(run).digest == run.plan_digest
+    assert ReleaseRequest.plan_of(run).digest == run.plan_digest
 
 
 def test_a_table_that_became_one_to_protect_fails_a_waiting_run_before_anything_is_spent(

@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from synth_engine.plans.release_check import CheckPlan
 from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller, require_recent_sign_in
 from synthweb.api.idempotency import idempotent, key_of
@@ -31,9 +30,8 @@ from synthweb.releases import services as releases
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import checks, services
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckProposal, CheckRequest
 from synthweb.runs.estimate import bars_of
-from synthweb.runs.proposals import Proposal
 
 
 def asked_of(request: Request, release: Release) -> CheckRequest:
@@ -43,7 +41,7 @@ def asked_of(request: Request, release: Release) -> CheckRequest:
     return serializer.asked_of(model_of(release.code).domain)
 
 
-def price_of(proposal: Proposal[CheckPlan], *, fits: bool) -> Response:
+def price_of(proposal: CheckProposal, *, fits: bool) -> Response:
     """What figures would cost and how precise they would be."""
     plan = proposal.plan
     precision = plan.precision()
@@ -129,7 +127,9 @@ class PriceView(APIView):
         """What figures would cost and how wide their intervals would be; holds and spends nothing."""
         release = selectors.release_for(caller(request), code, Need.SPEND)
         with PreviewSlot(caller(request).pk):
-            proposal = checks.propose(release=release, request=asked_of(request, release))
+            proposal = checks.ReleaseCheck(
+                release=release, request=asked_of(request, release)
+            ).propose()
         return price_of(proposal, fits=all(bar.fits for bar in bars_of(proposal)))
 
 

@@ -173,9 +173,10 @@ class ValidationPriceView(APIView):
         and spends nothing."""
         release = selectors.release_for(caller(request), code, Need.VALIDATE)
         with PreviewSlot(caller(request).pk):
-            proposal = validations.propose(
-                analyst=caller(request), release=release, request=asked_of(request, release)
-            )
+            asked = asked_of(request, release)
+            proposal = validations.Validation(
+                release=release, request=asked, analyst=caller(request)
+            ).propose()
         try:
             validations.require_covering(caller(request), release, proposal.price)
         except errors.BeyondAllowance:

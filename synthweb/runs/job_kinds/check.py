@@ -21,11 +21,9 @@ class Check(OfOneTable[CheckPlan]):
     """It reads the file of its release, which may be an earlier one."""
 
     mechanism = release_check.MECHANISM
+    request = checks.ReleaseCheck
     ready = "The figures are ready."
     reads_earlier_tables = True
-
-    def replan(self) -> CheckPlan:
-        return checks.replan(self.row)
 
     def fit(self, answers: Answers) -> Sequence[CheckedResult]:
         return paid_figures.results(self.plan, answers)

@@ -26,11 +26,9 @@ class ReleaseOfDatabase(PaidRun[DatabasePlan, DatabaseAnswers]):
     """All tables are measured under one budget."""
 
     mechanism = databases.MECHANISM
+    request = databases.DatabaseRequest
     ready = "The release is ready."
     answers_class = DatabaseAnswers
-
-    def replan(self) -> DatabasePlan:
-        return databases.replan(self.row)
 
     def tables(self) -> Mapping[str, Dataset]:
         return databases.tables_of(databases.version_of(self.row))

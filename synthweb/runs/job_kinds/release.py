@@ -56,11 +56,8 @@ class ReleaseOfTable(OfOneTable[Plan]):
     """A model that anybody who may draw from it draws synthetic tables from."""
 
     mechanism = ""
+    request = planning.ReleaseRequest
     ready = "The release is ready."
-
-    def replan(self) -> Plan:
-        # With its public table: one that was deleted is refused here, before anything is spent.
-        return planning.replan(self.row)
 
     def fit(self, answers: Answers) -> Model:
         return self.plan.fit(answers)

@@ -21,12 +21,10 @@ class SketchOfSide(PaidRun[SketchPlan, Answers]):
     """The link is locked before its runs, and before the charge both tables are seen to be there."""
 
     mechanism = linking.MECHANISM
+    request = linking.SketchRequest
     ready = "The sketch is ready."
     answers_class = Answers
     link: Link
-
-    def replan(self) -> SketchPlan:
-        return linking.replan(self.row)
 
     def confirm(self) -> None:
         pipeline.confirm(self.plan)
