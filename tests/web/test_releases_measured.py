@@ -73,7 +73,7 @@ def test_the_page_is_for_whoever_may_see_the_release_and_holds_the_same_in_words
         assert group.name in page
     assert page.count('<rect class="pairs-cell') >= len(found.map.spots)
     assert f'href="{address}"' in html_of(
-        browser(cast.analyst).get(reverse("releases:release", args=[release.code]))
+        browser(cast.analyst).get(reverse("releases:validation", args=[release.code]))
     )
 
 
@@ -83,7 +83,9 @@ def test_a_method_that_counts_single_columns_has_no_such_tab_and_says_so(
 ) -> None:
     Release.objects.filter(pk=release.pk).update(mechanism="independent")
     client, address = browser(cast.steward), reverse("releases:measured", args=[release.code])
-    assert address not in html_of(client.get(reverse("releases:release", args=[release.code])))
+    assert address not in html_of(
+        client.get(reverse("releases:validation", args=[release.code]))
+    )
     assert "No tables of several columns" in html_of(client.get(address))
 
 
@@ -135,10 +137,11 @@ def test_a_table_of_all_columns_has_its_group_and_no_tab_of_single_columns(
     assert group.strength is not None and group.strength > 0.3
     assert len(found.map.spots) == 3 and all(spot.inside for spot in found.map.spots)
     client = browser(cast.steward)
-    overview = html_of(client.get(reverse("releases:release", args=[release.code])))
-    assert reverse("releases:measured", args=[release.code]) in overview
+    quality = html_of(client.get(reverse("releases:validation", args=[release.code])))
+    assert reverse("releases:measured", args=[release.code]) in quality
     # A table of all columns is described by shares of its cells.
-    assert reverse("releases:description", args=[release.code]) in overview
+    download = html_of(client.get(reverse("releases:samples", args=[release.code])))
+    assert reverse("releases:description", args=[release.code]) in download
     address = reverse("releases:measured", args=[release.code])
     assert group.name in html_of(client.get(address))
 

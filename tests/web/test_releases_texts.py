@@ -96,7 +96,7 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     release = scene.released(
         cast, mechanism="adaptive", epsilon="4", name="Few", table=table, document=document
     )
-    client, address = browser(cast.steward), reverse("releases:release", args=[release.code])
+    client, address = browser(cast.steward), reverse("releases:about", args=[release.code])
 
     def read_notes() -> Any:
         return Caller(cast.steward, "read").get(f"/releases/{release.code}/").json()["notes"]
@@ -106,7 +106,7 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     noise = {"notes": {"noise": True, "opened_from": 1_234}}
     release.model |= noise
     release.save(update_fields=["model"])
-    for name in ("release", "tree"):
+    for name in ("about", "look", "tree"):
         page = client.get(reverse(f"releases:{name}", args=[release.code])).text
         assert (
             "stood out of the noise: of a table without records" in page
