@@ -424,7 +424,7 @@ def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
     )
     ranges.compute(code=RangesErrand.objects.get().code)
     client = browser(cast.steward)
-    for page in ("", "look/", "report.html"):
+    for page in ("", "look/", "about/", "report.html"):
         html = html_of(client.get(f"/releases/{made.code}/{page}"))
         assert "height, weight" in html, page
         assert "00000000000" not in html, page
@@ -457,7 +457,7 @@ def test_a_basket_whose_items_noise_chose_is_named_wherever_the_release_is_shown
         },
     )
     client = browser(cast.steward)
-    for page in ("", "look/"):
+    for page in ("", "look/", "about/"):
         assert 'data-not-found="1"' in html_of(client.get(f"/releases/{made.code}/{page}")), (
             page
         )
