@@ -72,7 +72,7 @@ def test_the_page_is_for_whoever_may_see_the_release_and_holds_the_same_in_words
     for group in found.groups:
         assert group.name in page
     assert page.count('<rect class="pairs-cell') >= len(found.map.spots)
-    assert f'href="{address}"' in html_of(
+    assert f'href="{address}#card"' in html_of(
         browser(cast.analyst).get(reverse("releases:validation", args=[release.code]))
     )
 
@@ -277,7 +277,7 @@ def test_a_release_says_among_how_many_groups_of_three_relations_were_looked_for
     assert found["candidates"] == found["scored"] == 1
     assert found["largest"]["columns"] == ["region", "age", "works"]
     assert found["largest"]["distance"] >= 0 and 0 < found["noise"] < found["by_noise"]
-    for tab in ("release", "measured"):
+    for tab in ("about", "measured"):
         address = reverse(f"releases:{tab}", args=[release.code])
         page = html_of(browser(cast.analyst).get(address))
         assert "Relations of three columns that pairs do not show were looked for" in page
@@ -330,7 +330,7 @@ def test_a_release_says_whether_relations_of_four_to_six_columns_were_seen(
     release = scene.released(cast, mechanism="auto", epsilon="1", name="Four", table=TABLE)
     client = browser(cast.steward)
     addresses = [
-        reverse(f"releases:{tab}", args=[release.code]) for tab in ("release", "measured")
+        reverse(f"releases:{tab}", args=[release.code]) for tab in ("about", "measured")
     ]
     # A table of three columns has no larger groups.
     assert "four to six columns" not in html_of(client.get(addresses[1]))

@@ -66,7 +66,7 @@ def test_its_pages_are_shown_and_its_description_has_nodes(
     assert measured not in quality
     assert client.get(measured).status_code == 200
     description = reverse("releases:description", args=[release.code])
-    assert f'href="{description}"' in html_of(
+    assert f'href="{description}#card"' in html_of(
         client.get(reverse("releases:samples", args=[release.code]))
     )
     for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
