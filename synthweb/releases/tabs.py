@@ -60,7 +60,7 @@ class Card:
 @cache
 def registered() -> tuple[Card, ...]:
     """The cards of all apps by tab and place."""
-    found = [
+    cards = [
         module.CARD
         for config in apps.get_app_configs()
         if config.module and module_has_submodule(config.module, "cards")
@@ -68,7 +68,7 @@ def registered() -> tuple[Card, ...]:
         if hasattr(module, "CARD")
     ]
     places = list(TABS)
-    return tuple(sorted(found, key=lambda card: (places.index(card.tab), card.order)))
+    return tuple(sorted(cards, key=lambda card: (places.index(card.tab), card.order)))
 
 
 def _modules(package: str) -> list[object]:
