@@ -177,7 +177,7 @@ def chain_status(request: SignedInRequest, code: str) -> HttpResponse:
     # A fragment of its own: replaying a long chain takes longer than a page should.
     context = {"verdict": chain.verify(account), "brief": "brief" in request.GET}
     crumbs = [
-        (reverse("ledger:index"), gettext("Ledger")),
+        (reverse("ledger:index"), gettext("Budget")),
         (reverse("ledger:account", args=[code]), account.name),
     ]
     return fragments.render_fragment(

@@ -119,7 +119,7 @@ def _crumbs(
     account: BudgetAccount, here: str, *, plan: PublicationPlan | None = None
 ) -> list[tuple[str, str]]:
     above = [
-        (reverse("ledger:index"), gettext("Ledger")),
+        (reverse("ledger:index"), gettext("Budget")),
         (reverse("ledger:account", args=[account.code]), account.name),
     ]
     if plan is not None:

@@ -155,7 +155,7 @@ def _pages_of(user: User) -> Iterator[Match]:
         (can(user, Need.VIEW), _("Runs"), _("what waits, runs or has ended"), "runs:index"),
         (
             can(user, Need.VIEW),
-            _("Ledger"),
+            _("Budget"),
             _("privacy budget and its entries"),
             "ledger:index",
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from django.conf import settings
 from django.db.models import F, Q, QuerySet
@@ -46,6 +47,16 @@ class DatasetLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AccountBar:
+    """What is spent of an account in one currency, in integers of the ledger. unit: epsilon, delta or rho."""
+
+    unit: str
+    cap: int
+    held: int
+    charged: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Overview:
     """Everything on the page of one dataset."""
 
@@ -56,6 +67,7 @@ class Overview:
     version: DomainVersion | None
     protection: Protection | None
     account: BudgetAccount | None
+    bar: AccountBar | None
     request: BudgetRequest | None
     released: Released
     runs: list[tuple[SynthesisRun, str]]  # with the title of the stage it is in
@@ -185,11 +197,29 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
         version=version,
         protection=_protection(account, version),
         account=account,
+        bar=None if account is None else tighter_bar(account),
         request=request,
         released=released(user, dataset),
         runs=runs_of(dataset),
         same_content=datasets.same_content(dataset),
         state=state_of(dataset),
+    )
+
+
+def tighter_bar(account: BudgetAccount) -> AccountBar:
+    """The currency of which the larger part is gone: an account whose δ is spent releases nothing more, whatever is left of its ε."""
+    bars = [
+        AccountBar(
+            unit=unit,
+            cap=getattr(account, f"{unit}_cap"),
+            held=getattr(account, f"{unit}_held"),
+            charged=getattr(account, f"{unit}_charged"),
+        )
+        for unit in (("rho",) if account.rule == "zcdp" else ("epsilon", "delta"))
+    ]
+    # A cap of 0, as of δ under pure ε, is no limit that is reached. Of two alike, the first.
+    return max(
+        bars, key=lambda bar: Fraction(bar.held + bar.charged, bar.cap) if bar.cap else -1
     )
 
 

@@ -89,7 +89,7 @@ def accuracy(request: SignedInRequest, code: str) -> HttpResponse:
         releases=asked.releases,
     )
     crumbs = [
-        (reverse("ledger:index"), "Ledger"),
+        (reverse("ledger:index"), gettext("Budget")),
         (reverse("ledger:request", args=[code]), f"Request {code}"),
     ]
     return fragments.render_fragment(

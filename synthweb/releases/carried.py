@@ -33,7 +33,7 @@ def files(request: SignedInRequest, code: str) -> HttpResponse:
     """Everything that can be carried away, with a word on each; what the report needs is prepared meanwhile."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     prepared = look.prepared(release)
-    context = screens.frame(request.user, release, tab="files") | {
+    context = screens.frame(request.user, release, card="files") | {
         "has_report": prepared != "nothing",
         "lacks": "" if prepared == "all" else "rows" if prepared == "nothing" else "ranges",
         "seed": bundle.seed_of(release),
@@ -44,7 +44,7 @@ def files(request: SignedInRequest, code: str) -> HttpResponse:
         "has_plausible": plausible.is_ready(release),
         "plausible_number": plausible.NUMBER,
     }
-    return render(request, "releases/files.html", context)
+    return render(request, "releases/cards/files.html", context)
 
 
 @login_required

@@ -40,11 +40,11 @@ class ShownTable:
 @login_required
 @require_GET
 def database(request: SignedInRequest, code: str) -> HttpResponse:
-    """The tables with a hundred synthetic rows each, how they are connected, and their files."""
+    """The tables with a hundred synthetic rows each, and how they are connected."""
     release = _release(request, code)
     signals.opened.send(sender=type(release), release=release, user=request.user)
     described, look = databases.database_of(release), databases.look_of(release)
-    context = screens.frame(request.user, release, tab="database") | {
+    context = screens.frame(request.user, release, card="database") | {
         "tables": [
             ShownTable(
                 table=table,
@@ -54,11 +54,29 @@ def database(request: SignedInRequest, code: str) -> HttpResponse:
             for table in described.tables
         ],
         "database": described,
-        "views": databases.views_of(release),
-        "most": databases.MAX_UNITS,
         "looked": chain.is_after_looking(release),
     }
-    return render(request, "releases/database.html", context)
+    return render(request, "releases/cards/database.html", context)
+
+
+@login_required
+@require_GET
+def database_files(request: SignedInRequest, code: str) -> HttpResponse:
+    """All tables as files."""
+    release = _release(request, code)
+    context = screens.frame(request.user, release, card="database-files")
+    return render(request, "releases/cards/database_files.html", context)
+
+
+@login_required
+@require_GET
+def measured(request: SignedInRequest, code: str) -> HttpResponse:
+    """Which tables were counted together, and what for."""
+    release = _release(request, code)
+    context = screens.frame(request.user, release, card="database-measured") | {
+        "views": databases.views_of(release)
+    }
+    return render(request, "releases/cards/database_measured.html", context)
 
 
 @login_required
@@ -101,11 +119,11 @@ def compare(request: SignedInRequest, release: Release) -> HttpResponse:
     )
     if report is None:
         return redirect("runs:report", release.code)
-    context = screens.frame(request.user, release, tab="compare") | {
+    context = screens.frame(request.user, release, card="compare") | {
         "report": report,
         "ask_url": reverse("runs:report", args=[release.code]),
     }
-    return render(request, "releases/database_compare.html", context)
+    return render(request, "releases/cards/database_compare.html", context)
 
 
 def _release(request: SignedInRequest, code: str) -> Release:

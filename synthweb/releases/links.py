@@ -67,10 +67,12 @@ def make(request: SignedInRequest, code: str) -> HttpResponse:
             form.add_error(error.field, str(error))
     context = screens.share(request.user, release)
     if made is None:
-        return render(request, "releases/share.html", context | {"link_form": form}, status=422)
+        return render(
+            request, "releases/cards/share.html", context | {"link_form": form}, status=422
+        )
     address = reverse("public:release", args=[made.token])
     context["made_address"] = request.build_absolute_uri(address)
-    return render(request, "releases/share.html", context)
+    return render(request, "releases/cards/share.html", context)
 
 
 @login_required

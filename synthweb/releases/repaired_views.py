@@ -60,14 +60,14 @@ def index(request: SignedInRequest, code: str) -> HttpResponse:
             form.add_error("totals", error.text)
         except Refused as error:
             form.add_error(None, str(error))
-    context: dict[str, Any] = screens.frame(request.user, release, tab="repaired") | {
+    context: dict[str, Any] = screens.frame(request.user, release, card="repaired") | {
         "form": form,
         "columns": repaired.columns_with_values(release),
         "by": request.GET.get("by", ""),
         "repaired_tables": repaired.repaired_of(release),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render(request, "releases/repaired.html", context, status=status)
+    return render(request, "releases/cards/repaired.html", context, status=status)
 
 
 @login_required
@@ -77,8 +77,8 @@ def table(request: SignedInRequest, code: str, repaired_code: str) -> HttpRespon
     """One repaired table: whether it meets each of its totals, its receipt and its files."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     shown = repaired.repaired_for(release, repaired_code)
-    context = screens.frame(request.user, release, tab="repaired", leaf=shown.name)
-    return render(request, "releases/repaired_table.html", context | {"repaired": shown})
+    context = screens.frame(request.user, release, card="repaired", leaf=shown.name)
+    return render(request, "releases/cards/repaired_table.html", context | {"repaired": shown})
 
 
 @login_required

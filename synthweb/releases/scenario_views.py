@@ -50,9 +50,9 @@ def test_data(request: SignedInRequest, code: str) -> HttpResponseBase:
     """Change shares, add situations and faults, and download the table that comes of it."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     page = _Page(
-        template="releases/test_data.html",
+        template="releases/cards/test_data.html",
         action=reverse("releases:test-data", args=[code]),
-        frame=lambda: screens.frame(request.user, release, tab="test-data"),
+        frame=lambda: screens.frame(request.user, release, card="test-data"),
         rows=min(release.sample_rows or USUAL_ROWS, USUAL_ROWS),
     )
     return _answered(request, test_data_sources.of_release(release), page)

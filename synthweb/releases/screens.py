@@ -32,24 +32,22 @@ from synthweb.releases import (
     citation,
     databases,
     evidence,
-    expected,
     findings,
-    groups,
     learned_domain,
     licences,
-    maps,
-    measurements,
     public_links,
     public_table,
     receipt_facts,
     selectors,
     spool,
+    tabs,
     trees,
     workload_report,
 )
 from synthweb.releases import look as looks
 from synthweb.releases.forms import ComparisonForm, LicenceForm, PublicLinkForm, ShareForm
 from synthweb.releases.models import Release, Sample
+from synthweb.releases.tabs import Card
 
 NOISE = {
     "discrete-laplace": gettext_noop("discrete Laplace noise"),
@@ -71,40 +69,10 @@ VERBS = {
     "boxes": gettext_noop("Counted groups by classes of"),
 }
 
-TABS = (
-    ("database", gettext_noop("Tables"), Need.SAMPLE),
-    ("look", gettext_noop("Look"), Need.SAMPLE),
-    ("release", gettext_noop("Overview"), Need.VIEW),
-    ("expected", gettext_noop("Expected"), Need.SAMPLE),
-    ("marginals", gettext_noop("Counts"), Need.SAMPLE),
-    ("paid", gettext_noop("Paid"), Need.SAMPLE),
-    ("validation", gettext_noop("Validate"), Need.VIEW),
-    ("measured", gettext_noop("Measured"), Need.VIEW),
-    ("network", gettext_noop("Network"), Need.VIEW),
-    ("groups", gettext_noop("Groups"), Need.SAMPLE),
-    ("tree", gettext_noop("Tree"), Need.SAMPLE),
-    ("map", gettext_noop("Map"), Need.SAMPLE),
-    ("criteria", gettext_noop("Criteria"), Need.SAMPLE),
-    ("compare", gettext_noop("Compare"), Need.COMPARE),
-    ("samples", gettext_noop("Samples"), Need.SAMPLE),
-    ("test-data", gettext_noop("Test data"), Need.SAMPLE),
-    ("repaired", gettext_noop("Totals"), Need.SAMPLE),
-    ("description", gettext_noop("Description"), Need.SAMPLE),
-    ("files", gettext_noop("Files"), Need.SAMPLE),
-    ("share", gettext_noop("Share"), Need.SHARE),
-    ("receipt", gettext_noop("Receipt"), Need.VIEW),
-)
-
-
-OF_DATABASES = ("database", "compare", "share", "receipt")
-"""The tabs of a release of several tables."""
-_ELSEWHERE = {"validation": "runs:validation"}
-"""Tabs whose pages are those of another app."""
 CALLS = 25  # on a page
 LONGEST_WORDS = 200
 MOST_TRIES = 3
 """Polls of a page before a download counts as one that needs no sign."""
-OVERVIEW = "release"  # its address is that of the release itself
 FILTERS = (
     ("search", "q"),
     ("mechanism", "mechanism"),
@@ -142,11 +110,24 @@ COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """One tab of a release; `key` marks the one that is open."""
+    """One of the five tabs of a release."""
 
     key: str
     title: str
     address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardLine:
+    """A card of the tab that is open, as a line that opens it."""
+
+    card: Card
+    release: Release
+
+    @property
+    def address(self) -> str:
+        """Where it is open."""
+        return self.card.address(self.release)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,39 +194,54 @@ def release_list(
     }
 
 
-def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str, object]:
-    """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee. `leaf`
-    names what is shown within the tab."""
+def frame(user: User, release: Release, *, card: str, leaf: str = "") -> dict[str, object]:
+    """What every page of a release shows: name, tabs with their cards that this person may open, the sentence of its guarantee. card:
+    the key of the one that is open; leaf: what is shown within it."""
     facts = receipt_facts.of(release)
+    opened, offered = tabs.card_of(card), tabs.offered(user, release)
+    # One that the release has nothing for says what it lacks.
+    offered = offered if opened in offered else [*offered, opened]
     return {
         "release": release,
-        "tab": tab,
-        "tabs": tabs(user, release),
+        "opened": opened,
+        "tabs": tabs_of(release, offered),
+        "tab_cards": [
+            CardLine(card=each, release=release) for each in offered if each.tab == opened.tab
+        ],
         "is_database": databases.is_database(release),
         **head(release),
         "is_rows_public": "rows" in facts.get("invariants", ()),
         "licence": licences.of_release(release),
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
-        "crumbs": _crumbs(release, tab, leaf),
+        "crumbs": _crumbs(release, opened, offered, leaf),
         "table": table_of_run(release.run_code),
     }
 
 
-def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
-    """Where a page of a release stands; the overview is the release itself."""
-    title = next(title for key, title, _ in TABS if key == tab)
+def tabs_of(release: Release, offered: Sequence[Card]) -> list[Tab]:
+    """The tabs that have cards, in order; the address of each is that of its first card."""
+    first = {card.tab: card for card in reversed(offered)}
     return [
-        (reverse("releases:index"), gettext("Releases")),
-        (reverse("releases:release", args=[release.code]), release.name),
-        *([] if tab == OVERVIEW else [(tab_address(tab, release), gettext(title))]),
-        *([("", leaf)] if leaf else []),
+        Tab(key=key, title=str(title), address=first[key].address(release))
+        for key, title in tabs.TABS.items()
+        if key in first
     ]
 
 
-def tab_address(tab: str, release: Release) -> str:
-    """Where the page of a tab is."""
-    return reverse(_ELSEWHERE.get(tab, f"releases:{tab}"), args=[release.code])
+def _crumbs(
+    release: Release, opened: Card, offered: Sequence[Card], leaf: str
+) -> list[tuple[str, str]]:
+    """Where a page of a release stands; the first card of a tab is the tab."""
+    tab = next(each for each in tabs_of(release, offered) if each.key == opened.tab)
+    address = opened.address(release)
+    return [
+        (reverse("releases:index"), gettext("Releases")),
+        (reverse("releases:release", args=[release.code]), release.name),
+        (tab.address, tab.title),
+        *([] if address == tab.address else [(address, str(opened.title))]),
+        *([("", leaf)] if leaf else []),
+    ]
 
 
 def _meaning(document: receipts.Receipt) -> str:
@@ -255,32 +251,6 @@ def _meaning(document: receipts.Receipt) -> str:
         relation=Relation(document["relation"]),
         unit=PrivacyUnit.from_json(document["unit"]),
     )
-
-
-def tabs(user: User, release: Release) -> list[Tab]:
-    """The tabs in order, without those that this person may not open and those that would be empty."""
-    if databases.is_database(release):
-        return [
-            Tab(key=key, title=title, address=tab_address(key, release))
-            for key, title, need in TABS
-            if key in OF_DATABASES and selectors.may(user, release, need)
-        ]
-    traits = mechanisms.traits(release.mechanism)
-    applies = {
-        "database": False,
-        "network": traits.has_network,
-        "expected": expected.shows(release),
-        "measured": measurements.shows(release),
-        "criteria": bool(release.criteria),
-        "groups": groups.shows(release),
-        "tree": trees.has_tree(release),
-        "map": maps.shows(release),
-    }
-    return [
-        Tab(key=key, title=title, address=tab_address(key, release))
-        for key, title, need in TABS
-        if selectors.may(user, release, need) and applies.get(key, True)
-    ]
 
 
 def overview(release: Release) -> dict[str, object]:
@@ -330,7 +300,7 @@ def head(release: Release) -> dict[str, object]:
 
 def share(user: User, release: Release) -> dict[str, object]:
     """With whom a release is shared, its licence, and the forms to change both."""
-    return frame(user, release, tab="share") | {
+    return frame(user, release, card="share") | {
         "form": ShareForm(release=release),
         "licence_form": LicenceForm(release=release),
         "link_form": PublicLinkForm(),

@@ -13,6 +13,8 @@ from synthweb.releases import (
     scenario_views,
     views,
 )
+from synthweb.releases.cards import compare, paid, receipt, samples, share
+from synthweb.releases.tabs import registered
 
 app_name = "releases"
 urlpatterns = [
@@ -23,8 +25,7 @@ urlpatterns = [
     path("side-by-side/", views.side_by_side, name="side-by-side"),
     path("test-data/", scenario_views.described_test_data, name="described-test-data"),
     path("<slug:code>/", views.release, name="release"),
-    path("<slug:code>/look/", views.look, name="look"),
-    path("<slug:code>/database/", database_views.database, name="database"),
+    *(path(f"<slug:code>/{card.key}/", card.view, name=card.key) for card in registered()),
     path("<slug:code>/database/schema.sql", database_views.schema, name="database-schema"),
     path(
         "<slug:code>/database/tables.<slug:form>",
@@ -32,37 +33,26 @@ urlpatterns = [
         name="database-download",
     ),
     path("<slug:code>/recreate.py", downloads.recreate, name="recreate"),
-    path("<slug:code>/network/", views.network, name="network"),
-    path("<slug:code>/measured/", views.measured, name="measured"),
-    path("<slug:code>/marginals/", views.marginals, name="marginals"),
-    path("<slug:code>/criteria/", views.criteria, name="criteria"),
-    path("<slug:code>/paid/", views.paid_figures, name="paid"),
     path(
         "<slug:code>/paid/<slug:check_code>/receipt.json",
         downloads.check_receipt,
         name="check-receipt",
     ),
-    path("<slug:code>/paid/<slug:check_code>/void/", views.void_check, name="void-check"),
-    path("<slug:code>/expected/", views.expected_ranges, name="expected"),
-    path("<slug:code>/groups/", views.groups, name="groups"),
+    path("<slug:code>/paid/<slug:check_code>/void/", paid.void_check, name="void-check"),
     path("<slug:code>/groups.csv", downloads.groups_csv, name="groups-csv"),
-    path("<slug:code>/tree/", views.tree, name="tree"),
     path("<slug:code>/tree.csv", downloads.tree_csv, name="tree-csv"),
-    path("<slug:code>/map/", views.map_of, name="map"),
     path("<slug:code>/map/<slug:sheet>.csv", downloads.map_csv, name="map-csv"),
-    path("<slug:code>/compare/", views.compare, name="compare"),
-    path("<slug:code>/compare/map/", views.compare_map, name="compare-map"),
+    path("<slug:code>/compare/map/", compare.compare_map, name="compare-map"),
     path(
         "<slug:code>/compare/map/<slug:sheet>.csv",
         downloads.compare_map_csv,
         name="compare-map-csv",
     ),
     path("<slug:code>/compare/report.json", downloads.compare_json, name="compare-json"),
-    path("<slug:code>/samples/", views.samples, name="samples"),
-    path("<slug:code>/samples/<slug:sample_code>/", views.sample, name="sample"),
+    path("<slug:code>/samples/<slug:sample_code>/", samples.sample, name="sample"),
     path(
         "<slug:code>/samples/<slug:sample_code>/progress/",
-        views.sample_progress,
+        samples.sample_progress,
         name="sample-progress",
     ),
     path(
@@ -85,8 +75,6 @@ urlpatterns = [
         downloads.sample_receipt,
         name="sample-receipt",
     ),
-    path("<slug:code>/test-data/", scenario_views.test_data, name="test-data"),
-    path("<slug:code>/repaired/", repaired_views.index, name="repaired"),
     path(
         "<slug:code>/repaired/<slug:repaired_code>/",
         repaired_views.table,
@@ -112,7 +100,6 @@ urlpatterns = [
         repaired_views.delete,
         name="delete-repaired",
     ),
-    path("<slug:code>/description/", views.description, name="description"),
     path("<slug:code>/description.json", downloads.description_json, name="description-json"),
     path(
         "<slug:code>/description/<slug:edition>.json",
@@ -121,18 +108,15 @@ urlpatterns = [
     ),
     path("<slug:code>/dictionary.json", downloads.dictionary_json, name="dictionary-json"),
     path("<slug:code>/dictionary.csv", downloads.dictionary_csv, name="dictionary-csv"),
-    path("<slug:code>/share/", views.share, name="share"),
     path("<slug:code>/public-links/", links.make, name="make-public-link"),
     path(
         "<slug:code>/public-links/<slug:link>/revoke/", links.revoke, name="revoke-public-link"
     ),
-    path("<slug:code>/licence/", views.licence, name="licence"),
-    path("<slug:code>/share/<int:grant>/revoke/", views.revoke, name="revoke"),
-    path("<slug:code>/receipt/", views.receipt, name="receipt"),
-    path("<slug:code>/receipt/verification/", views.verification, name="verification"),
+    path("<slug:code>/licence/", share.licence, name="licence"),
+    path("<slug:code>/share/<int:grant>/revoke/", share.revoke, name="revoke"),
+    path("<slug:code>/receipt/verification/", receipt.verification, name="verification"),
     path("<slug:code>/receipt/loss.csv", carried.loss_csv, name="loss-csv"),
     path("<slug:code>/receipt/loss.svg", carried.loss_svg, name="loss-svg"),
-    path("<slug:code>/files/", carried.files, name="files"),
     path("<slug:code>/report.html", carried.report_html, name="report-html"),
     path("<slug:code>/report.json", carried.report_json, name="report-json"),
     path("<slug:code>/datacite.json", carried.datacite_json, name="datacite"),

@@ -84,7 +84,7 @@ class CheckForm(forms.Form):
         label=_("The number of records with"),
         help_text=_(
             "One count a line: one to three conditions, separated by semicolons, such as “region=north|south; works=yes”. Values are "
-            "those of the tab Counts."
+            "those of the card Counts."
         ),
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
     )

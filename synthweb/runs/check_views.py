@@ -64,7 +64,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     """Figures to choose; then what they cost and how precise they will be; spent by the second button alone."""
     release = selectors.release_for(request.user, code, Need.SPEND)
     context = screens.frame(
-        request.user, release, tab="paid", leaf=gettext("Measure figures")
+        request.user, release, card="paid", leaf=gettext("Measure figures")
     ) | {"action": reverse("runs:check", args=[code])}
     try:
         _, account = planning.basis(release.dataset)

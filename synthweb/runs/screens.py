@@ -329,7 +329,7 @@ def report(
 ) -> dict[str, object]:
     """The page that asks for a comparison with real data, and waits for it: a tab of the release. form: what it is to have
     besides."""
-    return releases.frame(user, release, tab="compare") | {
+    return releases.frame(user, release, card="compare") | {
         "dataset": release.dataset,
         "errand": errand,
         "sentence": _(
@@ -385,7 +385,7 @@ class Waiting:
 
 def ranges(user: User, release: Release, errand: RangesErrand) -> dict[str, object]:
     """The page that waits for expected ranges: a tab of the release."""
-    return releases.frame(user, release, tab="expected") | {
+    return releases.frame(user, release, card="expected") | {
         "errand": errand,
         "sentence": _(
             "A worker is computing the expected ranges, once for this release. This page opens them as soon as they are ready."
@@ -396,7 +396,7 @@ def ranges(user: User, release: Release, errand: RangesErrand) -> dict[str, obje
 
 def counts(user: User, release: Release, errand: CountsErrand) -> dict[str, object]:
     """The page that waits for the counts of a release: a tab of it."""
-    return releases.frame(user, release, tab="marginals") | {
+    return releases.frame(user, release, card="marginals") | {
         "errand": errand,
         "sentence": _(
             "A worker is gathering the noisy answers of this release, once. This page shows your table as soon as they are ready."
@@ -408,7 +408,7 @@ def counts(user: User, release: Release, errand: CountsErrand) -> dict[str, obje
 def implicates(user: User, release: Release, errand: ImplicatesErrand) -> dict[str, object]:
     """The page that waits for plausible tables of a release: a part of its files."""
     return releases.frame(
-        user, release, tab="files", leaf=gettext("Several plausible tables")
+        user, release, card="files", leaf=gettext("Several plausible tables")
     ) | {
         "errand": errand,
         "sentence": _(

@@ -69,7 +69,6 @@ urlpatterns = [
     path("links/<slug:code>/files/<slug:name>.json", link_views.file, name="link-file"),
     path("releases/<slug:code>/report/", views.report, name="report"),
     path("releases/<slug:code>/paid/new/", check_views.new, name="check"),
-    path("releases/<slug:code>/validation/", validation_views.index, name="validation"),
     path("releases/<slug:code>/validation/new/", validation_views.new, name="validate"),
     path("releases/<slug:code>/validation/allow/", validation_views.grant, name="allow"),
     path(

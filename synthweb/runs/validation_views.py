@@ -33,7 +33,25 @@ from synthweb.runs.validations import AllowanceUse
 def index(request: SignedInRequest, code: str) -> HttpResponse:
     """Allowances and validations: an analyst's own, or those of everybody for who oversees them."""
     release = selectors.release_for(request.user, code)
-    return _page(request, release, AllowanceForm(release=release))
+    context = screens.frame(request.user, release, card="validation") | {
+        "page": validation_page.page_of(request.user, release),
+        "oversees": validations.oversees(request.user),
+        "may_allow": selectors.may(request.user, release, Need.ALLOW),
+        "may_void": selectors.may(request.user, release, Need.SHARE),
+        "may_validate": bool(
+            selectors.may(request.user, release, Need.VALIDATE)
+            and validations.usable_by(request.user, release)
+        ),
+    }
+    return render(request, "runs/validation.html", context)
+
+
+@login_required
+@require_GET
+def allowances(request: SignedInRequest, code: str) -> HttpResponse:
+    """Allowances with their use, to grant and to end, for stewards and custodians."""
+    release = selectors.release_for(request.user, code, Need.ALLOW)
+    return _allowances(request, release, AllowanceForm(release=release))
 
 
 @login_required
@@ -57,8 +75,8 @@ def grant(request: SignedInRequest, code: str) -> HttpResponse:
             form.add_error(field, str(refused))
         else:
             messages.success(request, _("The allowance is open."))
-            return redirect("runs:validation", code)
-    return _page(request, release, form, status=422)
+            return redirect("releases:allowances", code)
+    return _allowances(request, release, form, status=422)
 
 
 @login_required
@@ -70,7 +88,7 @@ def revoke(request: SignedInRequest, code: str, allowance: str) -> HttpResponse:
         actor=request.user, allowance=validations.allowance_of(release, allowance)
     )
     messages.success(request, _("The allowance is ended. What was measured stays."))
-    return redirect("runs:validation", code)
+    return redirect("releases:allowances", code)
 
 
 @login_required
@@ -79,7 +97,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     """Figures to choose; then what they cost of the analyst's allowance; spent by the second button alone."""
     release = selectors.release_for(request.user, code, Need.VALIDATE)
     context = screens.frame(
-        request.user, release, tab="validation", leaf=_("Validate a result")
+        request.user, release, card="validation", leaf=_("Validate a result")
     ) | {"action": reverse("runs:validate", args=[code]), "is_validation": True}
     usable = validations.usable_by(request.user, release)
     if not usable:
@@ -98,7 +116,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
         messages.success(
             request, _("The validation waits for a worker. Its answers will be shown here.")
         )
-        return redirect("runs:validation", code)
+        return redirect("releases:validation", code)
     return render(request, "runs/check.html", context | {"form": form, "price": price})
 
 
@@ -113,21 +131,16 @@ def receipt(request: SignedInRequest, code: str, validation: str) -> HttpRespons
     return response
 
 
-def _page(
+def _allowances(
     request: SignedInRequest, release: Release, form: AllowanceForm, *, status: int = 200
 ) -> HttpResponse:
-    context = screens.frame(request.user, release, tab="validation") | {
+    context = screens.frame(request.user, release, card="allowances") | {
         "page": validation_page.page_of(request.user, release),
         "form": form,
-        "oversees": validations.oversees(request.user),
-        "may_allow": selectors.may(request.user, release, Need.ALLOW),
-        "may_void": selectors.may(request.user, release, Need.SHARE),
-        "may_validate": bool(
-            selectors.may(request.user, release, Need.VALIDATE)
-            and validations.usable_by(request.user, release)
-        ),
+        "oversees": True,
+        "may_allow": True,
     }
-    return render(request, "runs/validation.html", context, status=status)
+    return render(request, "runs/allowances.html", context, status=status)
 
 
 def _begun(usable: list[AllowanceUse]) -> dict[str, str | bool]:

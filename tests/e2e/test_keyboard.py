@@ -79,6 +79,7 @@ def test_upload_to_comparison_by_keyboard_alone(
     worker.synthesize(code=SynthesisRun.objects.get().code)
     keyboard.reads("Finished")
     keyboard.press("Open the release")
+    keyboard.press("Quality")
     keyboard.press("Compare")
     keyboard.press("Compare with real data")
     keyboard.reads("A worker is reading the real table")

@@ -80,7 +80,7 @@ def test_a_release_with_a_target_and_a_listed_table(
     worker.synthesize(code=run.code)
     release = Release.objects.get()
     assert asked.items() <= release.receipt["mechanism"]["parameters"].items()
-    chrome.get(live_server.url + reverse("releases:release", args=[release.code]))
+    chrome.get(live_server.url + reverse("releases:about", args=[release.code]))
     shown(chrome, "works", ".facts")
     shown(chrome, "age × region", ".facts")
     chrome.get(live_server.url + reverse("releases:measured", args=[release.code]))

@@ -175,7 +175,12 @@ GET    releases/side-by-side/                                        302    200 
 GET    releases/test-data/                                           302    200    403    403    200    403    403    403
 POST   releases/test-data/                                           302    200    403    403    200    403    403    403
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
-POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
+GET    releases/<slug:code>/describe/                                302    404    404    403    200    403    403    403
+POST   releases/<slug:code>/describe/                                302    404    404    403    200    403    403    403
+GET    releases/<slug:code>/about/                                   302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/allowances/                              302    404    404    403    200    200    403    403
+GET    releases/<slug:code>/database-files/                          302    404    404    404    404    403    403    403
+GET    releases/<slug:code>/database-measured/                       302    404    404    404    404    403    403    403
 GET    releases/<slug:code>/look/                                    302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/database/                                302    404    404    404    404    403    403    403
 GET    releases/<slug:code>/database/schema.sql                      302    404    404    404    404    403    403    403

@@ -489,7 +489,7 @@ def test_the_description_carries_over_and_releases_name_their_version(
         assert (
             words
             in browser(cast.auditor)
-            .get(reverse("releases:release", args=[one.release.code]))
+            .get(reverse("releases:about", args=[one.release.code]))
             .text
         )
 

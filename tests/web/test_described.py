@@ -56,7 +56,7 @@ def test_pages_of_a_release_read_its_receipt_without_the_calls(cast: Cast) -> No
     assert facts["digest"] == release.receipt["digest"]
     assert expected.shows(release)
     found = release_for(cast.steward, release.code)
-    screens.frame(cast.steward, found, tab="look")
+    screens.frame(cast.steward, found, card="look")
     screens.look(found)
     screens.overview(found)
     assert "receipt" in found.get_deferred_fields()

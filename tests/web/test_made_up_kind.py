@@ -17,7 +17,7 @@ from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.models import DomainVersion
 from synthweb.ledger import services as ledger
-from synthweb.releases import screens
+from synthweb.releases import tabs
 from synthweb.releases.models import Release
 from synthweb.runs import ranges, released_counts, worker
 from synthweb.runs import services as runs
@@ -121,7 +121,9 @@ def test_pages_of_a_release_show_its_values(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     steward = browser(cast.steward)
-    addresses = {tab.key: tab.address for tab in screens.tabs(cast.steward, release)}
+    addresses = {
+        card.key: card.address(release) for card in tabs.offered(cast.steward, release)
+    }
     assert {"look", "compare", "marginals"} <= set(addresses)
     for key, address in addresses.items():
         answer = steward.get(address)

@@ -88,10 +88,10 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
     assert known["age"]["high"] < 1_000
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     steward = browser(cast.steward)
-    for name in ("releases:release", "releases:receipt", "releases:compare"):
+    for name in ("releases:about", "releases:receipt", "releases:compare"):
         page = steward.get(reverse(name, args=[release.code]))
         assert page.status_code == 200, name
-        assert ("Learned from the table" in html_of(page)) == (name == "releases:release")
+        assert ("Learned from the table" in html_of(page)) == (name == "releases:about")
     sample = releases.draw_sample(user=cast.steward, release=release, rows=40, seed="1")
     lines = (
         b"".join(steward.get(reverse("releases:sample-csv", args=[release.code, sample.code])))

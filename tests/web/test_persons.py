@@ -63,7 +63,7 @@ def address(name: str, release: Release) -> str:
 def test_a_release_of_persons_says_whom_it_protects_and_draws_them_anew(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    page = html_of(browser(cast.steward).get(address("release", release)))
+    page = html_of(browser(cast.steward).get(address("about", release)))
     assert "one person, at most 2 rows, added or removed" in page
     page = html_of(browser(cast.steward).get(address("receipt", release)))
     assert "Counted the people with 1 to 2 rows each" in page

@@ -581,7 +581,7 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(
     assert run.release is not None, run.failure
     assert run.release.rows == 44
     description = client.get(reverse("datasets:domain", args=[dataset.code, 1])).text
-    overview = client.get(reverse("releases:release", args=[run.release.code])).text
+    overview = client.get(reverse("releases:about", args=[run.release.code])).text
     for shown in (description, overview):
         assert (
             "Jobs by place of work, version 1: public totals of work" in shown

@@ -269,9 +269,10 @@ def test_nothing_real_is_offered_to_an_analyst(
     for name in ("compare", "compare-json", "share"):
         assert client.get(address(name, release)).status_code == 403
     assert client.get(reverse("runs:report", args=[release.code])).status_code == 403
-    page = html_of(client.get(address("release", release)))
-    assert release.dataset.code not in page
-    assert address("compare", release) not in page
+    for name in ("release", "validation", "samples", "receipt", "about"):
+        page = html_of(client.get(address(name, release)))
+        assert release.dataset.code not in page, name
+        assert address("compare", release) not in page, name
 
 
 def test_only_analysts_of_the_organisation_can_be_given_a_release(
@@ -316,14 +317,15 @@ def test_strangers_find_nothing_and_auditors_read_the_receipt_but_no_samples(
     assert auditor.get(address("receipt", release)).status_code == 200
     assert auditor.get(address("receipt-json", release)).status_code == 200
     assert auditor.get(address("samples", release)).status_code == 403
-    assert auditor.post(address("release", release), {"name": "x"}).status_code == 403
+    assert auditor.post(address("describe", release), {"name": "x"}).status_code == 403
 
 
 def test_a_steward_names_and_describes_a_release(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     browser(cast.steward).post(
-        address("release", release), {"name": "Commutes 2019", "description": "Who went where."}
+        address("describe", release),
+        {"name": "Commutes 2019", "description": "Who went where."},
     )
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     page = html_of(browser(cast.analyst).get(address("release", release)))

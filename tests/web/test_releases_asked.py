@@ -75,7 +75,7 @@ def test_an_analyst_sees_what_it_was_made_for_and_nothing_of_the_comparison(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = html_of(browser(cast.analyst).get(reverse("releases:release", args=[release.code])))
+    page = html_of(browser(cast.analyst).get(reverse("releases:about", args=[release.code])))
     assert "To predict" in page and "works × age × region" in page
     assert browser(cast.analyst).get(
         reverse("releases:compare", args=[release.code])

@@ -172,7 +172,9 @@ def test_a_release_without_a_network_has_no_tab_of_it_and_says_so(
 ) -> None:
     Release.objects.filter(pk=release.pk).update(mechanism="independent")
     client, address = browser(cast.steward), reverse("releases:network", args=[release.code])
-    assert address not in html_of(client.get(reverse("releases:release", args=[release.code])))
+    assert address not in html_of(
+        client.get(reverse("releases:validation", args=[release.code]))
+    )
     answer = client.get(address)
     assert answer.status_code == 200
     assert "No network" in html_of(answer)

@@ -59,5 +59,5 @@ def test_each_damaged_column_is_red_with_its_repair_for_the_steward_alone(
             403,
             404,
         )
-    overview = analyst.get(reverse("releases:release", args=[release.code]))
+    overview = analyst.get(reverse("releases:about", args=[release.code]))
     assert overview.status_code == 200 and "verdict-damaged" not in overview.text

@@ -12,7 +12,7 @@ from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import expected_errors
 from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.models.model import Model
-from synthweb.releases import expected, screens, services
+from synthweb.releases import expected, services, tabs
 from synthweb.releases.models import ExpectedRanges, Release
 from synthweb.runs import lease, queue, reconcile
 from synthweb.runs import ranges as errands
@@ -57,7 +57,7 @@ def test_an_analyst_sees_them_once_the_release_is_shared(
     assert page.status_code == 200
     # One table each for region, age and works.
     assert html_of(page).count("data-expected") == 3
-    assert "expected" in [tab.key for tab in screens.tabs(cast.analyst, release)]
+    assert "expected" in [card.key for card in tabs.offered(cast.analyst, release)]
 
 
 def test_rest_has_the_same_figures_with_bands_around_their_estimates(

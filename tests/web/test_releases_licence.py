@@ -63,7 +63,7 @@ def test_a_licence_stands_in_everything_that_is_carried_away(
     assert f"Receipt SHA-256 {core}" in before
     assert licence.sentence in cited.plain
     reader = browser(played.reader)
-    for name in ("look", "release"):
+    for name in ("look", "about"):
         page = html_of(reader.get(reverse(f"releases:{name}", args=[release.code])))
         assert licence.address in page
     answer = reader.get(reverse("releases:bundle", args=[release.code]))

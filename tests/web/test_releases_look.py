@@ -19,10 +19,10 @@ from synthweb.releases import (
     expected,
     learned_domain,
     look,
-    screens,
     selectors,
     services,
     tables,
+    tabs,
 )
 from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges
@@ -77,8 +77,8 @@ def test_whoever_may_draw_samples_sees_the_same_hundred_rows(
     assert len(shown) == look.ROWS and all(len(row) == 3 for row in shown)
     assert rows_of(html_of(browser(cast.steward).get(address))) == shown
     assert FirstLook.objects.get().columns == 3
-    assert screens.tabs(cast.analyst, release)[0].key == "look"
-    assert "look" not in [tab.key for tab in screens.tabs(cast.auditor, release)]
+    assert tabs.offered(cast.analyst, release)[0].key == "look"
+    assert "look" not in {card.tab for card in tabs.offered(cast.auditor, release)}
 
 
 def test_the_rows_are_those_of_the_public_seed(release: Release) -> None:
@@ -424,7 +424,7 @@ def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
     )
     ranges.compute(code=RangesErrand.objects.get().code)
     client = browser(cast.steward)
-    for page in ("", "look/", "report.html"):
+    for page in ("", "look/", "about/", "report.html"):
         html = html_of(client.get(f"/releases/{made.code}/{page}"))
         assert "height, weight" in html, page
         assert "00000000000" not in html, page
@@ -457,7 +457,7 @@ def test_a_basket_whose_items_noise_chose_is_named_wherever_the_release_is_shown
         },
     )
     client = browser(cast.steward)
-    for page in ("", "look/"):
+    for page in ("", "look/", "about/"):
         assert 'data-not-found="1"' in html_of(client.get(f"/releases/{made.code}/{page}")), (
             page
         )

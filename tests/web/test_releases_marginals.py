@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from synthweb.releases import marginals, screens, services
+from synthweb.releases import marginals, services, tabs
 from synthweb.releases.models import Release, ReleasedCounts
 from synthweb.runs import artefacts, queue, released_counts
 from synthweb.runs import services as runs
@@ -67,7 +67,7 @@ def test_an_analyst_asks_for_a_table_and_a_worker_gathers_the_answers_once(
     assert arrived.headers["HX-Redirect"].startswith(address)
     page = client.get(arrived.headers["HX-Redirect"])
     assert "data-marginal" in html_of(page)
-    assert "marginals" in [tab.key for tab in screens.tabs(cast.analyst, release)]
+    assert "marginals" in [card.key for card in tabs.offered(cast.analyst, release)]
 
 
 def test_rest_has_values_with_intervals_and_marks_the_cells_of_the_model(

@@ -72,8 +72,8 @@ def test_the_page_is_for_whoever_may_see_the_release_and_holds_the_same_in_words
     for group in found.groups:
         assert group.name in page
     assert page.count('<rect class="pairs-cell') >= len(found.map.spots)
-    assert f'href="{address}"' in html_of(
-        browser(cast.analyst).get(reverse("releases:release", args=[release.code]))
+    assert f'href="{address}#card"' in html_of(
+        browser(cast.analyst).get(reverse("releases:validation", args=[release.code]))
     )
 
 
@@ -83,7 +83,9 @@ def test_a_method_that_counts_single_columns_has_no_such_tab_and_says_so(
 ) -> None:
     Release.objects.filter(pk=release.pk).update(mechanism="independent")
     client, address = browser(cast.steward), reverse("releases:measured", args=[release.code])
-    assert address not in html_of(client.get(reverse("releases:release", args=[release.code])))
+    assert address not in html_of(
+        client.get(reverse("releases:validation", args=[release.code]))
+    )
     assert "No tables of several columns" in html_of(client.get(address))
 
 
@@ -135,10 +137,11 @@ def test_a_table_of_all_columns_has_its_group_and_no_tab_of_single_columns(
     assert group.strength is not None and group.strength > 0.3
     assert len(found.map.spots) == 3 and all(spot.inside for spot in found.map.spots)
     client = browser(cast.steward)
-    overview = html_of(client.get(reverse("releases:release", args=[release.code])))
-    assert reverse("releases:measured", args=[release.code]) in overview
+    quality = html_of(client.get(reverse("releases:validation", args=[release.code])))
+    assert reverse("releases:measured", args=[release.code]) in quality
     # A table of all columns is described by shares of its cells.
-    assert reverse("releases:description", args=[release.code]) in overview
+    download = html_of(client.get(reverse("releases:samples", args=[release.code])))
+    assert reverse("releases:description", args=[release.code]) in download
     address = reverse("releases:measured", args=[release.code])
     assert group.name in html_of(client.get(address))
 
@@ -274,7 +277,7 @@ def test_a_release_says_among_how_many_groups_of_three_relations_were_looked_for
     assert found["candidates"] == found["scored"] == 1
     assert found["largest"]["columns"] == ["region", "age", "works"]
     assert found["largest"]["distance"] >= 0 and 0 < found["noise"] < found["by_noise"]
-    for tab in ("release", "measured"):
+    for tab in ("about", "measured"):
         address = reverse(f"releases:{tab}", args=[release.code])
         page = html_of(browser(cast.analyst).get(address))
         assert "Relations of three columns that pairs do not show were looked for" in page
@@ -327,7 +330,7 @@ def test_a_release_says_whether_relations_of_four_to_six_columns_were_seen(
     release = scene.released(cast, mechanism="auto", epsilon="1", name="Four", table=TABLE)
     client = browser(cast.steward)
     addresses = [
-        reverse(f"releases:{tab}", args=[release.code]) for tab in ("release", "measured")
+        reverse(f"releases:{tab}", args=[release.code]) for tab in ("about", "measured")
     ]
     # A table of three columns has no larger groups.
     assert "four to six columns" not in html_of(client.get(addresses[1]))

@@ -66,10 +66,10 @@ def test_its_pages_are_shown_and_say_what_was_drawn(
         assert (
             client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200
         ), page
-    overview = html_of(client.get(reverse("releases:release", args=[release.code])))
-    assert reverse("releases:receipt", args=[release.code]) in overview
+    quality = html_of(client.get(reverse("releases:validation", args=[release.code])))
+    assert reverse("releases:receipt", args=[release.code]) in quality
     assert (
-        reverse("releases:measured", args=[release.code]) not in overview
+        reverse("releases:measured", args=[release.code]) not in quality
     )  # it counts no columns together
     receipt = html_of(client.get(reverse("releases:receipt", args=[release.code])))
     assert "Resampled within public totals work × home" in receipt

@@ -62,11 +62,12 @@ def test_its_pages_are_shown_and_its_description_has_nodes(
     assert Model.from_json(release.model).tree is not None
     assert client.get(reverse("releases:release", args=[release.code])).status_code == 200
     measured = reverse("releases:measured", args=[release.code])
-    assert measured not in html_of(client.get(reverse("releases:release", args=[release.code])))
+    quality = html_of(client.get(reverse("releases:validation", args=[release.code])))
+    assert measured not in quality
     assert client.get(measured).status_code == 200
     description = reverse("releases:description", args=[release.code])
-    assert f'href="{description}"' in html_of(
-        client.get(reverse("releases:release", args=[release.code]))
+    assert f'href="{description}#card"' in html_of(
+        client.get(reverse("releases:samples", args=[release.code]))
     )
     for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
         assert (

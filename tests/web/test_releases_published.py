@@ -71,9 +71,9 @@ def test_groups_are_shown_the_largest_first_and_are_in_the_file(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:
     release, client = released(cast), browser(cast.steward)
-    overview = client.get(reverse("releases:release", args=[release.code])).text
+    quality = client.get(reverse("releases:validation", args=[release.code])).text
     address = reverse("releases:groups", args=[release.code])
-    assert f'href="{address}"' in overview
+    assert f'href="{address}#card"' in quality
     page = client.get(address).text
     answer = client.get(reverse("releases:groups-csv", args=[release.code]))
     lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
@@ -122,10 +122,7 @@ def test_codes_that_have_names_are_shown_with_them_and_are_codes_in_the_file(
 def test_other_releases_have_no_such_tab(cast: Cast, browser: Callable[..., Client]) -> None:
     release, client = released(cast, mechanism="independent"), browser(cast.steward)
     address = reverse("releases:groups", args=[release.code])
-    assert (
-        f'href="{address}"'
-        not in client.get(reverse("releases:release", args=[release.code])).text
-    )
+    assert address not in client.get(reverse("releases:validation", args=[release.code])).text
     assert "No groups" in client.get(address).text
     assert client.get(reverse("releases:groups-csv", args=[release.code])).status_code == 404
 

@@ -16,7 +16,7 @@ from synth_engine.mechanisms import Model
 from synth_engine.models.trees import factory
 from synth_engine.models.weights import WHOLE
 from synthweb.releases import services, tables
-from synthweb.releases.screens import TABS, tab_address
+from synthweb.releases.tabs import registered
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.cast import Cast
@@ -44,10 +44,10 @@ def test_texts_are_released_shown_and_sampled(
     )
     client = browser(cast.steward)
     shown = {}
-    for key, _, _ in TABS:
-        answer = client.get(tab_address(key, release), follow=True)
-        shown[key] = html_of(answer)
-        assert answer.status_code in (200, 404), key
+    for card in registered():
+        answer = client.get(card.address(release), follow=True)
+        shown[card.key] = html_of(answer)
+        assert answer.status_code in (200, 404), card.key
     assert (
         "Counted the ends of a tree over word" in shown["receipt"]
         and "Grew a tree over word" in shown["receipt"]
@@ -96,7 +96,7 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     release = scene.released(
         cast, mechanism="adaptive", epsilon="4", name="Few", table=table, document=document
     )
-    client, address = browser(cast.steward), reverse("releases:release", args=[release.code])
+    client, address = browser(cast.steward), reverse("releases:about", args=[release.code])
 
     def read_notes() -> Any:
         return Caller(cast.steward, "read").get(f"/releases/{release.code}/").json()["notes"]
@@ -106,7 +106,7 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     noise = {"notes": {"noise": True, "opened_from": 1_234}}
     release.model |= noise
     release.save(update_fields=["model"])
-    for name in ("release", "tree"):
+    for name in ("about", "look", "tree"):
         page = client.get(reverse(f"releases:{name}", args=[release.code])).text
         assert (
             "stood out of the noise: of a table without records" in page

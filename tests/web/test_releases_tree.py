@@ -127,22 +127,22 @@ def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_ar
 def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    address, overview = (
-        reverse(f"releases:{name}", args=[release.code]) for name in ("tree", "release")
+    address, quality = (
+        reverse(f"releases:{name}", args=[release.code]) for name in ("tree", "validation")
     )
     assert browser(cast.analyst).get(address).status_code == 404
     assert browser(cast.auditor).get(address).status_code == 403
-    assert f'href="{address}"' not in html_of(browser(cast.auditor).get(overview))
+    assert address not in html_of(browser(cast.auditor).get(quality))
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     assert browser(cast.analyst).get(address).status_code == 200
-    assert f'href="{address}"' in html_of(browser(cast.analyst).get(overview))
+    assert f'href="{address}#card"' in html_of(browser(cast.analyst).get(quality))
 
     without = {key: value for key, value in release.model.items() if key != "tree"}
     Release.objects.filter(pk=release.pk).update(
         model=without
     )  # which nothing else does: what was read is kept
     model_cache.holds.cache_clear()
-    assert f'href="{address}"' not in html_of(browser(cast.steward).get(overview))
+    assert address not in html_of(browser(cast.steward).get(quality))
     assert "keeps tables of columns" in html_of(browser(cast.steward).get(address))
     assert (
         browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code
@@ -168,10 +168,13 @@ def test_what_ended_a_tree_is_on_its_tab_on_the_comparison_and_in_rest(
             sentence
             in browser(cast.steward).get(reverse(f"releases:{name}", args=[release.code])).text
         ), name
-    assert (
-        sentence
-        not in browser(cast.steward).get(reverse("releases:release", args=[release.code])).text
-    )
+    for name in ("look", "about"):
+        assert (
+            sentence
+            not in browser(cast.steward)
+            .get(reverse(f"releases:{name}", args=[release.code]))
+            .text
+        ), name
     assert (
         "notes" not in steward.get("/releases/").json()["results"][0]
     )  # models of a list stay in the database

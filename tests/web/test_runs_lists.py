@@ -164,7 +164,7 @@ def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_se
         browser(cast.steward).get(f"/runs/{run.code}/")
     )
     assert f"{address}?like={run.code}" in html_of(
-        browser(cast.steward).get(f"/releases/{run.release.code}/")
+        browser(cast.steward).get(f"/releases/{run.release.code}/about/")
     )
 
 

@@ -367,7 +367,7 @@ def test_a_run_beside_a_table_gives_a_release_whose_receipt_states_it(
         "columns": ["region", "age", "works"],
     }
     assert verifier.verify(release.receipt).core == release.receipt["digest"]
-    for name in ("release", "receipt"):
+    for name in ("about", "receipt"):
         page = html_of(client.get(reverse(f"releases:{name}", args=[release.code])))
         assert "The public table beside the answers" in page
         assert "the bureau&#x27;s page of downloads" in page

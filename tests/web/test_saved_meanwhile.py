@@ -121,7 +121,7 @@ def test_days_and_the_form_of_a_file_and_words_of_a_release_are_told_too(
     assert 'data-difference="releases_until"' in refused.text
     assert Dataset.objects.get(pk=dataset.pk).releases_until == first
 
-    about = reverse("releases:release", args=[release.code])
+    about = reverse("releases:describe", args=[release.code])
     shown = shown_in(client.get(about).text)
     client.post(about, {"name": "One", "description": "", "shown": shown})
     refused = client.post(about, {"name": "Two", "description": "", "shown": shown})

@@ -189,7 +189,7 @@ def test_each_reader_has_as_much_and_learns_of_nobody_elses(
     for address in (
         f"{base}/validation/",
         f"{base}/paid/",
-        f"{base}/",
+        f"{base}/about/",
         f"/api/v1{base}/paid/",
         f"/api/v1{base}/validations/",
         f"/api/v1{base}/allowances/",

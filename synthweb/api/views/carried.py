@@ -1,4 +1,4 @@
-"""What a program carries away of a release: the report, metadata, the bundle and the noisy tables, as the tab Files has them."""
+"""What a program carries away of a release: the report, metadata, the bundle and the noisy tables, as the tab Download has them."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _implicates_in_progress(request: Request, release: Release) -> Response:
     if errand is not None and errand.state == ImplicatesErrand.State.FAILED:
         raise Conflict(
             str((errand.failure or {}).get("text") or "The plausible tables could not be made"),
-            repair="ask for them again on the tab Files of the release",
+            repair="ask for them again on the tab Download of the release",
         )
     return come_back(request, run_services.request_implicates(release=release))
 

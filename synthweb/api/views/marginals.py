@@ -98,6 +98,6 @@ def counts_in_progress(request: Request, release: Release) -> Response:
     if errand is not None and errand.state == CountsErrand.State.FAILED:
         raise Conflict(
             "The noisy answers of this release could not be gathered",
-            repair="ask for them again on the tab Counts of the release",
+            repair="ask for them again under Quality, Counts of the release",
         )
     return come_back(request, run_services.request_counts(release=release))

@@ -249,7 +249,7 @@ def ranges_in_progress(request: Request, release: Release) -> Response:
     if errand is not None and errand.state == RangesErrand.State.FAILED:
         raise Conflict(
             "The first rows or the expected ranges and errors of this release could not be computed",
-            repair="ask for them again on the tab Look or Expected of the release",
+            repair="ask for them again under Look, or under Quality, Expected ranges, of the release",
         )
     return come_back(request, run_services.request_ranges(release=release))
 
