@@ -21,7 +21,7 @@ SIZES = (2, 3, 4, 2, 5, 3)
 
 def small(delta: Fraction = DELTA) -> tuple[np.ndarray, object]:
     """Few records of which each column goes with the one before, and a plan for them."""
-    return chain(700, *SIZES), planned(domain_of(*SIZES), epsilon="1", delta=delta)
+    return chain(300, *SIZES), planned(domain_of(*SIZES), epsilon="1", delta=delta)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])

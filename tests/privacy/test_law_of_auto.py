@@ -536,6 +536,8 @@ def test_with_gaussian_noise_nothing_moves_farther_than_the_cap(
     assert max(found) <= plan.loss.mu_squared
     # No random pair of records is the farthest one of all tables at once; the more columns, the less so.
     least = Fraction(8 if len(sizes) == 3 else 7, 10)
+    if way == "a tree of pairs":  # all candidates of a selection move alike, as a rule
+        least = Fraction(1, 2)
     assert max(found) >= least * plan.loss.mu_squared, "a claim this loose would hide a defect"
 
 
