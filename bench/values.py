@@ -88,11 +88,17 @@ def described(path: Path) -> Domain:
 
 
 def released(
-    path: Path, domain: Domain, *, epsilon: str, target: str | None, out: Path
+    path: Path,
+    domain: Domain,
+    *,
+    epsilon: str,
+    target: str | None,
+    out: Path,
+    method: str = "auto",
 ) -> None:
     """Releases a table and draws one of as many rows into a file."""
     spec = Spec(
-        mechanism="auto",
+        mechanism=method,
         epsilon=Fraction(epsilon),
         delta=DELTA,
         parameters={"target": target} if target else {},

@@ -41,7 +41,7 @@ def listed(stated: Any) -> list[list[str]]:
 def _document() -> str:
     sizes = (2,) * COLUMNS
     plan = planned(domain_of(*sizes), epsilon="4")
-    return json.dumps(plan.receipt(answered(plan, chain(300, *sizes))))
+    return json.dumps(plan.receipt(answered(plan, chain(3_000, *sizes))))
 
 
 def document() -> Any:

@@ -35,6 +35,7 @@ from synth_engine.mechanisms.auto import (
     findings,
     fitting,
     groups,
+    pair_selection,
     selection,
     triples,
 )
@@ -50,6 +51,7 @@ from synth_engine.mechanisms.auto.prior import Prior
 from synth_engine.mechanisms.auto.questions import (
     Division,
     ScoredGroups,
+    ScoredPairs,
     Stage,
     TableQuestion,
 )
@@ -85,10 +87,6 @@ _TRIPLE_SHARES = tuple(Fraction(part, 8) for part in (0, 1, 2, 3, 4, 6, 8))
 _MEASURED = (1.0, 0.7, 0.4, 0.2, 0.1, 0.0)
 _DIGITS = 10**9
 _PARTS = 2**32
-_COLUMN_GAIN_FACTOR = 3.0
-"""Factor by which the predicted gain of columns must exceed that of tables before the columns are measured again. Tables also
-improve pairs that are not measured, through the mixture, which their own predicted gain leaves out. With 2 market baskets at epsilon .1 are
-always measured by columns, which is right there, but some releases of 200 columns are too, whose neighbours then come out 15 % farther off."""
 _PAIR_GAIN_FACTOR = 2.0
 """Factor on the predicted error of pairs when triples are weighed against them: better pairs improve every triple too."""
 _LEAST_GAIN = 0.25
@@ -108,13 +106,14 @@ _LAPLACE_TO_RHO = 240.0
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Weighted):
-    """A histogram of every column, one vector of scores of all pairs, the pairs that are worth it, and the groups of three to six columns that
+    """A histogram of every column, one vector of scores of pairs, the pairs that are worth it, and the groups of three to six columns that
     pairs do not explain.
 
     Asks: `measure` of every modelled attribute by itself; one `score` of all pairs, at a coarse resolution, against the
-        product of their noisy histograms; then one `interaction` (with Laplace noise one `measure`) of each pair that is
-        worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or, where columns
-        gain more by it, one more `measure` of every attribute. Then `select` a few times among all triples, against what
+        product of their noisy histograms, or, where noise would hide them, `select` of a tree of pairs, edge by edge, and one
+        `score` of these; then one `interaction` (with Laplace noise one `measure`) of each pair that is
+        worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or, where no pair
+        is, one more `measure` of every attribute. Then, where all pairs were scored, `select` a few times among all triples, against what
         the estimated pairs imply, one `score` of the selected ones, the same of groups of four, five and six narrow columns,
         `interaction` (or `measure`) of those that are worth it, and with what these leave the tables of before once more (adaptive).
     Privacy: a cap fixed beforehand: epsilon (Laplace noise) for delta 0, else mu² (rounded Gaussian noise), or rho after
@@ -188,16 +187,16 @@ class AutoPlan(Plan):
         ]
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
-        noise = self._score_noise(len(pairs))
-        if noise is None:
+        if not pairs:
             return
         with watching.part(0.0, 0.1):
-            scores = session.score(list(columns.candidates(pairs)), noise=noise)
-        budget = self._left_for_tables(noise, len(pairs))
+            scored = self._scored_pairs(session, columns, pairs)
+        scores = scored.scores
+        budget = self._left_for_tables(scores.noise, len(scored.pairs)) - scored.price
         # Whether there are triples to look for follows from public facts and noisy columns.
-        seeks = triples.exist(columns, pairs)
+        seeks = not scored.selected and triples.exist(columns, scored.pairs)
         first = budget * (1 - TRIPLES_SHARE) if seeks else budget
-        stage = self.first_stage(columns, pairs, scores, budget=first)
+        stage = self.first_stage(columns, scored.pairs, scores, budget=first)
         with watching.part(0.1, 0.3):
             tables = [
                 self._measure(session, columns, question)
@@ -226,6 +225,22 @@ class AutoPlan(Plan):
         with watching.part(0.8, 1.0):
             for question in watching.each(last):
                 self._measure(session, columns, question)
+
+    def _scored_pairs(
+        self, session: Session, columns: Columns, pairs: Sequence[Pair]
+    ) -> ScoredPairs:
+        """Score all pairs; or, where noise would hide them, those of a tree that is selected."""
+        noise, price = self._score_noise(len(pairs)), Fraction(0)
+        # This follows from public facts and noisy columns.
+        selects = pair_selection.is_needed(columns, pairs, noise)
+        if selects:
+            price = self.loss.amount * pair_selection.SELECTING_SHARE
+            part = self.loss.of(price / pair_selection.edges(columns, pairs))
+            scale = part.selection_scale(self.sensitivity.linf)
+            pairs = pair_selection.select(session, columns, pairs, scale=scale)
+            noise = self._score_noise(len(pairs), share=pair_selection.SCORING_SHARE)
+        scores = session.score(list(columns.candidates(pairs)), noise=noise)
+        return ScoredPairs(price=price, pairs=pairs, scores=scores, selected=selects)
 
     def _measure(
         self, session: Session, columns: Columns, question: TableQuestion
@@ -262,16 +277,10 @@ class AutoPlan(Plan):
             or choice.gain
             > _LEAST_GAIN * distances[choice.number] * weights[choice.number] * columns.total
         ]
-        again = self._noises(budget)
-        first = np.array([noise.variance for noise in self.column_noises().values()])
-        both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
-        certain = columns.certain(pairs, distances, np.sqrt(first))
-        # Tables also improve pairs that are not measured, which their own predicted gain
-        # leaves out.
-        by_tables = _COLUMN_GAIN_FACTOR * sum(
-            choice.gain * certain[choice.number] for choice in choices
-        )
-        if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
+        if not choices:
+            again = self._noises(budget)
+            first = np.array([noise.variance for noise in self.column_noises().values()])
+            both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
             return Stage(
                 questions=self._columns_once_more(budget),
                 price=budget,
@@ -504,10 +513,12 @@ class AutoPlan(Plan):
     def fit_replay(self, given: Replay) -> Model:
         """Fit the model to the answers alone, which also say which tables were measured."""
         oneways = [given.measurement((name,)) for name in self.domain.names]
-        pairs = self._pairs(self._columns(oneways))
+        columns = self._columns(oneways)
+        pairs = self._pairs(columns)
+        scored = pair_selection.read(given, columns, pairs)
         scores: Scores | None = None
-        if self._score_noise(len(pairs)) is not None:
-            scores = given.next(Scores, lambda one: one.values.size == len(pairs))
+        if scored:
+            scores = given.next(Scores, lambda one: one.values.size == len(scored))
         tables = given.take_while(lambda line: isinstance(line.answer, Measurement))
         measured = list(tables.of(Measurement))
         # Where triples were looked for: selections and the scores of what was selected, or the
@@ -518,7 +529,7 @@ class AutoPlan(Plan):
         given.require(all(len(clique) > COLUMNS for clique in larger))
         measured += given.all_of(Measurement)
         with given.fitting_together():
-            answers = self._sorted(oneways, measured, scores, compared)
+            answers = self._sorted(oneways, measured, scores, compared, of=scored)
         return fitting.model(
             answers,
             mechanism=self.mechanism,
@@ -550,17 +561,20 @@ class AutoPlan(Plan):
         tables: Sequence[Measurement],
         scores: Scores | None,
         compared: Mapping[Clique, float] | None = None,
+        *,
+        of: Sequence[Pair] | None = None,
     ) -> fitting.SortedAnswers:
-        """Sort the answers by what they measure. compared: the scores of triples. Errors: ValueError if they cannot be answers to
-        this plan."""
+        """Sort the answers by what they measure. compared: the scores of triples; of: the pairs that were scored, if not all.
+        Errors: ValueError if they cannot be answers to this plan."""
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
+        scored = pairs if of is None else of
         again = [answer for answer in tables if len(answer.clique) == 1]
         rounds = len(again) // max(1, len(oneways))
         if rounds > 2 or [m.clique for m in again] != [m.clique for m in oneways] * rounds:
             raise ValueError("columns are measured all together")
         axis_of = {name: axis for axis, name in enumerate(self.domain.names)}
-        able = set(pairs)
+        able = set(scored)
         answered: dict[tuple[int, ...], selection.Answered] = {}
         for answer in tables:
             if len(answer.clique) == 1:
@@ -580,9 +594,11 @@ class AutoPlan(Plan):
                 raise ValueError("a table is measured too often")
             earlier = () if before is None else before.measurements
             answered[axes] = selection.Answered(measurements=(*earlier, answer), levels=levels)
-        distances: list[float] = (
-            [] if scores is None else columns.distances(pairs, scores).tolist()
-        )
+        # Pairs without a score are taken to be as far from independence as chance makes them.
+        distances = dict(zip(pairs, columns.distances_by_chance(pairs).tolist(), strict=True))
+        if scores is not None:
+            known = columns.distances(scored, scores).tolist()
+            distances |= zip(scored, known, strict=True)
         return fitting.SortedAnswers(
             columns=columns,
             oneways=oneways,
@@ -590,9 +606,9 @@ class AutoPlan(Plan):
             tables={(k[0], k[1]): v for k, v in answered.items() if len(k) == 2},
             triples={(k[0], k[1], k[2]): v for k, v in answered.items() if len(k) == 3},
             larger={k: v for k, v in answered.items() if len(k) > COLUMNS},
-            distances=dict(zip(pairs, distances, strict=True)) if distances else {},
+            distances=distances,
             scored=self._scored(compared or {}, able),
-            scores=self._pair_scores(pairs, scores),
+            scores=self._pair_scores(scored, scores),
         )
 
     def _pair_scores(
@@ -725,11 +741,9 @@ class AutoPlan(Plan):
         target = self.config.target
         return self.domain.names.index(target) if target else None
 
-    def _score_noise(self, pairs: int) -> Noise | None:
-        if not pairs:
-            return None
+    def _score_noise(self, pairs: int, *, share: Fraction = SCORES_SHARE) -> Noise:
         return budget_allocation.noise(
-            self.loss.of(self.loss.amount * SCORES_SHARE), self._of_scores(pairs)
+            self.loss.of(self.loss.amount * share), self._of_scores(pairs)
         )
 
     def _of_scores(self, pairs: int) -> Sensitivity:
@@ -758,6 +772,9 @@ class AutoPlan(Plan):
         pairs = self._number_of_pairs()
         if pairs:
             self._score_noise(pairs)
+            # A tree has one edge fewer than columns.
+            edges = max(1, self._number_of_columns() - 1)
+            self._score_noise(edges, share=pair_selection.SCORING_SHARE)
             # The cheapest table that an allocation could ask for.
             least = self.loss.amount / (_PARTS * pairs)
             if not isinstance(self.loss, Pure):

@@ -239,10 +239,12 @@ class PairScores:
         self, fine: Fine, first: Mapping[Pair, Floats], second: Mapping[Pair, Floats]
     ) -> dict[Pair, Floats]:
         """Mix two predictions of each pair of `second` by how likely each makes the pair's score. How often the second one is
-        right is learned from all of them."""
-        pairs = list(second)
+        right is learned from all of them. Of a pair without a score the second one is taken: the pairs that were scored are
+        then a tree that was selected."""
+        pairs = [pair for pair in second if pair in self.values]
+        without = {pair: table for pair, table in second.items() if pair not in self.values}
         if not pairs:
-            return {}
+            return without
         logs = self._log_likelihoods(fine, pairs, second)
         odds = np.exp((logs - self._log_likelihoods(fine, pairs, first)).clip(-50, 50))
         right = 0.5
@@ -253,13 +255,15 @@ class PairScores:
         return {
             pair: weight * second[pair] + (1 - weight) * first[pair]
             for pair, weight in zip(pairs, weights.tolist(), strict=True)
-        }
+        } | without
 
     def within(self, fine: Fine, pair: Pair, counts: Floats, *, prediction: Floats) -> Floats:
         """Return counts that are no farther from independence than the pair's score and its noise allow: those given, or as much of
         them as that is, beside the prediction or, if that is too far itself, beside independent columns.
 
         Of a thousand noisy cells the largest looks like a strong dependence; the score of the pair knows better."""
+        if pair not in self.values:
+            return counts
         most = max(self.values[pair], 0.0) + _MOST_ABOVE * math.sqrt(self.variance)
         distance = self._distance(fine, pair, counts)
         if distance <= most:

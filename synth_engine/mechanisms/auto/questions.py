@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from synth_engine.inference.allocation import Choice
-from synth_engine.measurement import Noise
+from synth_engine.measurement import Noise, Scores
 from synth_engine.mechanisms.auto.group_tables import Group
-from synth_engine.mechanisms.auto.selection import Floats
+from synth_engine.mechanisms.auto.selection import Floats, Pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,16 @@ class Stage:
     questions: Sequence[TableQuestion]
     price: Fraction
     error: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoredPairs:
+    """Pairs with a score each. price: of selecting them; selected: whether they are a tree that was selected, or all pairs."""
+
+    price: Fraction
+    pairs: Sequence[Pair]
+    scores: Scores
+    selected: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -272,24 +272,6 @@ class Columns:
         shares = self.histograms[axis] / self.total
         return max(1 - float(shares @ shares), _MIN_DIFFERING)
 
-    def certain(self, pairs: Sequence[Pair], distances: Floats, deviations: Floats) -> Floats:
-        """Return the share of each pair's distance that is not noise of its two columns, against which it was judged, and which no
-        table of the pair can correct."""
-        own = [
-            allocation.histogram_error(histogram, deviation)
-            for histogram, deviation in zip(self.histograms, deviations, strict=True)
-        ]
-        noise = np.array([math.hypot(own[a], own[b]) for a, b in pairs]) / self.total
-        return np.maximum(1 - noise / np.maximum(distances, _MIN_DISTANCE), 0.0)
-
-    def gain_of_columns(
-        self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats
-    ) -> float:
-        """Predict how much nearer all pairs come if the columns have less noise; the error of a pair includes that of each column."""
-        return self.error_of_columns(pairs, weights, before) - self.error_of_columns(
-            pairs, weights, after
-        )
-
     def error_of_columns(
         self, pairs: Sequence[Pair], weights: Sequence[float], deviations: Floats
     ) -> float:
