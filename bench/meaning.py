@@ -153,8 +153,8 @@ def _is(facts: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
             held = set(facts.get("missing") or ()) >= set(value)
         elif key == "born":
             # Two digits of a year are those of somebody who is born by now.
-            today = datetime.datetime.now(datetime.UTC).date().isoformat()
-            held = facts.get("low", "") <= "1942-01-13" < facts.get("high", "9999") <= today
+            last = f"{datetime.datetime.now(datetime.UTC).year}-12-31"
+            held = facts.get("low", "9999") <= "1942-01-13" < facts.get("high", "9999") <= last
         elif key == "low":
             held = str(facts.get("low", "")).startswith(value)
         else:

@@ -1290,7 +1290,7 @@ def _form_of_draft(options: argparse.Namespace) -> Any:
         return stated
     if stated is None:
         detected.require_answers()
-        return None
+        return detected
     from synth_engine.formats import form_options
 
     form_options.apply(detected, options.read).require_answers()
