@@ -23,7 +23,7 @@ FAILED = 1
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
-    options = _parser().parse_args(arguments)
+    options = parsed(arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         command(options)
@@ -40,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  # a traceback could show cells
         return _say(f"internal error: {type(error).__name__}", code=FAILED)
     return 0
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of a command, as its words have them."""
+    return _parser().parse_args(arguments)
 
 
 def _say(error: object, *, code: int) -> int:

@@ -678,15 +678,21 @@ def _lists_read(suggestions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
             yield each["name"], len(each["values"])
 
 
+def drafted(options: argparse.Namespace) -> Mapping[str, Any]:
+    """The reading of a table that a draft is written from: confidential."""
+    from synth_engine import pipeline
+
+    with _table(options) as (data, kind):
+        form = None if kind else _form_of_draft(options)
+        return pipeline.ingest(data, kind=kind, dialect=form, progress=_progress())
+
+
 def draft_domain(options: argparse.Namespace) -> None:
     """Writes suggestions as a domain in which every fact is marked as suggested by the data."""
     from synth_engine import domain as domains
-    from synth_engine import pipeline
 
     _require(options, options.data, options.form)
-    with _table(options) as (data, kind):
-        form = None if kind else _form_of_draft(options)
-        reading = pipeline.ingest(data, kind=kind, dialect=form, progress=_progress())
+    reading = drafted(options)
     sys.stderr.writelines(f"note: {note}\n" for note in reading["notes"])
     for question in _questions(reading):
         # Its choices are cells of the table.
@@ -1284,7 +1290,7 @@ def _form_of_draft(options: argparse.Namespace) -> Any:
         return stated
     if stated is None:
         detected.require_answers()
-        return None
+        return detected
     from synth_engine.formats import form_options
 
     form_options.apply(detected, options.read).require_answers()

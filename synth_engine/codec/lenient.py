@@ -23,6 +23,7 @@ from synth_engine.formats import (
     SHARE_SIGNS,
     THOUSANDS,
     Marks,
+    notation,
 )
 from synth_engine.kinds.reading import decimal_numbers
 from synth_engine.kinds.time_of_day import Time
@@ -52,7 +53,6 @@ _SECONDS_OF_A_DAY = 86_400
 _BEFORE = rf"^\s*[{CURRENCY_SIGNS}]?\s*|^\s*(?:{'|'.join(CURRENCY_CODES)})\s*"
 _BEHIND = rf"\s*(?:[{CURRENCY_SIGNS}{SHARE_SIGNS}°]|\p{{L}}{{1,12}}\.?)\s*$"
 _PLAIN_NUMBERS = "numbers with decimals, or write the cells without currency and units"
-_IN_BRACKETS = r"^\s*\(([^()]*)\)\s*$"
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def _number_notation(marks: Marks) -> Notation:
 
 
 def _without_units(texts: pa.Array) -> pa.Array:
-    """Texts without brackets of a negative number, a currency before or a unit behind the number."""
-    texts = pc.replace_substring_regex(texts, _IN_BRACKETS, r"-\1")
+    """Texts without a currency before or a unit behind the number, and its sign before."""
+    texts = notation.unified(texts)
     signed = pc.starts_with(texts, "-")
     bare = pc.replace_substring_regex(pc.utf8_ltrim(texts, "-"), _BEFORE, "")
     bare = pc.replace_substring_regex(bare, _BEHIND, "")

@@ -25,7 +25,7 @@ def repetitions(
     if domain.repeats is None:
         return None
     texts = block[domain.repeats.column]
-    plain = texts if marks is None or marks.usual else marks.plain(texts, apart_from=())
+    plain = (marks or Marks()).plain(texts)
     return times_of(plain, most=domain.repeats.most)
 
 

@@ -7,31 +7,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-_BELOW = (
-    -1,
-    -2,
-    -3,
-    -7,
-    -8,
-    -9,
-    -77,
-    -88,
-    -97,
-    -98,
-    -99,
-    -777,
-    -888,
-    -997,
-    -998,
-    -999,
-    -9_999,
-    -99_999,
+_BELOW = frozenset(
+    [*range(-9, 0), -66, -77, -88, *range(-99, -94), -666, -777, -888, *range(-999, -994)]
+    + [
+        -n
+        for k in (4, 5)
+        for n in (7 * (10**k - 1) // 9, 8 * (10**k - 1) // 9, 10**k - 3, 10**k - 2, 10**k - 1)
+    ]
 )
-_ABOVE = (
-    *(10**power - 1 for power in range(2, 9)),
-    *(10**power - 2 for power in range(2, 6)),
-    *(8 * (10**power - 1) // 9 for power in range(2, 6)),
+_ABOVE = frozenset(
+    [98, 99, 88, *range(997, 1_000), *range(9_997, 10_000), *range(99_997, 100_000)]
+    + [10**power - 1 for power in range(6, 10)]
+    + [digit * (10**power - 1) // 9 for digit in (6, 7, 8) for power in range(3, 6)]
+    + [float(f"{'9' * whole}.{'9' * part}") for whole in range(2, 8) for part in (1, 2, 3)]
 )
+_BELOW_THEM = frozenset(
+    [*range(95, 98), *range(991, 997), *range(9_991, 9_997), *range(99_991, 99_997), 66, 77]
+)
+"""Codes above all values count only beside one of those above."""
+"""Families of codes that surveys and registers have, whichever of their members occur."""
 _LAST_DAYS = ("9999-12-31", "9999-01-01", "2999-12-31", "2099-12-31")
 _FIRST_DAYS = (
     "1900-01-01",
@@ -44,7 +38,9 @@ _FIRST_DAYS = (
 )
 _FEWEST_VALUES = 5  # different ones beside a sentinel
 _SHARE = 0.01  # of the rows, for a number below zero
-_MAX_SENTINELS = 3
+_MOST_ABOVE = 20
+_FEW_BELOW = 3  # so many codes below zero need no gap above it
+_LEAST_ABOVE_GAP = 10
 _YEARS = (1_500, 2_200)
 _YEARS_APART = 10
 
@@ -60,8 +56,12 @@ def of_numbers(
     alone = np.zeros(len(numbers), dtype=np.bool_)
     rest = numbers[~below]
     if (
-        0 < below.sum() <= _MAX_SENTINELS
-        and np.isin(numbers[below], _BELOW).all()
+        below.any()
+        and np.isin(numbers[below], list(_BELOW)).all()
+        and (
+            below.sum() <= _FEW_BELOW
+            or rest.min(initial=np.inf, where=rest > 0) >= _LEAST_ABOVE_GAP
+        )
         and len(rest) >= _FEWEST_VALUES
         and counts[below].sum() >= _SHARE * counts.sum()
     ):
@@ -71,14 +71,17 @@ def of_numbers(
     if len(years) >= _FEWEST_VALUES and years.min() >= _YEARS[0] and years.max() <= _YEARS[1]:
         alone |= numbers == 0
     # From the largest downwards: 998 and 999 may both be sentinels.
-    for index in np.argsort(-numbers)[:_MAX_SENTINELS].tolist():
+    for index in np.argsort(-numbers)[:_MOST_ABOVE].tolist():
         others = ~alone
         others[index] = False
         remaining = numbers[others]
-        if numbers[index] not in _ABOVE or len(remaining) < _FEWEST_VALUES:
+        known = numbers[index] in _ABOVE or (
+            alone[numbers > 0].any() and numbers[index] in _BELOW_THEM
+        )
+        if not known or len(remaining) < _FEWEST_VALUES:
             break
         # Two sentinels beside each other do not hide each other.
-        plain = remaining[~np.isin(remaining, _ABOVE)]
+        plain = remaining[~np.isin(remaining, list(_ABOVE | _BELOW_THEM))]
         if len(plain) < _FEWEST_VALUES or plain.max() > numbers[index] / 2:
             break
         alone[index] = True

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.confidential import written_numbers
+from synth_engine.confidential import centuries, written_numbers
 from synth_engine.confidential.hints import FormQuestion, Hint, ReadingChoice
 from synth_engine.confidential.markers import odd_markers
 from synth_engine.confidential.written_dates import DateLayout, layouts
 from synth_engine.formats import (
     CURRENCY_CODES,
+    CURRENCY_SIGNS,
     CURRENCY_WORDS,
     DECIMALS,
     NUMBER_MARKS,
@@ -33,11 +34,17 @@ _ORDERS = {
     "year-first": "the year first",
     "named-month": "the month by its name",
     "compact": "eight digits",
+    "compact-day-first": "eight digits, the day first",
+    "compact-month-first": "eight digits, the month first",
+    "compact-short": "six digits, the year first",
+    "compact-short-day-first": "six digits, the day first",
+    "compact-day-of-year": "a year and the day of the year",
+    "ideographic": "signs for year, month and day",
+    "compact-moment": "digits alone",
+    "compact-moment-fraction": "digits alone",
 }
 _CURRENCY = "|".join(("US", *CURRENCY_CODES, *CURRENCY_WORDS))
-_BEGINNING = (
-    rf"^[^A-Za-z]{{0,3}}[0-9]|^({_CURRENCY})[^A-Za-z]|^[A-Za-z]{{3,9}}\.? [0-9]{{1,2}},? "
-)
+_BEGINNING = rf"^[^A-Za-z]{{0,3}}[0-9]|^[A-Z]{{1,3}}[{CURRENCY_SIGNS}]|^({_CURRENCY})[^A-Za-z]|^[A-Za-z]{{3,9}}\.? [0-9]{{1,2}},? "
 _MAX_LENGTH = 100  # bytes of a cell with a number or a date
 _LEAST_SHARE = 0.5  # of the rows, for a reading that is worth a question
 _NEARLY_ALL = 0.9  # of the rows, where the others are no markers
@@ -65,8 +72,9 @@ def may_be_read(texts: pa.Array, counts: NDArray[np.int64]) -> bool:
     return bool(max(shares) >= _LEAST_SHARE)
 
 
-def dates(texts: pa.Array) -> dict[str, Any] | None:
-    """A draft of days or timestamps, if the values make sense in one layout alone; else None."""
+def dates(name: str, texts: pa.Array) -> dict[str, Any] | None:
+    """A draft of days or timestamps, if the values make sense in one layout alone; else None. Where their years may be of
+    several centuries, it asks."""
     fitting = [
         (layout, odd)
         for layout in layouts(texts)
@@ -75,10 +83,28 @@ def dates(texts: pa.Array) -> dict[str, Any] | None:
     # Where all days are also months, as in 3/3/2021, both orders mean the same.
     if len(fitting) == 2 and _same_days(fitting[0][0], fitting[1][0]):
         fitting = fitting[1:]
-    return _sure(texts, *fitting[0]) if len(fitting) == 1 else None
+    if len(fitting) != 1:
+        return None
+    (layout, odd), counts = fitting[0], np.ones(len(texts), dtype=np.int64)
+    centuries_of = centuries.readings(name, layout)
+    draft = _sure(texts, centuries_of[0], odd)
+    if len(centuries_of) > 1:
+        choices = [_choice(texts, counts, each, centuries_of) for each in centuries_of]
+        draft["hint"] = Hint(certainty="open", question=centuries.ASKED, choices=choices)
+        draft["why"] += f" {centuries.ASKED}"
+    return draft
 
 
-def date_question(texts: pa.Array, counts: NDArray[np.int64]) -> Hint | None:
+def compact_choices(
+    name: str, texts: pa.Array, counts: NDArray[np.int64]
+) -> list[ReadingChoice]:
+    """The layouts of digits alone by which all these texts are days, as answers."""
+    fitting = [layout for layout in layouts(texts) if layout.readable.all()]
+    read = [centuries.readings(name, layout)[-1] for layout in fitting]
+    return [_choice(texts, counts, layout, read) for layout in read]
+
+
+def date_question(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> Hint | None:
     """The question about texts that are dates in several layouts, or in one but for some cells; None if they are no dates."""
     rows = counts.sum()
     partly = [
@@ -88,10 +114,11 @@ def date_question(texts: pa.Array, counts: NDArray[np.int64]) -> Hint | None:
     ]
     if not partly:
         return None
+    partly = [centuries.readings(name, layout)[-1] for layout in partly]
     whole = [layout for layout in partly if odd_markers(texts, layout.readable) is not None]
     choices = [_choice(texts, counts, layout, partly) for layout in whole or partly]
     if whole:
-        question = "They look like dates, and whether the day or the month comes first cannot be seen. Which is it?"
+        question = "They look like dates, and which number is the day, the month or the year cannot be seen. Which is it?"
         return Hint(certainty="open", question=question, choices=choices)
     orders = {layout.key for layout in partly}
     if len(orders) > 1:
@@ -189,8 +216,10 @@ def _sure(texts: pa.Array, layout: DateLayout, odd: Collection[str]) -> dict[str
         certain = int(decisive.sum()) >= _SURE_CELLS
     else:
         why = f"All values are dates with {order}: {example}."
-        certain = layout.key != "compact"
-    if "%y" in layout.format:
+        certain = not layout.key.startswith("compact")
+    if layout.last is not None:
+        why += f" Years of two digits are taken for {layout.last - 99} to {layout.last}."
+    elif "%y" in layout.format:
         why += " Years 00 to 68 are taken for 2000 to 2068, and 69 to 99 for 1969 to 1999."
     hint = Hint(certainty="sure" if certain and not odd else "probable")
     return {**layout.facts(), "why": why, "hint": hint, "odd": list(odd)}
@@ -203,7 +232,8 @@ def _choice(
     telling = layout.readable.copy()
     for other in others:
         if other is not layout:
-            telling &= (other.months != layout.months) | ~other.readable
+            same = (other.years == layout.years) & (other.months == layout.months)
+            telling &= ~(same & (other.days == layout.days)) | ~other.readable
     index = int(np.flatnonzero(telling if telling.any() else layout.readable)[0])
     label = f"“{texts[index].as_py()}” is {layout.day_in_words(index)}"
     facts = layout.facts()
@@ -214,7 +244,8 @@ def _choice(
         facts |= {"missing": [""], "outside": "missing"}
     elif odd:
         facts |= {"missing": list(odd), "outside": "missing"}
-    return ReadingChoice(key=layout.key, label=label, facts=facts)
+    key = layout.key if layout.last is None else f"{layout.key}-{layout.last}"
+    return ReadingChoice(key=key, label=label, facts=facts)
 
 
 def _decisive(layout: DateLayout) -> NDArray[np.bool_]:
@@ -225,5 +256,6 @@ def _same_days(one: DateLayout, other: DateLayout) -> bool:
     both = one.readable & other.readable
     return bool(
         (one.readable == other.readable).all()
+        and (one.years[both] == other.years[both]).all()
         and (one.months[both] == other.months[both]).all()
     )

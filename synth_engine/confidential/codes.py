@@ -18,7 +18,15 @@ Role = Literal["codes", "key", "free text"]
 _POSTAL = frozenset(
     "zip zips zipcode zipcodes plz postal postcode postleitzahl cap postnummer postnr cep".split()  # noqa: SIM905
 )
-_CODES = frozenset("fips naics sic geoid insee ags isic nuts lau icd code codes".split())  # noqa: SIM905
+_CODES = frozenset(
+    """
+    fips naics sic geoid insee ags isic nuts lau icd code codes dx diagnosis diagnose diagnosen diagnostic diagnóstico soc isco kldb
+    nace noga wz gics cpc cpt drg atc icpc loinc snomed hcpcs ops hs taric klassifikation
+    """.split()  # noqa: SIM905
+)
+_DAYS = frozenset(
+    "date dates datum day days tag tage dob born fecha data jour giorno dt time timestamp ts zeit admitted discharged".split()  # noqa: SIM905
+)
 _FEWEST_ROWS = 100  # by which keys are judged
 _SAMPLED = 2_000  # texts
 _WORDS_OF_PROSE = 4
@@ -41,6 +49,24 @@ def words(name: str) -> list[str]:
     return [word.casefold() for word in re.findall(r"[^\W\d_]+", spaced)]
 
 
+def says_codes(name: str) -> str | None:
+    """Why a column has codes by its name; None if the name does not say it."""
+    named = set(words(name))
+    if named & _POSTAL:
+        return "Postal codes name places and measure nothing, so they are categories."
+    if named & _CODES:
+        return (
+            "By its name the column has codes, which measure nothing, so they are categories."
+        )
+    return None
+
+
+def says_day(name: str) -> bool:
+    """Whether a column has days by its name."""
+    named = words(name)
+    return bool(set(named) & _DAYS) or any(word.endswith(("datum", "date")) for word in named)
+
+
 def of_numbers(
     name: str,
     *,
@@ -49,28 +75,21 @@ def of_numbers(
     values: NDArray[np.int64],
     counts: NDArray[np.int64],
     unique: bool,
+    measures: bool = False,
 ) -> CodeVerdict | None:
     """What whole numbers name; None if they are numbers.
 
     values: shape (n,), different values, or a sample of them. counts: shape (n,), rows of each. unique: whether no two
-    rows share a value."""
-    named = set(words(name))
+    rows share a value. measures: whether the column measures something, by its name."""
+    named = says_codes(name)
     if least < 0:
         return None
     digits = len(str(most))
     alike = len(str(least)) == digits
     rows = int(counts.sum())
-    if named & _POSTAL:
-        return CodeVerdict(
-            role="codes",
-            why="Postal codes name places and measure nothing, so they are categories.",
-        )
-    if named & _CODES and digits >= 2:
-        return CodeVerdict(
-            role="codes",
-            why="By its name the column has codes, which measure nothing, so they are categories.",
-        )
-    if unique and rows >= _FEWEST_ROWS and alike and digits >= 6:
+    if named is not None and (digits >= 2 or set(words(name)) & _POSTAL):
+        return CodeVerdict(role="codes", why=named)
+    if unique and rows >= _FEWEST_ROWS and alike and digits >= 6 and not measures:
         return CodeVerdict(
             role="key",
             why=f"No two rows share a number, and all have {digits} digits: it looks like a key of records.",

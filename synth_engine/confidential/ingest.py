@@ -14,6 +14,7 @@ from synth_engine.confidential import ambiguous, header_units, relations, sugges
 from synth_engine.confidential.cell_sample import CellsDocument, cells_of_each
 from synth_engine.confidential.hints import FormQuestionDocument, HintDocument
 from synth_engine.confidential.summary import Column
+from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind, Marks
 from synth_engine.readers import Block, Limits, Progress, ReadOptions, Shape, blocks, silent
 from synth_engine.strict_json import JsonObject
@@ -125,6 +126,7 @@ def read(
             rows.add(block)
             persons.add(block)
             preview = preview or _head(block)
+            _refuse_descriptions(preview)
             last = _row(block, -1)
             list(
                 pool.map(Column.add, columns.values(), block.values())
@@ -184,6 +186,17 @@ def read(
         },
         rules=[rule.to_json() for several in rules.values() for rule in several],
     )
+
+
+def _refuse_descriptions(preview: Sequence[Sequence[str]]) -> None:
+    """Refuses records that survey programs write below the names, to say what the columns are."""
+    for place, row in enumerate(preview[:3], start=2):
+        if sum(cell.startswith('{"ImportId"') for cell in row) * 2 > len(row):
+            raise TableError(
+                "lines below the names describe the columns, and are no records",
+                repair=f"say that the header has {place} lines (header_lines), or remove those below the names",
+                line=place,
+            )
 
 
 def _with_decimals(suggested: list[suggest.ColumnSuggestion]) -> list[str]:

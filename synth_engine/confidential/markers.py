@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,8 @@ _BESIDE_VALUES = frozenset(
     0000-00-00 00.00.0000 00/00/0000 unknown unbekannt inconnu desconocido k.a. keine nd n.d. nr tbd tba refused withheld suppressed (d) (s) (z) (x)
     """.split()  # noqa: SIM905  # words are read as lines
 ) | {"not available", "not applicable", "not reported", "no data", "keine angabe", "no answer"}
+_IN_FAMILY = re.compile(r"\.[a-z]|([0-9])\1{3,}")
+"""Missing values of statistical programs, and one digit over and over beside days."""
 MAX_ODD_TEXTS = 8
 _MAX_UNKNOWN = 3  # words that are no known marker
 _VALUES_PER_UNKNOWN = 10  # different values that each of them needs
@@ -25,7 +28,9 @@ _MAX_LENGTH = 20
 
 def is_known(text: str) -> bool:
     """Whether a text stands for a missing value beside numbers or dates; a cell of blanks does."""
-    return not text.strip() or text in MARKERS or text.strip().casefold() in _BESIDE_VALUES
+    folded = text.strip().casefold()
+    known = not folded or text in MARKERS or folded in _BESIDE_VALUES
+    return known or _IN_FAMILY.fullmatch(folded) is not None
 
 
 def odd_markers(texts: pa.Array, readable: NDArray[np.bool_]) -> list[str] | None:

@@ -88,6 +88,23 @@ _MEASURES = frozenset(
     country land city ort type de since seit
     """.split()  # noqa: SIM905
 )
+_VALUES = frozenset(
+    [
+        "value",
+        "values",
+        "wert",
+        "price",
+        "preis",
+        "prix",
+        "precio",
+        "weight",
+        "height",
+        "salary",
+        "lohn",
+        "gehalt",
+        "temperature",
+    ]
+)
 """Words that make a fact about a person, an account or an address of it: account type, patient age."""
 _COMPOUND_ENDS = (
     "nummer",
@@ -126,6 +143,12 @@ class PersonSign:
     why: str
     certain: bool = True
     counts: bool = True
+
+
+def measures(name: str) -> bool:
+    """Whether by its name a column measures something."""
+    parts = words(name)
+    return bool(parts) and parts[-1] in _MEASURES | _VALUES
 
 
 def sign(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> PersonSign | None:

@@ -7,7 +7,7 @@ about (`people`). A suggestion is still made from the data, which is why every f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,18 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import numbers, sentinels
 from synth_engine.codec.fitting import unfit_texts
-from synth_engine.confidential import ambiguous, codes, people, value_lists
+from synth_engine.confidential import (
+    ambiguous,
+    codes,
+    drafts,
+    look_alikes,
+    people,
+    rivals,
+    unread,
+    value_lists,
+)
 from synth_engine.confidential.ambiguous import NumberQuestion
+from synth_engine.confidential.drafts import DistinctTexts
 from synth_engine.confidential.hints import Hint, ReadingChoice
 from synth_engine.confidential.markers import MARKERS, MAX_ODD_TEXTS, is_known, odd_markers
 from synth_engine.confidential.people import PersonSign
@@ -30,18 +40,14 @@ from synth_engine.confidential.summary import (
     Wide,
 )
 from synth_engine.confidential.value_lists import FOUND, MAX_CATEGORIES
-from synth_engine.domain import parse_attribute, rounding
+from synth_engine.domain import parse_attribute
 from synth_engine.formats import Marks
 from synth_engine.kinds import KINDS
-from synth_engine.kinds.fragments import MAX_EXACT
 from synth_engine.kinds.text import CLASSES, MAX_TEXT_LENGTH
 
 MAX_CATEGORY_LENGTH = 200
 MAX_LABELS_LENGTH = 800  # characters
-CODES = (
-    10**9
-)  # whole numbers from here on that have equally many digits are codes more often than amounts
-_PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"))
+_PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"), ("1.0", "0.0"))
 _ROW_IDS = {
     "kind": "identifier",
     "why": "Whole numbers, all different and close together: they look like row ids.",
@@ -51,30 +57,26 @@ _NAMES = {
     "why": "Nearly every value is different, or long: it may name a record. Left out.",
 }
 _WORDS = "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
-_OCCURRING = "The list was read from this table. If it is written nowhere, each release can find the frequent texts within its budget."
-_FINDING = "Each release finds the frequent ones within its budget, unless a list of them is written somewhere."
 _ASK_WHO = "Does this column say who a row is about?"
-_LEARNED = "Where they lie is learned within the budget, unless bounds are written somewhere."
 _NUMBERS = ("integer", "number", "scale")
 _TEXTS = ("categorical", "weak")
-MAX_DECIMALS = 6
 _CONFIRM = (
     "Confirm only what is known without looking at this table, for example from a codebook."
 )
 
 
 WHO = ReadingChoice(key="who", label="Yes: leave the column out", facts={"kind": "identifier"})
-MADE_OUT = ReadingChoice(
-    key="found", label="Texts, of which each release finds the frequent ones", facts=FOUND
-)
-LEAVE_OUT = ReadingChoice(
-    key="leave-out", label="Leave the column out", facts={"kind": "identifier"}
-)
 _CLOCK = r"^([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$"
 _LENGTHS = (20, 50, 100, 200, 500)  # of texts, as a person would say them
+_NEARLY = "Nearly all cells are numbers or times. Is this a column of numbers or times?"
+_MOST_UNREAD = 0.5  # share of the rows, that an answer may count as missing and says so
+_FEW_NUMBERS = 20  # different ones, that may as well be codes
+_NO_VALUE = frozenset(
+    "nux"
+)  # not applicable, unknown, not available: letters by which surveys say so
+_LEAST_ASKED = 0.01  # share of the rows with a word, for a question about it
 _FEWEST_READABLE = 10  # different numbers or times, for a question about the other texts
 _MOST_LOST = 0.1  # share of the rows that cannot be read
-_FEWEST_DAYS = 5  # whole numbers of eight digits that are all days
 _BASKETS: Mapping[str, Any] = {
     "kind": "weak-basket",
     "values": {"set": "integers", "low": 0, "high": 9_999},
@@ -178,7 +180,9 @@ def _within(draft: Mapping[str, Any], code: str) -> bool:
     if "low" in draft:
         # Without the markers, of which one is asked for.
         facts = {
-            k: v for k, v in _facts(draft).items() if k not in ("missing", "outside", "numbers")
+            k: v
+            for k, v in drafts.facts_of(draft).items()
+            if k not in ("missing", "outside", "numbers")
         }
         return not unfit_texts(parse_attribute({"name": "column", **facts}), [code])[0]
     return code in draft.get("values", [draft.get("true"), draft.get("false")])
@@ -191,7 +195,8 @@ def _draft_column(
         missing = column.wide.markers
         draft = _draft_of_many(name, column.wide)
     else:
-        times = Counter(column.times)
+        # In an order of their own, so that a draft does not depend on that of the rows.
+        times = Counter(dict(sorted(column.times.items())))
         missing = [marker for marker in MARKERS if times.pop(marker, 0)]
         draft = _draft(
             name, times, marks=column.marks, has_missing=bool(missing), holders=holders
@@ -225,6 +230,13 @@ def _draft_column(
         if not set(own) <= set(MARKERS) and hint.certainty == "sure":
             hint.certainty = "probable"
     draft["why"] += "" if draft["kind"] == "identifier" else f" {_CONFIRM}"
+    if column.wide is not None:
+        return draft
+    if not _has_question(draft) and (asked := rivals.country(name, draft, column)) is not None:
+        draft["hint"] = hint = asked
+    if draft["kind"] in (*_TEXTS, "boolean", "identifier"):
+        values = [text for text in column.times if text not in MARKERS]
+        hint.remarks += [*look_alikes.remarks(values), *rivals.filled_down(column)]
     return draft
 
 
@@ -284,15 +296,16 @@ def _draft(
     )
     draft = _on_a_scale(column)
     if draft is None and ambiguous.may_be_read(texts, counts):
-        draft = (
-            _beside_odd_texts(column) or ambiguous.dates(texts) or _asked(column, _text(column))
-        )
-    who = people.by_name(name)
+        draft = _beside_odd_texts(column) or ambiguous.dates(name, texts)
+    is_text = draft is None
     if draft is None:
-        draft = _text(column)
-        who = who or people.by_form(texts, counts)
-    elif draft["kind"] in _TEXTS and not _has_question(draft):
-        who = who or people.by_form(texts, counts)
+        draft = _asked(column, _text(column))
+    who = people.by_name(name)
+    if who is None and (is_text or draft["kind"] in _TEXTS) and not _has_question(draft):
+        who = people.by_form(texts, counts)
+        # Codes of one length look like identifiers; those that the column's name calls codes are none.
+        if who is not None and not who.certain and codes.says_codes(name) is not None:
+            who = None
     if who is not None:
         return _about_people(who, draft, column)
     return _constant(draft, column) if len(times) == 1 else draft
@@ -303,40 +316,22 @@ def _has_question(draft: Mapping[str, Any]) -> bool:
     return draft.get("numbers") is not None or (hint is not None and bool(hint.question))
 
 
-@dataclass(frozen=True, kw_only=True)
-class DistinctTexts:
-    """The different texts of a column. texts: shape (n,). counts: shape (n,), rows of each. has_missing: whether markers of
-    missing values were taken off. holders: different persons of each text; None where rows stand for persons."""
-
-    name: str
-    texts: pa.Array
-    counts: NDArray[np.int64]
-    marks: Marks
-    has_missing: bool
-    holders: Mapping[str, int] | None = None
-
-    def listed(self) -> list[str] | None:
-        """Returns the texts that may be listed; None if none may."""
-        times = dict(zip(self.texts.to_pylist(), self.counts.tolist(), strict=True))
-        return value_lists.listed(times, self.holders)
-
-    @property
-    def unique(self) -> bool:
-        """Returns whether no two rows share a text."""
-        return int(self.counts.sum()) == len(self.counts)
-
-
 def _on_a_scale(column: DistinctTexts) -> dict[str, Any] | None:
     """A draft of numbers, days, timestamps or times of day, if all texts are; else None."""
     plain = column.marks.plain(column.texts)
     if (whole := numbers.whole(plain)) is not None:
-        return _eight_digits(column) or _without_sentinels(column, whole, _integer)
+        number = drafts.as_number(drafts.whole(int(whole.min()), int(whole.max())))
+        return rivals.digits_as_days(column, number) or _without_sentinels(
+            column, whole, _integer
+        )
     if (decimals := numbers.decimal(plain)) is not None:
-        return _without_sentinels(column, decimals, _decimals)
+        codes_of = rivals.decimals_as_codes(column, plain, decimals)
+        return codes_of or _without_sentinels(column, decimals, _decimals)
     if (moments := numbers.times(column.texts)) is not None:
         if moments.days:
-            return _without_last_day(column) or _days()
-        return _span(moments, int(np.gcd.reduce(moments.clocks)))
+            return _without_last_day(column) or drafts.days()
+        span = drafts.span(moments, int(np.gcd.reduce(moments.clocks)))
+        return rivals.zones(column.texts, span) or span
     for kind in KINDS.values():
         if (draft := kind.suggest(column.texts)) is not None:
             return draft
@@ -375,15 +370,14 @@ def _mostly_on_a_scale(column: DistinctTexts) -> Hint | None:
         odd = column.texts.filter(pa.array(~readable)).to_pylist()
         frequent = column.counts[~readable] >= value_lists.FEWEST_PERSONS
         markers = odd if len(odd) <= MAX_ODD_TEXTS and frequent.all() else [""]
-        facts = _facts(draft)
-        facts |= {"missing": [*draft.get("odd", ()), *markers], "outside": "missing"}
+        facts = _facts_with_unread(draft, markers)
         percent = max(1, round(100 * lost))
         label = (
             f"Numbers or times; {percent} of 100 cells, such as “{odd[0]}”, count as missing"
         )
         return Hint(
             certainty="open",
-            question="Nearly all cells are numbers or times. Is this a column of numbers or times?",
+            question=_NEARLY,
             choices=[ReadingChoice(key="scale", label=label, facts=facts)],
         )
     return None
@@ -400,31 +394,50 @@ def _beside_odd_texts(column: DistinctTexts) -> dict[str, Any] | None:
             continue
         hint = draft.setdefault("hint", Hint())
         hint.certainty = "probable" if odd and hint.certainty == "sure" else hint.certainty
-        if odd and (values := column.listed()) is not None:
-            hint.choices.append(
-                ReadingChoice(
-                    key="categories",
-                    label="Categories, one of them for each text",
-                    facts=_listed(values, other=len(values) < len(column.texts)),
-                )
+        words = [
+            text for text in odd if not is_known(text) and text.casefold() not in _NO_VALUE
+        ]
+        values = column.listed() if odd else None
+        few = len(rest.texts) <= _FEW_NUMBERS
+        if values is not None or (words and few):
+            facts = FOUND
+            if values is not None:
+                facts = drafts.listed_facts(values, other=len(values) < len(column.texts))
+            label = "Categories, one of them for each text"
+            hint.choices.append(ReadingChoice(key="categories", label=label, facts=facts))
+        share = column.counts[~readable].sum() / column.counts.sum()
+        if words and few and share >= _LEAST_ASKED:
+            hint.certainty, hint.question = (
+                "open",
+                f"Beside numbers stands “{words[0]}”. Is it a value?",
             )
+            label = f"Numbers; “{words[0]}” is no value and counts as missing"
+            facts = drafts.facts_of(draft) | {"missing": list(odd)}
+            hint.choices.insert(0, ReadingChoice(key="numbers", label=label, facts=facts))
         return draft | {"odd": [*draft.get("odd", ()), *odd]}
     return None
 
 
 def _asked(column: DistinctTexts, draft: dict[str, Any]) -> dict[str, Any]:
     """A draft of texts, with the question that its steward has to answer first, if there is one."""
-    question = ambiguous.number_question(column.texts, column.counts, column.marks)
-    hint = ambiguous.date_question(column.texts, column.counts)
-    # Where other marks read all cells, nothing has to count as missing.
+    question = hint = None
+    if ambiguous.may_be_read(column.texts, column.counts):
+        question = ambiguous.number_question(column.texts, column.counts, column.marks)
+        hint = rivals.days_and_moments(column) or ambiguous.date_question(
+            column.name, column.texts, column.counts
+        )
+        # Where other marks read all cells, nothing has to count as missing.
+        if hint is None and question is None:
+            hint = _mostly_on_a_scale(column)
     if hint is None and question is None:
-        hint = _mostly_on_a_scale(column)
-    if hint is None and question is None:
-        return draft
+        return _unread(column) or rivals.several_in_a_cell(column) or draft
     # A list of a hundred amounts or days describes nothing: such a column waits for the answer.
     if len(column.texts) > MAX_CATEGORIES:
         draft = {"kind": "identifier", "why": "Left out until the question is answered."}
     if hint is not None:
+        # Where no answer reads all cells, the column can be left out instead.
+        if hint.question != _NEARLY and all("" in _missing(choice) for choice in hint.choices):
+            hint.choices.append(drafts.LEAVE_OUT)
         draft["why"] += f" {hint.question}"
         return draft | {"hint": hint}
     readings = question.readings if question else []
@@ -433,6 +446,40 @@ def _asked(column: DistinctTexts, draft: dict[str, Any]) -> dict[str, Any]:
     )
     draft["why"] += f" They look like numbers: {examples}. Say how they are written."
     return draft | {"hint": Hint(certainty="open"), "numbers": question}
+
+
+def _missing(choice: ReadingChoice) -> Sequence[str]:
+    return (choice.facts or {}).get("missing") or ()
+
+
+def _unread(column: DistinctTexts) -> dict[str, Any] | None:
+    """The question about numbers, days, times or places in a notation that nothing reads; None if the texts are none."""
+    if not unread.worth_a_look(column.texts):
+        return None
+    # Telephone numbers and the like are digits as well.
+    person = people.by_form(column.texts, column.counts)
+    texts = unread.found(column.texts, column.counts)
+    if texts is None or (person is not None and person.certain):
+        return None
+    choices = [drafts.LEAVE_OUT]
+    if value_lists.mostly_found(column.texts, column.counts):
+        choices.append(drafts.MADE_OUT)
+    for rest, readable in _readable_texts(column):
+        lost = column.counts[~readable].sum() / column.counts.sum()
+        draft = _on_a_scale(rest) if lost <= _MOST_UNREAD else None
+        if draft is not None and draft["kind"] == "scale":
+            odd = min(column.texts.filter(pa.array(~readable)).to_pylist())
+            label = f"As far as cells are read; {max(1, round(100 * lost))} of 100, such as “{odd}”, count as missing"
+            facts = _facts_with_unread(draft, [""])
+            choices.insert(0, ReadingChoice(key="scale", label=label, facts=facts))
+            break
+    return drafts.opened(texts.question, choices)
+
+
+def _facts_with_unread(draft: Mapping[str, Any], markers: Sequence[str]) -> dict[str, Any]:
+    """The facts of a draft of the texts that are read, in a column where the others count as missing."""
+    missing = [*draft.get("odd", ()), *markers]
+    return drafts.facts_of(draft) | {"missing": missing, "outside": "missing"}
 
 
 def _constant(draft: dict[str, Any], column: DistinctTexts) -> dict[str, Any]:
@@ -444,7 +491,7 @@ def _constant(draft: dict[str, Any], column: DistinctTexts) -> dict[str, Any]:
         draft["why"] = (
             f"Every cell is the same: leaving the column out loses nothing. {draft['why']}"
         )
-        hint.choices.append(LEAVE_OUT)
+        hint.choices.append(drafts.LEAVE_OUT)
     return draft
 
 
@@ -453,7 +500,7 @@ def _draft_of_many(name: str, wide: Wide) -> dict[str, Any]:
     if wide.read == "numbers":
         return _many_numbers(name, wide)
     if wide.read == "times":
-        return _days() if wide.days else _span(wide, wide.common)
+        return drafts.days() if wide.days else drafts.span(wide, wide.common)
     texts = wide.some_texts()
     if len(texts) and wide.longest <= MAX_TEXT_BYTES:
         counted = texts.value_counts()
@@ -465,11 +512,9 @@ def _draft_of_many(name: str, wide: Wide) -> dict[str, Any]:
             has_missing=bool(wide.markers),
         )
         readable = ambiguous.may_be_read(column.texts, column.counts)
-        if readable and (draft := ambiguous.dates(column.texts)) is not None:
+        if readable and (draft := ambiguous.dates(name, column.texts)) is not None:
             return draft
-        draft = _many_texts(wide, column)
-        if readable:
-            draft = _asked(column, draft)
+        draft = _asked(column, _many_texts(wide, column))
         if (who := people.by_name(name)) is None and not _has_question(draft):
             who = people.by_form(column.texts, column.counts)
         if who is not None:
@@ -489,17 +534,20 @@ def _many_texts(wide: Wide, column: DistinctTexts) -> dict[str, Any]:
 
 def _many_numbers(name: str, wide: Wide) -> dict[str, Any]:
     if not wide.whole:
-        draft = _number(np.append(wide.sample(), [wide.least, wide.most]))
+        draft = drafts.number(np.append(wide.sample(), [wide.least, wide.most]))
         who = people.by_name(name)
-        return draft if who is None else _left_out(who.why, [_as_number(draft)])
+        return draft if who is None else drafts.left_out(who.why, [drafts.as_number(draft)])
     least, most = int(wide.least), int(wide.most)
-    if wide.all_different and wide.rows >= 100 and most - least < 2 * wide.rows:
+    if (asked := rivals.counted_days(name, least, most)) is not None:
+        return asked
+    close = wide.rows >= 100 and most - least < 2 * wide.rows
+    if wide.all_different and close and not people.measures(name):
         return dict(_ROW_IDS)
     sample = wide.sample()
     weights = np.ones(len(sample), dtype=np.int64)
-    draft = _whole(least, most)
+    draft = drafts.whole(least, most)
     if (who := people.by_name(name)) is not None:
-        return _left_out(who.why, [_as_number(draft)])
+        return drafts.left_out(who.why, [drafts.as_number(draft)])
     verdict = codes.of_numbers(
         name,
         least=least,
@@ -507,6 +555,7 @@ def _many_numbers(name: str, wide: Wide) -> dict[str, Any]:
         values=sample.astype(np.int64),
         counts=weights,
         unique=wide.all_different,
+        measures=people.measures(name),
     )
     if verdict is None or verdict.role == "codes":
         return draft
@@ -522,59 +571,36 @@ def _pair(times: Counter[str]) -> tuple[str, str] | None:
     )
 
 
-def _days() -> dict[str, Any]:
-    return {"kind": "scale", "of": "date", "why": f"All values are dates. {_LEARNED}"}
-
-
-def _span(span: numbers.Times | Wide, common: int) -> dict[str, Any]:
-    """Moments in the coarsest unit on which all stand, spelled as in the file where all are spelled in one way."""
-    why = f"All values are dates with a time; the step is the coarsest unit that fits. No zone is kept. {_LEARNED}"
-    return {
-        "kind": "scale",
-        **rounding.moments(common=common, spellings=span.spellings),
-        "why": why,
-    }
-
-
 def _integer(column: DistinctTexts, values: Any) -> dict[str, Any]:
     least, most = int(values.min()), int(values.max())
     weights = column.counts
     rows = int(weights.sum())
+    asked = rivals.counted_days(column.name, least, most) or rivals.months(column, values)
+    if asked is not None:
+        return asked
     # Such numbers name records: as a histogram, they would describe nothing but the numbering.
-    if column.unique and rows >= 100 and most - least < 2 * rows and not column.has_missing:
+    close = rows >= 100 and most - least < 2 * rows
+    if column.unique and close and not column.has_missing and not people.measures(column.name):
         return dict(_ROW_IDS)
-    draft = _whole(least, most)
+    draft = drafts.whole(least, most)
     verdict = codes.of_numbers(
-        column.name, least=least, most=most, values=values, counts=weights, unique=column.unique
+        column.name,
+        least=least,
+        most=most,
+        values=values,
+        counts=weights,
+        unique=column.unique,
+        measures=people.measures(column.name),
     )
     if verdict is None:
         return draft
     if verdict.role != "codes":
         return _named(verdict, None, number=draft)
-    hint = Hint(certainty="probable", choices=[_as_number(draft)])
-    codes_listed = column.listed()
-    if codes_listed is None:
-        return {**FOUND, "why": f"{verdict.why} {_FINDING}", "hint": hint}
-    facts = _listed(codes_listed, other=True)
-    return {**facts, "why": f"{verdict.why} {_OCCURRING}", "hint": hint}
+    return rivals.code_draft(column, verdict.why, draft)
 
 
 def _decimals(column: DistinctTexts, values: Any) -> dict[str, Any]:  # noqa: ARG001 - as _integer
-    return _number(values)
-
-
-def _as_number(draft: Mapping[str, Any]) -> ReadingChoice:
-    label = "A number that measures something"
-    return ReadingChoice(key="number", label=label, facts=_facts(draft))
-
-
-def _facts(draft: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a draft alone."""
-    return {
-        key: value
-        for key, value in draft.items()
-        if key not in ("why", "hint", "odd", "sentinels")
-    }
+    return drafts.number(values)
 
 
 def _about_people(
@@ -582,26 +608,25 @@ def _about_people(
 ) -> dict[str, Any]:
     """The draft of a column that seems to say who a row is about: it is left out. Where its few values are held by many, its
     steward is asked whether it is so."""
+    if not who.certain and rivals.say_yes_or_no(column.texts):
+        return dict(draft)
     if draft["kind"] == "identifier":
         if not who.certain and not _has_question(draft):
             return dict(draft)
         choices = list(draft["hint"].choices) if "hint" in draft else []
     elif draft["kind"] in _TEXTS:
-        choices = [MADE_OUT, *_made_up(column.texts)]
+        choices = [drafts.MADE_OUT, *_made_up(column.texts)]
     elif draft["kind"] == "scale" and draft["of"] in ("integer", "number"):
-        choices = [_as_number(draft)]
+        choices = [drafts.as_number(draft)]
     else:
-        choices = [ReadingChoice(key="reading", label="A date or time", facts=_facts(draft))]
-    out = _left_out(who.why, choices)
+        choices = [
+            ReadingChoice(key="reading", label="A date or time", facts=drafts.facts_of(draft))
+        ]
+    out = drafts.left_out(who.why, choices)
     if who.certain or column.listed() is None:
         return out
     hint = Hint(certainty="open", question=_ASK_WHO, choices=[WHO, *choices])
     return out | {"why": f"{out['why']} {_ASK_WHO}", "hint": hint}
-
-
-def _left_out(why: str, choices: Sequence[ReadingChoice]) -> dict[str, Any]:
-    hint = Hint(certainty="probable", choices=list(choices))
-    return {"kind": "identifier", "why": f"{why} Left out.", "hint": hint}
 
 
 def _named(
@@ -611,8 +636,8 @@ def _named(
     number: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The draft of a column that names records or is free text: it is left out."""
-    choices = [_as_number(number)] if number else []
-    return _left_out(verdict.why, [*choices, *(() if texts is None else _made_up(texts))])
+    choices = [drafts.as_number(number)] if number else []
+    return drafts.left_out(verdict.why, [*choices, *(() if texts is None else _made_up(texts))])
 
 
 def _made_up(texts: pa.Array) -> list[ReadingChoice]:
@@ -626,18 +651,6 @@ def _made_up(texts: pa.Array) -> list[ReadingChoice]:
         "signs": list(CLASSES),
     }
     return [ReadingChoice(key="text", label="Made-up texts of these lengths", facts=facts)]
-
-
-def _eight_digits(column: DistinctTexts) -> dict[str, Any] | None:
-    """Days like 20210209, if all whole numbers are such days; they may be numbers as well."""
-    if len(column.texts) < _FEWEST_DAYS or not numbers.fits(column.texts, "^(19|20)[0-9]{6}$"):
-        return None
-    draft = ambiguous.dates(column.texts)
-    if draft is None:
-        return None
-    whole = numbers.whole(column.texts)
-    draft["hint"].choices.append(_as_number(_integer(replace(column, name=""), whole)))
-    return draft
 
 
 def _without_sentinels(
@@ -654,12 +667,12 @@ def _without_sentinels(
         column, texts=column.texts.filter(pa.array(~alone)), counts=column.counts[~alone]
     )
     draft = draft_of(rest, values[~alone])
-    as_value = _as_number(whole)
+    as_value = drafts.as_number(whole)
     if draft["kind"] not in _NUMBERS:
         return whole
     # Two kinds of missing values would be written alike: -1 for “never” beside empty cells stays a value.
     if column.has_missing and values[alone].min() < 0:
-        facts = _as_number(draft).facts or {}
+        facts = drafts.as_number(draft).facts or {}
         choice = ReadingChoice(
             key="marker",
             label=f"{written} stands for a missing value",
@@ -688,40 +701,11 @@ def _without_last_day(column: DistinctTexts) -> dict[str, Any] | None:
     moments = numbers.times(column.texts.filter(pa.array(~alone)))
     if moments is None:
         return None
-    draft = _days()
+    draft = drafts.days()
     draft["why"] = (
         f"{' and '.join(listed)} stands for no day, and is taken for a marker of missing values. {draft['why']}"
     )
     return draft | {"odd": listed, "hint": Hint(certainty="probable")}
-
-
-def _whole(least: int, most: int) -> dict[str, Any]:
-    why = f"All values are whole numbers. {_LEARNED}"
-    if least >= CODES and len(str(least)) == len(str(most)):
-        why = f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them categories. {why}"
-    return {"kind": "scale", "of": "integer", "why": why}
-
-
-def _number(values: Any) -> dict[str, Any]:
-    # Beyond 2^53 floats skip whole numbers, so bounds would not be those that are shown.
-    if np.abs(values).max() > MAX_EXACT:
-        return {
-            "kind": "identifier",
-            "why": "Numbers beyond 2^53, which no bounds hold: left out.",
-        }
-    step = _smallest_step(values)
-    why = f"All values are numbers, in steps of {step:g}. {_LEARNED}"
-    return {"kind": "scale", "of": "number", "step": step, "why": why}
-
-
-def _smallest_step(values: Any) -> float:
-    """The power of ten of which all values are multiples, 0.000001 at the least."""
-    for decimals in range(MAX_DECIMALS):
-        scaled = values * 10.0**decimals
-        # Doubles are near decimals, but not on them.
-        if np.abs(scaled - np.rint(scaled)).max() <= 1e-6:
-            return float(f"1e-{decimals}")
-    return float(f"1e-{MAX_DECIMALS}")
 
 
 def _text(column: DistinctTexts) -> dict[str, Any]:
@@ -747,24 +731,23 @@ def _text(column: DistinctTexts) -> dict[str, Any]:
             if other
             else "A text that is not listed counts as missing, or as the first if none can be."
         )
-        return {**_listed(values, other=other), "why": f"{sentences} {_OCCURRING}"}
+        return {
+            **drafts.listed_facts(values, other=other),
+            "why": f"{sentences} {drafts.OCCURRING}",
+        }
     if different > MAX_CATEGORIES:
         frequent = np.sort(counts)[-MAX_CATEGORIES:]
         singles = int((counts == 1).sum())
         if frequent.sum() < 0.5 * rows and singles > 0.5 * different:
-            return _left_out(f"{sentences} Most of them occur once. {_WORDS}", [MADE_OUT])
+            return drafts.left_out(
+                f"{sentences} Most of them occur once. {_WORDS}", [drafts.MADE_OUT]
+            )
     return _discovered(column, sentences)
 
 
 def _discovered(column: DistinctTexts, sentences: str) -> dict[str, Any]:
     """The draft of texts that may not be listed: each release finds the frequent ones, if they are short enough."""
     if value_lists.mostly_found(column.texts, column.counts):
-        return {**FOUND, "why": f"{sentences} {_FINDING}"}
+        return {**FOUND, "why": f"{sentences} {drafts.FINDING}"}
     why = f"{sentences} Most of them are longer than 15 letters, or have signs besides the usual ones, so that no release finds them."
-    return _left_out(why, _made_up(column.texts))
-
-
-def _listed(values: Iterable[str], *, other: bool = False) -> dict[str, Any]:
-    """The facts of a list of texts."""
-    facts: dict[str, Any] = {"kind": "categorical", "values": sorted(values), "other": other}
-    return facts if other else facts | {"outside": "clamp"}
+    return drafts.left_out(why, _made_up(column.texts))

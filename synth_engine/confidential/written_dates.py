@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,34 @@ _PARTS = (
     r"^(?P<a>[0-9]{1,4})(?P<s>[./-])(?P<b>[0-9]{1,2})(?P<t>[./-])(?P<c>[0-9]{1,4})"
     rf"(?P<clock>{_CLOCK})$"
 )
-_COMPACT = r"^(?P<y>1[89]|20)(?P<z>[0-9]{2})(?P<m>[0-9]{2})(?P<d>[0-9]{2})$"
+_Y, _MD, _DM = (
+    "(?P<y>(?:1[89]|20)[0-9]{2})",
+    "(?P<m>[0-9]{2})(?P<d>[0-9]{2})",
+    "(?P<d>[0-9]{2})(?P<m>[0-9]{2})",
+)
+_HMS = "(?P<H>[0-9]{2})(?P<M>[0-9]{2})(?P<S>[0-9]{2})"
+_COMPACT = (
+    ("compact", "%Y%m%d", f"^{_Y}{_MD}$"),
+    ("compact-day-first", "%d%m%Y", f"^{_DM}{_Y}$"),
+    ("compact-month-first", "%m%d%Y", f"^{_MD}{_Y}$"),
+    ("compact-short", "%y%m%d", f"^(?P<y>[0-9]{{2}}){_MD}$"),
+    ("compact-short-day-first", "%d%m%y", f"^{_DM}(?P<y>[0-9]{{2}})$"),
+    ("compact-day-of-year", "%Y%j", f"^{_Y}(?P<j>[0-9]{{3}})$"),
+    (
+        "ideographic",
+        "%Y年%m月%d日",
+        "^(?P<y>[0-9]{4})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日$",
+    ),
+    ("compact-moment", "%Y%m%d%H%M%S", f"^{_Y}{_MD}{_HMS}$"),
+    ("compact-moment-fraction", "%Y%m%d%H%M%S000000", f"^{_Y}{_MD}{_HMS}0{{6}}$"),
+)
+_LOOKED_AT_FIRST = 1_000  # texts, of which one is of digits where days are written so
 _NAMED = r"^(?:[0-9]{1,2}[ ./-]?[A-Za-z]{3,9}\.?[ ,./-]*[0-9]{2,4}|[A-Za-z]{3,9}\.? [0-9]{1,2},? [0-9]{4})$"
 _MONTHS = {datetime.date(2000, month, 1).strftime("%B").lower(): "%B" for month in range(1, 13)}
 _SHORT_MONTHS = {name[:3]: "%b" for name in _MONTHS}
-_CENTURY_PIVOT = 69  # two digits from here on are years of the 20th century, as in strptime
+_MOST_YEARS = 15  # different ones of a column in which the days are those of a whole month
+_MOST_DAYS = 20
+CENTURY_PIVOT = 69  # two digits from here on are years of the 20th century, as in strptime
 _NAMED_MOST = 20_000  # texts with names of months that are read one by one
 _SPELLED_CLOCK = {"T9:9": "T%H:%M", "T9:9:9": "T%H:%M:%S", "": ""} | {
     f" {clock}{half}": f" {spelled}{half_spelled}"
@@ -52,6 +75,13 @@ class DateLayout:
     days: NDArray[np.int64]
     seconds: NDArray[np.int64]
     clocks: bool
+    last: int | None = (
+        None  # where years have two digits and are said to be of the hundred years up to this one
+    )
+
+    def until(self, last: int) -> DateLayout:
+        """The same layout with years of the hundred years up to this one."""
+        return replace(self, years=last - (last - self.years) % 100, last=last)
 
     def day_in_words(self, index: int) -> str:
         """Return the day that a text stands for, as nobody can mistake it."""
@@ -64,10 +94,20 @@ class DateLayout:
         """The description of a column that is read so; where its days lie is not part of it."""
         seconds = self.seconds[self.readable]
         if not seconds.any():
-            return {"kind": "scale", "of": "date", "format": self.format}
+            ends = ("-01-01", "-12-31")
+            return {"kind": "scale", "of": "date", "format": self.format} | self._bounds(*ends)
         common = int(np.gcd.reduce(seconds))
         step = rounding.moments(common=common, spellings=set())
-        return {"kind": "scale", **step, "format": self.format}
+        # The last moment of the range stands on the steps that begin with the first one.
+        last_second = 86_400 - int(step["step"])
+        clock = f"{last_second // 3_600:02}:{last_second // 60 % 60:02}:{last_second % 60:02}"
+        ends = ("-01-01T00:00:00", f"-12-31T{clock}")
+        return {"kind": "scale", **step, "format": self.format} | self._bounds(*ends)
+
+    def _bounds(self, first: str, last: str) -> dict[str, str]:
+        if self.last is None:
+            return {}
+        return {"low": f"{self.last - 99}{first}", "high": f"{self.last}{last}"}
 
 
 def layouts(texts: pa.Array) -> list[DateLayout]:
@@ -88,65 +128,76 @@ def _numeric(texts: pa.Array) -> list[DateLayout]:
     clock = pc.fill_null(pc.struct_field(parts, "clock"), "")
     shapes = _shapes(fields, clock)
     # Cells of the layout that most of them have are read; a cell in another layout is none of them.
-    counted = pc.value_counts(shapes.filter(pa.array(matched)))
-    counts = counted.field("counts").to_numpy()
-    shape = counted.field("values")[int(np.argmax(counts))].as_py()
+    counted = pc.value_counts(shapes.filter(pa.array(matched))).to_pylist()
+    shape = max(counted, key=lambda each: (each["counts"], each["values"]))["values"]
     sign, other, first, last, clock_shape = shape.split("\x1f")
     clock_format = _SPELLED_CLOCK.get(clock_shape)
-    if sign != other or clock_format is None or last not in ("2", "4", "1"):
+    if sign != other or clock_format is None:
         return []
     usable = matched & pc.equal(shapes, shape).to_numpy(zero_copy_only=False)
     a, b, c = (_numbers(fields[name], usable) for name in "abc")
     seconds, valid_clock = _seconds(clock, clock_shape, usable)
-    usable = usable & valid_clock
-    orders: list[tuple[str, str, tuple[NDArray[np.int64], ...]]]
-    if first == "4":
-        orders = [("year-first", f"%Y{sign}%m{sign}%d", (a, b, c))]
-    elif last == "4":
-        orders = [
-            ("day-first", f"%d{sign}%m{sign}%Y", (c, b, a)),
-            ("month-first", f"%m{sign}%d{sign}%Y", (c, a, b)),
-        ]
-    elif last == "2":
-        years = np.where(c < _CENTURY_PIVOT, 2_000 + c, 1_900 + c)
-        orders = [
-            ("day-first", f"%d{sign}%m{sign}%y", (years, b, a)),
-            ("month-first", f"%m{sign}%d{sign}%y", (years, a, b)),
-        ]
-    else:
-        return []
     return [
         DateLayout(
             key=key,
             format=f"{style}{clock_format}",
-            readable=usable & _is_day(*ymd),
+            readable=usable & valid_clock & _is_day(*ymd),
             years=ymd[0],
             months=ymd[1],
             days=ymd[2],
             seconds=seconds,
             clocks=bool(clock_format),
         )
-        for key, style, ymd in orders
+        for key, style, ymd in _orders(
+            sign, first, last, (a, b, c), padded=_padded(fields["a"], usable)
+        )
     ]
 
 
+def _orders(
+    sign: str, first: str, last: str, numbers: tuple[NDArray[np.int64], ...], *, padded: bool
+) -> list[tuple[str, str, tuple[NDArray[np.int64], ...]]]:
+    """The orders that three numbers can have, with the format of each and its years, months and days. first, last: their digits. padded: whether
+    the first always has two, without which it is no year."""
+    a, b, c = numbers
+    if first == "4" and last == "2":
+        return [("year-first", f"%Y{sign}%m{sign}%d", (a, b, c))]
+    if first == "2" and last == "4":
+        return [
+            ("day-first", f"%d{sign}%m{sign}%Y", (c, b, a)),
+            ("month-first", f"%m{sign}%d{sign}%Y", (c, a, b)),
+        ]
+    if first != "2" or last != "2":
+        return []
+    orders = [
+        ("day-first", f"%d{sign}%m{sign}%y", (_full(c), b, a)),
+        ("month-first", f"%m{sign}%d{sign}%y", (_full(c), a, b)),
+    ]
+    # Days of a table are many and its years are few: where the last number is no day by that, nothing is asked.
+    if padded and (len(np.unique(c)) > _MOST_YEARS or len(np.unique(a)) < _MOST_DAYS):
+        orders.append(("year-first", f"%y{sign}%m{sign}%d", (_full(a), b, c)))
+    return orders
+
+
+def _padded(first: pa.Array, usable: NDArray[np.bool_]) -> bool:
+    lengths = pc.utf8_length(first).to_numpy()
+    return bool((lengths[usable] == 2).all())
+
+
+def _full(years: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(years < CENTURY_PIVOT, 2_000 + years, 1_900 + years)
+
+
 def _shapes(fields: dict[str, pa.Array], clock: pa.Array) -> pa.Array:
-    """Signs, digits of the outer numbers (4, 2, or 1 for either), and the clock with 9 for digits and p for a half day."""
+    """Signs, digits of the outer numbers (4, 3, or 2 for one or two), and the clock with 9 for digits and p for a half day. A day or
+    month of one digit has the shape of two."""
     spelled = pc.replace_substring_regex(clock, "[0-9]+", "9")
     spelled = pc.replace_substring_regex(spelled, "[AaPp][Mm]", "p")
-    lengths = {}
-    for name, few in (("a", "2"), ("c", "1")):
-        length = pc.utf8_length(fields[name])
-        short = pa.scalar(few)
-        # The first number may have one or two digits in one column; a year may not.
-        lengths[name] = pc.if_else(
-            pc.equal(length, 4),
-            "4",
-            pc.if_else(pc.equal(length, 3), "3", pc.if_else(pc.equal(length, 2), "2", short)),
-        )
-    return pc.binary_join_element_wise(
-        fields["s"], fields["t"], lengths["a"], lengths["c"], spelled, "\x1f"
-    )
+    digits = [
+        pc.cast(pc.max_element_wise(pc.utf8_length(fields[name]), 2), pa.string())
+        for name in "ac"
+    ]
+    return pc.binary_join_element_wise(fields["s"], fields["t"], *digits, spelled, "\x1f")
 
 
 def _numbers(texts: pa.Array, usable: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -190,27 +241,69 @@ def _is_day(
 
 
 def _compact(texts: pa.Array) -> list[DateLayout]:
-    """Days of eight digits."""
-    parts = pc.extract_regex(texts, _COMPACT)
-    usable = pc.is_valid(parts).to_numpy(zero_copy_only=False)
-    if not usable.any():
+    """Days, or moments, of digits alone."""
+    if len(texts) > _LOOKED_AT_FIRST and not _may_be_compact(texts.slice(0, _LOOKED_AT_FIRST)):
         return []
-    years, short, months, days = (
-        _numbers(pc.fill_null(pc.struct_field(parts, name), "0"), usable) for name in "yzmd"
-    )
-    years = years * 100 + short
-    return [
-        DateLayout(
-            key="compact",
-            format="%Y%m%d",
-            readable=usable & _is_day(years, months, days),
-            years=years,
-            months=months,
-            days=days,
-            seconds=np.zeros_like(years),
-            clocks=False,
+    found = []
+    for key, style, pattern in _COMPACT:
+        parts = pc.extract_regex(texts, pattern)
+        usable = pc.is_valid(parts).to_numpy(zero_copy_only=False)
+        if not usable.any():
+            continue
+        names = [field.name for field in parts.type]
+
+        def field(
+            name: str,
+            default: int,
+            *,
+            of: pa.Array = parts,
+            known: Any = usable,
+            named: Any = names,
+        ) -> NDArray[np.int64]:
+            if name not in named:
+                return np.full(len(texts), default)
+            return _numbers(pc.fill_null(pc.struct_field(of, name), "0"), known)
+
+        years = field("y", 0) if "%Y" in style else _full(field("y", 0))
+        months, days = field("m", 1), field("d", 1)
+        if "%j" in style:
+            of_year = field("j", 0)
+            leap = (years % 4 == 0) & ((years % 100 != 0) | (years % 400 == 0))
+            valid = (
+                (of_year >= 1) & (of_year <= 365 + leap) & (years >= 1_800) & (years < 2_100)
+            )
+            ordinals = np.array(
+                [datetime.date(int(y), 1, 1).toordinal() for y in np.where(valid, years, 2_000)]
+            )
+            calendar = [
+                datetime.date.fromordinal(int(day))
+                for day in ordinals + np.where(valid, of_year - 1, 0)
+            ]
+            months, days = (
+                np.array([d.month for d in calendar]),
+                np.array([d.day for d in calendar]),
+            )
+        else:
+            valid = _is_day(years, months, days) & (years >= 1_800) & (years < 2_100)
+        hours, minutes, rest = field("H", 0), field("M", 0), field("S", 0)
+        valid &= (hours < 24) & (minutes < 60) & (rest < 60)
+        found.append(
+            DateLayout(
+                key=key,
+                format=style,
+                readable=usable & valid,
+                years=years,
+                months=months,
+                days=days,
+                seconds=hours * 3_600 + minutes * 60 + rest,
+                clocks="%H" in style,
+            )
         )
-    ]
+    return found
+
+
+def _may_be_compact(texts: pa.Array) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, r"^[0-9]{6,20}$|^[0-9]{4}年")).as_py())
 
 
 def _with_names(texts: pa.Array) -> list[DateLayout]:

@@ -17,10 +17,12 @@ from synth_engine.formats import (
     SHARE_SIGNS,
     Marks,
     like_phones,
+    notation,
 )
 
-_BEFORE = rf"US\$|[{CURRENCY_SIGNS}₹]|{'|'.join(CURRENCY_CODES)}|Fr\.|kr\.?|Rs\.?"
-_AFTER = rf"[{SHARE_SIGNS}{CURRENCY_SIGNS}°₹]|°[CF]|[A-Za-zµ]{{1,3}}[²³2]?|[A-Za-z]{{1,3}}/[A-Za-z]{{1,3}}|Euro|hours?|days?|years?|miles?|pcs\.?|persons?"
+_BEFORE = rf"[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|{'|'.join(CURRENCY_CODES)}|Fr\.|kr\.?|Rs\.?"
+_AFTER = rf"[{SHARE_SIGNS}{CURRENCY_SIGNS}°]|°[CF]|[A-Za-zµ]{{1,3}}[²³2]?|[A-Za-z]{{1,3}}/[A-Za-z]{{1,3}}|Euro|hours?|days?|years?|miles?|pcs\.?|persons?"
+_NEARLY_ALL = 0.9  # of the texts, that have a percent sign where it is left out
 _WITH_UNIT = (
     rf"^(?P<sign>[+-]?)(?P<before>(?:{_BEFORE})? ?)(?P<minus>[+-]?)"
     r"(?P<core>[0-9.,](?:[0-9.,' \x{a0}\x{202f}]*[0-9])?)"
@@ -50,7 +52,7 @@ def readings(texts: pa.Array, now: Marks) -> list[NumberReading]:
     """The ways in which some of these different texts are numbers, if they are none as the file is read now; of those with
     the same values the simplest alone."""
     plain_now = _values(now.plain(texts))
-    units = _units(texts)
+    units = _units(notation.unified(texts))
     readings_by_values: list[NumberReading] = []
     absent: list[Marks] = []
     for candidate in NUMBER_MARKS:
@@ -135,6 +137,11 @@ def _units(texts: pa.Array) -> tuple[str, ...]:
         # A number alone, like 0, may go without; two units in one column would be two scales.
         if len(written) == 1:
             [(unit, times)] = written.items()
+            # A share beside numbers without the sign is two scales in one column, and a debit is below zero.
+            if unit.upper() in ("CR", "DR"):
+                return ()
+            if unit in SHARE_SIGNS and times < _NEARLY_ALL * len(matched):
+                return ()
             if times >= 2 or unit in SHARE_SIGNS + CURRENCY_SIGNS:
                 units.append(unit)
         elif written:

@@ -5,6 +5,7 @@ Nothing here opens a file or keeps what it is shown, so that whoever receives a 
 
 from __future__ import annotations
 
+from synth_engine.formats import notation
 from synth_engine.formats.currencies import (
     CURRENCY_CODES,
     CURRENCY_SIGNS,
@@ -102,6 +103,7 @@ __all__ = [
     "kind_of",
     "like_phones",
     "looks_like_data",
+    "notation",
     "refuse_foreign",
     "unknown_ending",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-CURRENCY_SIGNS = "$€£¥"
+CURRENCY_SIGNS = "$€£¥₹₺₽₩₪₫₦₱฿₴"
 CURRENCY_CODES = ("USD", "EUR", "GBP", "CHF")
 CURRENCY_WORDS = ("Fr", "kr", "Rs")
 """Abbreviations before an amount, with or without a point."""

@@ -212,9 +212,11 @@ class Dialect:
         open_facts = "; ".join(QUESTIONS[one][0] for one in self.asked)
         open_names = " and ".join(self.asked)
         flags = " ".join(f"--read {one}={QUESTIONS[one][1]}" for one in self.asked)
+        other = "; a table with another sign between cells has to be saved as CSV again"
         raise TableError(
             f"the file does not tell for certain {open_facts}",
-            repair=f"say {open_names} in the form of the file (on the command line: {flags})",
+            repair=f"say {open_names} in the form of the file (on the command line: {flags})"
+            + other * ("delimiter" in self.asked),
         )
 
     @property

@@ -192,6 +192,8 @@ def _above(lines: list[str], quote: str) -> int:
     outside = [bare(line, quote) for line in lines]
     delimiter = next((one for one in RAREST_FIRST if one in outside[-1]), "")
     counts = [line.count(delimiter) for line in outside] if delimiter else []
+    if padded := _padded(outside, delimiter, counts):
+        return padded
     for start in range(1, len(counts) - 1):
         if len(set(counts[start:])) != 1:
             continue
@@ -202,6 +204,16 @@ def _above(lines: list[str], quote: str) -> int:
             return start
         return 0
     return 0
+
+
+def _padded(lines: list[str], delimiter: str, counts: list[int]) -> int:
+    """Count the lines above the header of which only the first cell has a text, as spreadsheets write titles."""
+    if not counts or min(counts) == 0 or len(set(counts)) != 1:
+        return 0
+    filled = [[cell.strip() for cell in line.split(delimiter)] for line in lines]
+    above = next((place for place, cells in enumerate(filled) if any(cells[1:])), 0)
+    titled = any(cells[0] for cells in filled[:above])
+    return above if titled and all(filled[above]) and above < len(lines) - 1 else 0
 
 
 def _open_decimal(rows: list[list[str]], delimiter: str) -> bool:

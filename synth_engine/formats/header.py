@@ -26,7 +26,7 @@ def checked_names(
         if not name:
             raise TableError(
                 f"column {place} has no name",
-                repair="name it, or remove the delimiter",
+                repair="name it, leave the empty column out, or say how many lines above the names are left out (skip)",
                 line=line,
             )
         if not name.isprintable() or len(name) > LONGEST_NAME:

@@ -293,6 +293,14 @@ def _is_workbook(head: bytes) -> bool:
 
 def refuse_foreign(head: bytes, *, instead_of: str = "a CSV table") -> None:
     """Refuses a file whose first bytes say that it is no CSV text."""
+    # The first entry of such an archive says so, uncompressed.
+    if head.startswith(_ZIP) and head[30:].startswith(
+        b"mimetypeapplication/vnd.oasis.opendocument"
+    ):
+        what = f"a workbook or text of OpenDocument, not {instead_of}"
+        raise TableError(
+            f"this is {what}", repair="save it as an Excel workbook .xlsx or as CSV UTF-8"
+        )
     for start, what, repair in _FOREIGN:
         if head.startswith(start):
             raise TableError(f"this is {what}, not {instead_of}", repair=repair)

@@ -13,10 +13,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synth_engine.formats import notation
+
 DECIMALS = {".": "decimal point", ",": "decimal comma"}
 THOUSANDS = {"": "no sign", ",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
 _SPACES = " \u00a0\u202f"
 UNREADABLE = "\ufffd"  # what is a number by other marks alone; it must not be read by them
+
+
+def grouped(signs: str) -> str:
+    """The pattern of digits with one of these signs between thousands, or as in India with commas between hundreds above them."""
+    thousands = rf"[0-9]{{1,3}}(?:{signs}[0-9]{{3}})+"
+    return thousands + (r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}" if signs == "," else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,17 +41,24 @@ class Marks:
         return self == Marks()
 
     def plain(self, texts: pa.Array, *, apart_from: Collection[str] = ()) -> pa.Array:
-        """Numbers with a decimal point and no thousands marked; other texts as they are."""
-        if self.usual:
-            return texts
+        """Numbers with ASCII digits, the sign before, a decimal point and no thousands marked; other texts as they are."""
         # Each distinct text is converted once, however often it occurs.
         if pa.types.is_dictionary(texts.type):
             plain = self.plain(texts.dictionary, apart_from=apart_from)
             return pa.DictionaryArray.from_arrays(texts.indices, plain)
+        plain = self._plain(notation.unified(texts))
+        if not apart_from:
+            return plain
+        markers = pa.array(list(apart_from), type=pa.string())
+        return pc.if_else(pc.is_in(texts, value_set=markers), texts, plain)
+
+    def _plain(self, texts: pa.Array) -> pa.Array:
+        if self.usual:
+            return texts
         if self.units:
-            texts = self.without_units(texts, apart_from=apart_from)
+            texts = self.without_units(texts)
         signs = f"[{_SPACES}]" if self.thousands == " " else re.escape(self.thousands)
-        whole = r"[0-9]+" + (f"|[0-9]{{1,3}}(?:{signs}[0-9]{{3}})+" if signs else "")
+        whole = r"[0-9]+" + (f"|{grouped(signs)}" if signs else "")
         form = rf"^[ \t]*[+-]?(?:{whole})?(?:{re.escape(self.decimal)}[0-9]+)?(?:[eE][+-]?[0-9]+)?[ \t]*$"
         converted = pc.replace_substring_regex(texts, signs, "") if signs else texts
         converted = pc.replace_substring(converted, self.decimal, ".")
@@ -55,16 +70,9 @@ class Marks:
         unchanged = pc.if_else(
             pc.and_(usual, pc.match_substring(texts, ".")), UNREADABLE, texts
         )
-        plain = pc.if_else(pc.match_substring_regex(texts, form), converted, unchanged)
-        if not apart_from:
-            return plain
-        return pc.if_else(
-            pc.is_in(texts, value_set=pa.array(list(apart_from), type=pa.string())),
-            texts,
-            plain,
-        )
+        return pc.if_else(pc.match_substring_regex(texts, form), converted, unchanged)
 
-    def without_units(self, texts: pa.Array, *, apart_from: Collection[str] = ()) -> pa.Array:
+    def without_units(self, texts: pa.Array) -> pa.Array:
         """Texts that are digits with one of the units before or after them, without it; others as they are."""
         units = "|".join(re.escape(unit) for unit in sorted(self.units, key=len, reverse=True))
         number = rf"[0-9.,][0-9.,'{_SPACES}]*"
@@ -73,8 +81,4 @@ class Marks:
         bare = pc.binary_join_element_wise(
             pc.struct_field(parts, "sign"), pc.struct_field(parts, "number"), ""
         )
-        bare = pc.if_else(pc.is_valid(parts), bare, texts)
-        if not apart_from:
-            return bare
-        markers = pa.array(list(apart_from), type=pa.string())
-        return pc.if_else(pc.is_in(texts, value_set=markers), texts, bare)
+        return pc.if_else(pc.is_valid(parts), bare, texts)

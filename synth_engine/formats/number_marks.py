@@ -11,8 +11,9 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synth_engine.formats import notation
 from synth_engine.formats.currencies import CURRENCY_SIGNS
-from synth_engine.formats.marks import Marks
+from synth_engine.formats.marks import Marks, grouped
 
 NUMBER_MARKS = (
     Marks(),
@@ -31,9 +32,9 @@ _SHORT = re.compile(r"[+-]?[0-9]+")
 
 def _pattern(marks: Marks) -> re.Pattern[str]:
     signs = "[ \u00a0\u202f]" if marks.thousands == " " else re.escape(marks.thousands)
-    grouped = rf"[1-9][0-9]{{0,2}}(?:{signs}[0-9]{{3}})+|" if marks.thousands else ""
+    thousands = rf"(?!0)(?:{grouped(signs)})|" if marks.thousands else ""
     decimals = rf"(?:{re.escape(marks.decimal)}[0-9]+)?"
-    return re.compile(rf"[+-]?(?:{grouped}0|[1-9][0-9]*)?{decimals}")
+    return re.compile(rf"[+-]?(?:{thousands}0|[1-9][0-9]*)?{decimals}")
 
 
 _PATTERNS = [(marks, _pattern(marks)) for marks in NUMBER_MARKS]
@@ -46,7 +47,8 @@ def agreed_marks(columns: Sequence[Collection[str]]) -> Marks | None:
     units: set[str] = set()
     marked = False
     for cells in columns:
-        texts, unit = _without_unit({cell.strip() for cell in cells})
+        unified = notation.unified(pa.array([cell.strip() for cell in cells], type=pa.string()))
+        texts, unit = _without_unit(set(unified.to_pylist()))
         if not texts or all(_SHORT.fullmatch(text) for text in texts):
             units |= unit
             continue
@@ -81,7 +83,9 @@ def _without_unit(cells: Collection[str]) -> tuple[set[str], set[str]]:
             continue
         marks = Marks(units=(unit,))
         bare = set(marks.without_units(pa.array(texts, type=pa.string())).to_pylist())
-        if any(unit in text for text in bare) or len(with_unit) * 2 < len(texts):
+        # A share beside plain numbers is two scales.
+        least = 0.9 if unit == "%" else 0.5
+        if any(unit in text for text in bare) or len(with_unit) < least * len(texts):
             return texts, set()
         return bare, {unit}
     return texts, set()

@@ -200,9 +200,9 @@ class Attribute:
     def plain(self, cells: pa.Array, marks: Marks | None) -> pa.Array:
         """Cells as this kind reads them: numbers by the usual marks, where the file has others; missing markers stay. marks:
         how the file writes numbers; None for the usual ones."""
-        if marks is None or not self.holds_numbers:
+        if not self.holds_numbers:
             return cells
-        return marks.plain(cells, apart_from=self.missing or ())
+        return (marks or Marks()).plain(cells, apart_from=self.missing or ())
 
     def write(self, column: pd.Series) -> pd.Series:
         """Values as a file has them. Encoding these texts gives the codes back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField,
 from synth_engine.kinds.bounds import (
     write_moments,
 )
+from synth_engine.kinds.century import has_two_digits, in_century
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import (
     DAY,
@@ -68,7 +70,9 @@ class Date(Attribute):
             )
         # Days other than the bounds reveal a format that drops a part, such as the day of the
         # month, which both bounds may survive by chance.
-        probes = (self.low, self.high, datetime.date(1987, 10, 31), datetime.date(2001, 3, 4))
+        probes = [self.low, self.high, datetime.date(1987, 10, 31), datetime.date(2001, 3, 4)]
+        if self._two_digits:
+            probes[2:] = [in_century(day, self.high.year) for day in probes[2:]]
         if any(self.parse(day.strftime(self.format)) != day for day in probes):
             raise self.error(
                 "the format does not tell every day apart",
@@ -92,10 +96,15 @@ class Date(Attribute):
             return None
         try:
             if self.format != ISO:
-                return datetime.datetime.strptime(text, self.format).date()  # noqa: DTZ007  # days have no time zone
+                day = datetime.datetime.strptime(text, self.format).date()  # noqa: DTZ007  # days have no time zone
+                return in_century(day, self.high.year) if self._two_digits else day
             return datetime.date.fromisoformat(text[:10]) if _ISO_DAY.match(text) else None
         except ValueError:
             return None
+
+    @cached_property
+    def _two_digits(self) -> bool:
+        return has_two_digits(self.format)
 
     @property
     def value_count(self) -> int:

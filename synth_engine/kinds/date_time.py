@@ -27,6 +27,7 @@ from synth_engine.kinds.bounds import (
     sample_steps,
     write_moments,
 )
+from synth_engine.kinds.century import has_two_digits, in_century
 from synth_engine.kinds.date import nearest_day, seconds_since_1970
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import (
@@ -179,12 +180,17 @@ class DateTime(Attribute):
     def _formatted(self, text: str) -> datetime.datetime:
         """The moment a text of the declared format stands for. Raises ValueError."""
         try:
-            return datetime.datetime.strptime(text, self.format)  # noqa: DTZ007  # clocks without a zone
+            moment = datetime.datetime.strptime(text, self.format)  # noqa: DTZ007  # clocks without a zone
         except ValueError:
             if not self._has_fraction:
                 raise
             shortened = _FINE_FRACTION.sub(r"\1", text)
-            return datetime.datetime.strptime(shortened, self.format)  # noqa: DTZ007
+            moment = datetime.datetime.strptime(shortened, self.format)  # noqa: DTZ007
+        return in_century(moment, self.high.year) if self._two_digits else moment
+
+    @cached_property
+    def _two_digits(self) -> bool:
+        return has_two_digits(self.format)
 
     @cached_property
     def _has_fraction(self) -> bool:

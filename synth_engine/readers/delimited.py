@@ -510,7 +510,7 @@ def _ragged(width: int, *, line: int) -> TableError:
     because the text of the rule is shown to everybody."""
     return TableError(
         f"a line with more or fewer cells than the {width} of the header",
-        repair="give every line as many cells as the header; quote cells that hold the delimiter",
+        repair="give every line as many cells as the header; quote cells that hold the delimiter; say how many lines above and below the table are left out (skip, footer)",
         line=line,
     )
 

@@ -32,7 +32,7 @@ _PIECE = 2**22
 _STRUCTURE = re.compile(r'[\\"\[\]{},]')
 _SPACE = " \t\r\n"
 _MARK = "\ufeff"
-_WRITE = 'write a record in each line, like {"age": 5}, or a list of such objects'
+_WRITE = 'write a record in each line, like {"age": 5}, or a list of such objects; JSON has null, and no NaN'
 
 
 class Record(NamedTuple):

@@ -81,7 +81,7 @@ class Rules:
         ):
             raise TableError(
                 "a quotation mark inside a cell that is not quoted",
-                repair="quote the cell and double the mark inside it, or say that such marks are letters (literal)",
+                repair="quote the cell and double the mark inside it, or say that such marks are letters (literal), or that blanks stand around cells (spaced)",
                 line=line,
             )
 

@@ -151,6 +151,9 @@ def _refuse(kind: Kind) -> NoReturn:
     ) from None
 
 
+_COUNTED = {"%tq": "quarters", "%tm": "months", "%tw": "weeks", "%th": "half years"}
+
+
 def _column(
     about: Any, values: list[Any], stored: str, name: str, *, limits: Limits, mode: Mode
 ) -> Any:
@@ -171,8 +174,13 @@ def _facts(about: Any, stored: str) -> dict[str, Any]:
         missing += _range(part, labels)
     if tagged:
         missing += [code for code in labels if code.startswith(".") and code[1:].isalpha()]
+    label = about.column_names_to_labels.get(stored)
+    # Such counts come as the numbers that they are stored as; days and moments are dates already.
+    counted = _COUNTED.get(str(about.original_variable_types.get(stored, ""))[:3])
+    if counted:
+        label = f"{label or stored} ({counted} counted from 1960)"
     facts = {
-        "label": about.column_names_to_labels.get(stored),
+        "label": label,
         "values": labels,
         "missing": list(dict.fromkeys(missing)),
     }

@@ -20,6 +20,7 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import archive, cell_text, old_spreadsheet, spreadsheet, stored_values
+from synth_engine.readers.rules import Rules
 from synth_engine.readers.source import Block, Limits, Mode, ReadOptions, Shape
 from synth_engine.readers.spreadsheet import Row, Sheet
 
@@ -63,7 +64,11 @@ def blocks(
         }
         waiting: list[list[str]] = []
         results = _Results()
+        takes = Rules(dialect, total=mode == "total").takes
         for row in _complete(rows, width=len(names)):
+            if not takes(_shown(row, len(names)), line=row.number):
+                continue
+            _require_one_header(row, names, mode=mode)
             shape.rows, shape.lines = shape.rows + 1, row.number
             if shape.rows > limits.rows:
                 raise TableError("more rows than are allowed", repair="use a smaller table")
@@ -278,10 +283,26 @@ def _complete(rows: Iterable[Row], *, width: int) -> Iterator[Row]:
         if any(value != "" for value in row.values[width:]):
             raise TableError(
                 f"a line with more or fewer cells than the {width} of the header",
-                repair="name every column that has cells",
+                repair="name every column that has cells, in one line: header_lines is of no use in a workbook",
                 line=row.number,
             )
         yield row
+
+
+def _shown(row: Row, width: int) -> list[str]:
+    """The cells of a row that are texts; of others, that they are not empty."""
+    shown = [value if isinstance(value, str) else "#" for value in row.values[:width]]
+    return shown + [""] * (width - len(shown))
+
+
+def _require_one_header(row: Row, names: Sequence[str], *, mode: Mode) -> None:
+    """Refuses a row that equals the header, in a reading for the steward of a sheet with several columns."""
+    if mode == "checked" and len(names) > 1 and _shown(row, len(names)) == list(names):
+        raise TableError(
+            "the header stands here again",
+            repair="keep one table a file, and one header",
+            line=row.number,
+        )
 
 
 def _text(row: Row, place: int, *, sheet: Sheet, dialect: Dialect, mode: Mode) -> str:

@@ -55,6 +55,7 @@ STARTED = (
     "idle",
     "ingest",
     "load",
+    "meaning",
     "needs",
     "pages",
     "peers",

@@ -249,7 +249,7 @@ DATES: dict[str, tuple[list[str], dict[str, Any], str]] = {
     "beside a dash": (["2/9/21", "2/13/21", "-", "3/14/21", "4/30/21"], {"kind": "scale", "of": "date", "format": "%m/%d/%y", "missing": ["-"]}, "probable"),
     "beside a day that is none": (["2021-02-09", "2021-12-30", "0000-00-00"], {"kind": "scale", "of": "date", "missing": ["0000-00-00"]}, "probable"),
     "points": (["09.02.2021", "28.02.2021", "13.01.2020", "14.12.1999"], {"kind": "scale", "of": "date", "format": "%d.%m.%Y"}, "sure"),
-    "two digits of the last century": (["9/2/69", "28/2/68"], {"of": "date", "format": "%d/%m/%y"}, "probable"),
+    "two digits of the last century": (["9/2/69", "28/2/78"], {"of": "date", "format": "%d/%m/%y"}, "probable"),
     "the year first": (["2021/02/09", "2021/12/30"], {"kind": "scale", "of": "date", "format": "%Y/%m/%d"}, "sure"),
     "the same day either way": (["3/3/2021", "4/4/2021"], {"kind": "scale", "of": "date"}, "probable"),
     "names of months": (["9-Feb-21", "28-Dec-20"], {"kind": "scale", "of": "date", "format": "%d-%b-%y"}, "sure"),
