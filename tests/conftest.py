@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import checks, environment
+from tests import both_databases, checks, environment
 
 pytest_plugins = [] if environment.ENGINE_ALONE else ["tests.cast"]
 
@@ -71,6 +71,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         same = {item.nodeid for item in items if _is_the_same_on_every_database(item)}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in same])
         items[:] = [item for item in items if item.nodeid not in same]
+    if os.environ.get("TESTS_LEFT_TO_POSTGRES"):
+        left = {
+            item.nodeid
+            for item in items
+            if not both_databases.is_on_sqlite(item.path)
+            and not _is_the_same_on_every_database(item)
+        }
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
+        items[:] = [item for item in items if item.nodeid not in left]
     _longest_first(items)
 
 
