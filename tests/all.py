@@ -1,5 +1,5 @@
 """`make test`: all checks of `make check` but its tests, then all tests on SQLite, then those of the web application that
-touch the database on PostgreSQL. Of these, SQLite has what `tests.both_databases.ON_BOTH` names, and all where no PostgreSQL can be
+touch the database on PostgreSQL. Of these, SQLite has what `tests/both_databases.py` names, and all where no PostgreSQL can be
 started. Arguments go to pytest: then tests alone run, unless CI=true."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from tests import checks, keeper, services
-from tests.both_databases import SAME_ON_EVERY_DATABASE
+from tests.both_databases import LEFT_TO_POSTGRES, SAME_ON_EVERY_DATABASE
 
 # Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none of them.
 HUNG = "1500"  # seconds
@@ -50,8 +50,9 @@ def run(arguments: list[str]) -> int:
     begun = time.monotonic()
     failed = checks.failing() if _in_ci() or not arguments else []
     on_postgres = not arguments and _has_postgres()
-    codes = [_pytest(arguments, database="sqlite", rest=on_postgres)]
+    codes = [_pytest(arguments, database="sqlite", followed=on_postgres)]
     if not arguments and codes[0] in COMPLETE:
+        # Elsewhere it may be missing: then SQLite had all.
         codes.append(_postgres_pass() if on_postgres else int(_in_ci()))
     if failed:
         _say(f"\nChecks that failed, see above: {', '.join(failed)}")
@@ -81,8 +82,8 @@ def _postgres_pass() -> int:
     return _pytest([*ON_POSTGRES, *left_out], database="postgres")
 
 
-def _pytest(arguments: list[str], *, database: str, rest: bool = False) -> int:
-    """rest: leave out what PostgreSQL is asked for afterwards, and SQLite need not be."""
+def _pytest(arguments: list[str], *, database: str, followed: bool = False) -> int:
+    """followed: whether PostgreSQL has afterwards what SQLite need not have."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -94,8 +95,8 @@ def _pytest(arguments: list[str], *, database: str, rest: bool = False) -> int:
     # Tests share the processors already: threads of linear algebra would only wait for each other.
     environment.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = [*PYTEST, "--durations", "12", *arguments]
-    if rest:
-        environment["TESTS_LEFT_TO_POSTGRES"] = "1"
+    if followed:
+        environment[LEFT_TO_POSTGRES] = "1"
     code = keeper.run(command, {**environment, "SYNTHWEB_TEST_DATABASE": database})
     return 0 if code == NO_TESTS else code
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+LEFT_TO_POSTGRES = "TESTS_LEFT_TO_POSTGRES"
+"""In the environment of a run on SQLite that one on PostgreSQL follows."""
 WEB = Path(__file__).parent / "web"
 SAME_ON_EVERY_DATABASE = (
     "amounts",
@@ -17,7 +19,6 @@ SAME_ON_EVERY_DATABASE = (
 )
 """Files that touch no database, or bring one of their own: on SQLite alone."""
 ON_BOTH = (
-    "accounts",
     "api",
     "append_only",
     "audit",
@@ -29,7 +30,6 @@ ON_BOTH = (
     "datasets_upload",
     "fault_matrix",
     "installation_format",
-    "ledger",
     "metrics",
     "one_record_per_account",
     "outages",
@@ -47,13 +47,13 @@ ON_BOTH = (
     "uploads_interrupted",
     "yearly_limits",
 )
-"""Files, and groups of them by their first word, that lock, count, search, or keep what was paid for: on SQLite and on PostgreSQL. What other
-files ask of a database is asked of PostgreSQL, and of SQLite by the browser's journeys and by whoever runs a file by itself."""
-GROUPS = ("ledger", "accounts")
+GROUPS_ON_BOTH = ("accounts", "ledger")
+"""Files, and groups of files by their first word, that lock, count, search, or keep what was paid for: on SQLite and on PostgreSQL. What
+other files ask of a database is left to PostgreSQL."""
 
 
-def is_on_sqlite(path: Path) -> bool:
-    """Whether SQLite has the whole of a file when PostgreSQL is asked afterwards."""
+def is_left_to_postgres(path: Path) -> bool:
+    """Whether SQLite need not have the tests of a file that touch the database, when PostgreSQL has them afterwards."""
     name = path.stem.removeprefix("test_")
-    elsewhere = path.parent != WEB or name in SAME_ON_EVERY_DATABASE
-    return elsewhere or name in ON_BOTH or name.startswith(GROUPS)
+    on_sqlite = name in SAME_ON_EVERY_DATABASE + ON_BOTH or name.startswith(GROUPS_ON_BOTH)
+    return path.parent == WEB and not on_sqlite
