@@ -1,5 +1,6 @@
-"""`make test`: all checks of `make check` but its tests, then every test on SQLite, then those of the web application that
-touch the database once more on PostgreSQL. Arguments go to pytest: then tests alone run, unless CI=true."""
+"""`make test`: all checks of `make check` but its tests, then all tests on SQLite, then those of the web application that
+touch the database on PostgreSQL. Of these, SQLite has what `tests/both_databases.py` names, and all where no PostgreSQL can be
+started. Arguments go to pytest: then tests alone run, unless CI=true."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from tests import checks, keeper, services
+from tests.both_databases import LEFT_TO_POSTGRES, SAME_ON_EVERY_DATABASE
 
 # Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none of them.
 HUNG = "1500"  # seconds
@@ -18,9 +20,8 @@ PYTEST = [
     sys.executable,
     "-m",
     "pytest",
-    # One more than there are processors: tests that start workers and browsers wait for them half of their time.
     "-n",
-    str(len(os.sched_getaffinity(0)) + 1),
+    "auto",
     "--timeout",
     HUNG,
     # A file is for one worker, which makes what the file's tests share, and remembers it, once. `conftest` puts files into
@@ -32,16 +33,6 @@ PYTEST = [
     "tests.running_now",
 ]
 ON_POSTGRES = ["tests/web", "tests/web/on_postgresql.py"]
-SAME_ON_EVERY_DATABASE = (
-    "amounts",
-    "deployment",
-    "figures",
-    "health_and_logs",
-    "local_installation",
-    "templates",
-    "vault",
-    "words",
-)
 COMPLETE = (0, 1)  # pytest's exit codes when all tests ran, well or not
 NO_TESTS = 5  # pytest's exit code when nothing was selected
 
@@ -58,9 +49,11 @@ def run(arguments: list[str]) -> int:
     """Run the checks and the tests. A check that fails is said at once and once more at the end; the tests run all the same."""
     begun = time.monotonic()
     failed = checks.failing() if _in_ci() or not arguments else []
-    codes = [_pytest(arguments, database="sqlite")]
+    on_postgres = not arguments and _has_postgres()
+    codes = [_pytest(arguments, database="sqlite", followed=on_postgres)]
     if not arguments and codes[0] in COMPLETE:
-        codes.append(_postgres_pass())
+        # Elsewhere it may be missing: then SQLite had all.
+        codes.append(_postgres_pass() if on_postgres else int(_in_ci()))
     if failed:
         _say(f"\nChecks that failed, see above: {', '.join(failed)}")
         codes.append(1)
@@ -74,19 +67,23 @@ def _in_ci() -> bool:
     return os.environ.get("CI") == "true"
 
 
-def _postgres_pass() -> int:
+def _has_postgres() -> bool:
     try:
         with services.start_postgres():
-            pass
+            return True
     except services.Missing as missing:
         _say(f"\nLeft out: the web tests on PostgreSQL. {missing}")
-        return int(_in_ci())
-    _say("\nOnce more on PostgreSQL:")
+        return False
+
+
+def _postgres_pass() -> int:
+    _say("\nOn PostgreSQL:")
     left_out = [f"--ignore=tests/web/test_{name}.py" for name in SAME_ON_EVERY_DATABASE]
     return _pytest([*ON_POSTGRES, *left_out], database="postgres")
 
 
-def _pytest(arguments: list[str], *, database: str) -> int:
+def _pytest(arguments: list[str], *, database: str, followed: bool = False) -> int:
+    """followed: whether PostgreSQL has afterwards what SQLite need not have."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -98,6 +95,8 @@ def _pytest(arguments: list[str], *, database: str) -> int:
     # Tests share the processors already: threads of linear algebra would only wait for each other.
     environment.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = [*PYTEST, "--durations", "12", *arguments]
+    if followed:
+        environment[LEFT_TO_POSTGRES] = "1"
     code = keeper.run(command, {**environment, "SYNTHWEB_TEST_DATABASE": database})
     return 0 if code == NO_TESTS else code
 

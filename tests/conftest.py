@@ -4,14 +4,13 @@ begin first."""
 from __future__ import annotations
 
 import csv
-import gc
 import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import checks, environment
+from tests import both_databases, checks, environment
 
 pytest_plugins = [] if environment.ENGINE_ALONE else ["tests.cast"]
 
@@ -63,25 +62,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--nightly"):
-        long = [item for item in items if item.get_closest_marker("nightly")]
-        items[:] = [item for item in items if item not in long]
-        config.hook.pytest_deselected(items=long)
-    if environment.ON_POSTGRES:
-        same = {item.nodeid for item in items if _is_the_same_on_every_database(item)}
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in same])
-        items[:] = [item for item in items if item.nodeid not in same]
+    left_out = [item for item in items if _is_left_out(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not _is_left_out(item)]
     _longest_first(items)
 
 
+def _is_left_out(item: pytest.Item) -> bool:
+    """Whether this run leaves a test to another one: to that of the long tests, or of the other database."""
+    if item.get_closest_marker("nightly") and not item.config.getoption("--nightly"):
+        return True
+    same = _is_the_same_on_every_database(item)
+    if environment.ON_POSTGRES:
+        return same
+    followed = both_databases.LEFT_TO_POSTGRES in os.environ
+    return followed and not same and both_databases.is_left_to_postgres(item.path)
+
+
 OPENS_THE_DATABASE = {"db", "transactional_db", "live_server"}
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays until the end: no collection of garbage looks through it again."""
-    gc.collect()
-    gc.freeze()
 
 
 def _is_the_same_on_every_database(item: pytest.Item) -> bool:

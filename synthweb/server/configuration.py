@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from typing import Any
 
-from django.apps import apps
 from gunicorn.arbiter import Arbiter
 
 from synthweb.server import limits
@@ -29,10 +28,9 @@ def on_starting(server: Any) -> None:
 
 def post_worker_init(_worker: object) -> None:
     """Before a process answers: with this code of its end, gunicorn starts no other one in its place."""
-    if apps.ready:  # a test may serve something else than the web application
-        from synthweb.lib import installation_format  # settings are known by now
+    from synthweb.lib import installation_format  # settings are known by now
 
-        installation_format.stop_if_other(code=Arbiter.WORKER_BOOT_ERROR)
+    installation_format.stop_if_other(code=Arbiter.WORKER_BOOT_ERROR)
 
 
 def on_exit(_server: object) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import all as everything
-from tests import checks
+from tests import both_databases, checks
 
 
 def test_slow_files_exist_and_are_in_order() -> None:
@@ -21,6 +21,28 @@ def test_the_longest_files_exist() -> None:
     paths = checks.longest_files()
     assert len(paths) == len(set(paths))
     assert all((checks.ROOT / path).is_file() for path in paths)
+
+
+def test_the_files_of_both_databases_exist() -> None:
+    names = both_databases.SAME_ON_EVERY_DATABASE + both_databases.ON_BOTH
+    assert len(names) == len(set(names))
+    assert all((both_databases.WEB / f"test_{name}.py").is_file() for name in names)
+    assert all(
+        any(both_databases.WEB.glob(f"test_{n}*")) for n in both_databases.GROUPS_ON_BOTH
+    )
+
+
+def test_what_is_left_to_postgresql_is_not_left_out_there() -> None:
+    left = [
+        path
+        for path in both_databases.WEB.glob("test_*.py")
+        if both_databases.is_left_to_postgres(path)
+    ]
+    ignored = {
+        both_databases.WEB / f"test_{name}.py" for name in both_databases.SAME_ON_EVERY_DATABASE
+    }
+    assert left
+    assert ignored.isdisjoint(left)
 
 
 def test_the_longest_files_come_first_and_the_quick_ones_last(
@@ -85,6 +107,7 @@ def test_without_arguments_the_checks_run_wherever_it_is(
     monkeypatch.setattr(checks, "QUICK", [])
     monkeypatch.setattr(checks, "MYPY", _leaves(left, code=1))
     monkeypatch.setattr(everything, "PYTEST", [sys.executable, "-c", ""])
+    monkeypatch.setattr(everything, "_has_postgres", lambda: True)
     monkeypatch.setattr(everything, "_postgres_pass", lambda: 0)
     assert everything.run([]) == 1
     assert left.exists()

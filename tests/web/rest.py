@@ -9,12 +9,8 @@ from django.test import Client
 
 from synthweb.accounts import services as accounts
 from synthweb.accounts.models import User
-from tests import environment
 
 PROBLEM = "application/problem+json"
-EVERY_ROLE = ("steward", "custodian", "analyst", "auditor")
-ROLES = EVERY_ROLE if environment.ON_POSTGRES else EVERY_ROLE[:1]
-"""Who asks at every address: all of them on the database of an office, where numbers and texts have more that they refuse."""
 
 
 class Caller:

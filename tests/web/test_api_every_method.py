@@ -17,7 +17,7 @@ from synthweb.datasets.models import Dataset
 from tests.cast import Cast
 from tests.web.addresses import rest_routes
 from tests.web.html import html_of
-from tests.web.rest import PROBLEM, ROLES, Caller, assert_problem
+from tests.web.rest import PROBLEM, Caller, assert_problem
 from tests.web.scene import Scene
 
 METHODS = ("GET", "HEAD", "OPTIONS", "TRACE", "POST", "PUT", "PATCH", "DELETE", "PROPFIND")
@@ -50,7 +50,7 @@ def _addresses(played: Scene) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", ["steward", "custodian", "analyst", "auditor"])
 def test_no_method_is_a_server_error_or_a_page(cast: Cast, played: Scene, role: str) -> None:
     calls = Caller(cast.by_name()[role], *SCOPES).client
     calls.raise_request_exception = False

@@ -293,7 +293,6 @@ def _who(route: str, scope: str, *, cast: Cast, reader: User) -> User:
     return cast.auditor if route.startswith("audit/") else cast.steward
 
 
-@pytest.mark.same_on_every_database  # asks where the table of test_authorisation_matrix.py asks
 @pytest.mark.slow
 def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> None:
     played = scene.play(

@@ -901,7 +901,6 @@ def test_strangers_and_nobody_reach_no_object(cast: Cast, played: Scene) -> None
             assert stranger in (403, 404, 405), (method, route)
 
 
-@pytest.mark.same_on_every_database  # asks where the table asks
 @pytest.mark.slow
 def test_the_administration_is_closed_to_all_but_auditors_and_those_who_manage_people(
     clients: dict[str, Client],
@@ -912,7 +911,6 @@ def test_the_administration_is_closed_to_all_but_auditors_and_those_who_manage_p
             assert response.status_code in (302, 403), (address, person, response.status_code)
 
 
-@pytest.mark.same_on_every_database  # asks where the table asks
 @pytest.mark.slow
 def test_nothing_can_be_changed_in_the_administration(clients: dict[str, Client]) -> None:
     for address in _administration():
@@ -936,7 +934,6 @@ def _administration() -> list[str]:
 
 
 # --- methods ------------------------------------------------------------------------------------------------------------
-@pytest.mark.same_on_every_database  # asks where the table asks
 @pytest.mark.slow
 def test_no_unsafe_method_works_without_a_csrf_token(cast: Cast, played: Scene) -> None:
     client = _client("steward", cast, played, enforce_csrf_checks=True)
