@@ -24,6 +24,7 @@ MOST_FAILED_STARTS = 5
 STOP_SECONDS = 10
 LONGEST_LOG = 10_000_000
 UNSAID_SECONDS = 10  # of a wait that need not be explained
+PAUSE = 0.1  # seconds between two looks at what is waited for
 PR_SET_PDEATHSIG = 1
 
 
@@ -62,9 +63,10 @@ class Supervisor:
         say: Callable[[str], None],
         first_wait: float = 1,
         up_after: float = UP_SECONDS,
+        pause: float = PAUSE,
     ) -> None:
         """`first_wait`: seconds until a process is started again after its first death; `up_after`: how long it has run
-        when it counts as one that can start."""
+        when it counts as one that can start; `pause`: seconds between two looks at what is waited for."""
         self._logs = logs
         self._folder = folder
         self._environment = environment
@@ -72,6 +74,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._first_wait = first_wait
         self._up_after = up_after
+        self._pause = pause
 
     def start(self, process: Process, *, at_end: Callable[[int], None] | None = None) -> None:
         """Start a process and keep it running; one with `at_end` runs once, what it writes is said, and its exit code is
@@ -100,7 +103,7 @@ class Supervisor:
                             running.wait(STOP_SECONDS)
                         raise Stopped
                     status.show(f"Waiting for {process.name}")
-                    time.sleep(0.1)
+                    time.sleep(self._pause)
             return code
         finally:
             _end_group(running, signal.SIGKILL)
@@ -120,14 +123,14 @@ class Supervisor:
                         f"{name} ended before it answered (exit code {code}). The end of its log:\n{self.tail(name)}"
                     )
                 status.show(f"Waiting until {name} answers; it writes to {self._log(name)}")
-                time.sleep(0.1)
+                time.sleep(self._pause)
 
     def watch(self, stopping: Callable[[], bool]) -> None:
         """Keep everything running until `stopping` says otherwise."""
         while not stopping():
             for child in list(self._children):
                 self._look_after(child)
-            time.sleep(0.2)
+            time.sleep(2 * self._pause)
 
     def stop(self) -> None:
         """Ask every process to end and wait for it, the broker last; then make sure that nothing of them is left.

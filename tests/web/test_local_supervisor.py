@@ -37,6 +37,7 @@ class Stage:
             say=self.said.append,
             first_wait=0.001,
             up_after=up_after,
+            pause=0.001,
         )
 
     def start(self, name: str, command: list[str] | None = None) -> None:
