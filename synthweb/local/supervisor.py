@@ -63,10 +63,9 @@ class Supervisor:
         say: Callable[[str], None],
         first_wait: float = 1,
         up_after: float = UP_SECONDS,
-        pause: float = PAUSE,
     ) -> None:
         """`first_wait`: seconds until a process is started again after its first death; `up_after`: how long it has run
-        when it counts as one that can start; `pause`: seconds between two looks at what is waited for."""
+        when it counts as one that can start."""
         self._logs = logs
         self._folder = folder
         self._environment = environment
@@ -74,7 +73,6 @@ class Supervisor:
         self._children: list[Child] = []
         self._first_wait = first_wait
         self._up_after = up_after
-        self._pause = pause
 
     def start(self, process: Process, *, at_end: Callable[[int], None] | None = None) -> None:
         """Start a process and keep it running; one with `at_end` runs once, what it writes is said, and its exit code is
@@ -103,7 +101,7 @@ class Supervisor:
                             running.wait(STOP_SECONDS)
                         raise Stopped
                     status.show(f"Waiting for {process.name}")
-                    time.sleep(self._pause)
+                    time.sleep(PAUSE)
             return code
         finally:
             _end_group(running, signal.SIGKILL)
@@ -123,14 +121,14 @@ class Supervisor:
                         f"{name} ended before it answered (exit code {code}). The end of its log:\n{self.tail(name)}"
                     )
                 status.show(f"Waiting until {name} answers; it writes to {self._log(name)}")
-                time.sleep(self._pause)
+                time.sleep(PAUSE)
 
     def watch(self, stopping: Callable[[], bool]) -> None:
         """Keep everything running until `stopping` says otherwise."""
         while not stopping():
             for child in list(self._children):
                 self._look_after(child)
-            time.sleep(2 * self._pause)
+            time.sleep(2 * PAUSE)
 
     def stop(self) -> None:
         """Ask every process to end and wait for it, the broker last; then make sure that nothing of them is left.

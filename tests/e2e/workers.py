@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,7 @@ def start(arguments: list[str], changed: dict[str, Any], log: str) -> int:
     sys.argv = ["celery", "-A", "synthweb.celery", "worker", *arguments]
     from celery.__main__ import main as celery
 
-    sys.exit(celery())  # type: ignore[func-returns-value]  # it ends by itself, with its own code
+    sys.exit(celery())  # it ends by itself, with its own code
 
 
 def poll(pid: int) -> int | None:
@@ -145,7 +145,7 @@ def wait(pid: int) -> int:
 
 def main() -> None:
     _load()
-    verbs = {"start": start, "poll": poll, "wait": wait}
+    verbs: dict[str, Callable[..., object]] = {"start": start, "poll": poll, "wait": wait}
     for line in sys.stdin:
         verb, arguments = json.loads(line)
         sys.stdout.write(json.dumps(verbs[verb](*arguments)) + "\n")

@@ -37,7 +37,6 @@ class Stage:
             say=self.said.append,
             first_wait=0.001,
             up_after=up_after,
-            pause=0.001,
         )
 
     def start(self, name: str, command: list[str] | None = None) -> None:
@@ -54,6 +53,11 @@ class Stage:
         end = time.monotonic() + 120
         self.watching.watch(lambda: bool(happened()) or time.monotonic() > end)
         assert happened(), self.said
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "PAUSE", 0.001)
 
 
 @pytest.fixture
