@@ -76,6 +76,7 @@ def test_a_pool_child_killed_in_a_run_leaves_nothing(plant: Plant, point: str) -
     os.kill(child, signal.SIGKILL)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     found = plant.until(codes[0], *OVER)
     assert found["state"] == "finished"
     assert readable(plant) == []
@@ -99,6 +100,7 @@ def test_a_pool_child_killed_by_a_fault_of_its_own_leaves_no_core_dump(plant: Pl
     os.kill(child, signal.SIGCONT)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.until(codes[0], *OVER)
 
 
@@ -114,6 +116,7 @@ def test_a_pool_child_whose_worker_was_killed_finishes_and_ends(plant: Plant) ->
         os.kill(child, signal.SIGCONT)
     plant.wait_for(lambda: worker.processes() == [])
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.worker()
     found = plant.until(codes[0], *OVER)
     assert (found["state"], found["entries"]) == ("finished", ["HOLD", "CHARGE"])
@@ -129,6 +132,7 @@ def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(
     os.kill(child, signal.SIGKILL)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.wait_for(lambda: plant.ask("errands")[-1] == "finished")
     plant.ask("delete", codes[0])
     assert readable(plant) == []
@@ -145,6 +149,7 @@ def test_a_pool_child_killed_in_a_comparison_leaves_nothing(plant: Plant, point:
     os.kill(child, signal.SIGKILL)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.wait_for(lambda: plant.ask("errands")[-1] == "finished")
 
 

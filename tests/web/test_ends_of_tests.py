@@ -84,7 +84,7 @@ def name_of(process: psutil.Process) -> str:
     ("number", "whom"),
     [
         (signal.SIGINT, "all"),
-        (signal.SIGTERM, "all"),
+        pytest.param(signal.SIGTERM, "all", marks=pytest.mark.nightly),
         (signal.SIGKILL, "all"),
         (signal.SIGKILL, "pytest"),
         (signal.SIGKILL, "worker"),
