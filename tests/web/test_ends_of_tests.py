@@ -85,7 +85,7 @@ def name_of(process: psutil.Process) -> str:
     [
         (signal.SIGINT, "all"),
         pytest.param(signal.SIGTERM, "all", marks=pytest.mark.nightly),
-        (signal.SIGKILL, "all"),
+        pytest.param(signal.SIGKILL, "all", marks=pytest.mark.nightly),
         (signal.SIGKILL, "pytest"),
         (signal.SIGKILL, "worker"),
     ],
