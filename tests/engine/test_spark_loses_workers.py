@@ -63,6 +63,7 @@ def adult() -> Domain:
     return Domain.from_json(json.loads((EXAMPLES / "adult.domain.json").read_text()))
 
 
+@pytest.mark.nightly  # a run of the web application that loses them is in every run
 @pytest.mark.parametrize("executors", [False, True], ids=["python", "executor"])
 def test_what_is_lost_inside_of_a_question_changes_no_count(
     executors: bool,
