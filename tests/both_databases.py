@@ -19,35 +19,22 @@ SAME_ON_EVERY_DATABASE = (
 )
 """Files that touch no database, or bring one of their own: on SQLite alone."""
 ON_BOTH = (
-    "api",
     "append_only",
-    "audit",
     "backup",
-    "cities",
     "counters",
-    "databases",
-    "datasets_lifecycle",
-    "datasets_upload",
     "fault_matrix",
     "installation_format",
-    "metrics",
     "one_record_per_account",
     "outages",
-    "paid_checks",
-    "releases",
-    "request_log",
-    "resumable_uploads",
-    "retention",
     "runs",
     "runs_clocks",
     "runs_machine",
     "saved_meanwhile",
     "search",
     "two_on_one_host",
-    "uploads_interrupted",
     "yearly_limits",
 )
-GROUPS_ON_BOTH = ("accounts", "ledger")
+GROUPS_ON_BOTH = ("ledger",)
 """Files, and groups of files by their first word, that lock, count, search, or keep what was paid for: on SQLite and on PostgreSQL. What
 other files ask of a database is left to PostgreSQL."""
 

@@ -18,11 +18,13 @@ from pytest_django import Settings
 from selenium import webdriver
 
 from synthweb.accounts import services
-from synthweb.accounts.models import Organisation, Role, User
+from synthweb.accounts.models import Membership, Organisation, Role, User
+from synthweb.audit.models import AuditEntry, ChainHead
 from tests import environment
 from tests import services as started
 from tests.e2e.themes import prefer
 from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixture for every test)
+from tests.remembered import Remembered
 from tests.web.html import Reader
 
 if TYPE_CHECKING:
@@ -79,6 +81,11 @@ def _quick(settings: Settings) -> None:
 
 @pytest.fixture
 def cast(db: None) -> Cast:
+    return CAST.again()
+
+
+def assemble() -> Cast:
+    """Everybody, by the services that make organisations and people."""
     here = services.create_organisation(actor="system", name="Statistics Office")
     there = services.create_organisation(actor="system", name="Elsewhere")
 
@@ -104,6 +111,9 @@ def cast(db: None) -> Cast:
         staff=user("staff", Role.AUDITOR, is_staff=True),
         stranger=user("stranger", Role.STEWARD, organisation=there),
     )
+
+
+CAST = Remembered(assemble, Organisation, User, Membership, ChainHead, AuditEntry)
 
 
 @pytest.fixture

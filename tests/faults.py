@@ -50,7 +50,8 @@ def main() -> int:
 
 def _failed(tests: list[str]) -> set[str]:
     """The tests that did not pass; one that was left out, because a service is missing, counts among them."""
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider"]
+    command += ["--nightly", *tests]  # in all their cases
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     said = [line.split(" - ")[0].split("[")[0].split() for line in lines if "::test_" in line]

@@ -10,6 +10,8 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import django
 
@@ -50,6 +52,7 @@ def make(folders: Mapping[str, Path]) -> dict[str, str]:
     Errors: RuntimeError if an app would need two, because foreign keys of two apps point at each other.
     """
     from django.core.management import call_command
+    from django.db.migrations.operations.models import IndexOperation
     from django.test import override_settings
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -61,7 +64,12 @@ def make(folders: Mapping[str, Path]) -> dict[str, str]:
         try:
             # Django takes these empty packages for the migrations that there are.
             modules = {label: f"{package.name}.{label}" for label in folders}
-            with override_settings(MIGRATION_MODULES=modules):
+            with (
+                override_settings(MIGRATION_MODULES=modules),
+                # Without it Django takes each of them for one that may be of any table, and leaves it behind all tables: `migrate`
+                # would make all models anew for each constraint and index.
+                mock.patch.object(IndexOperation, "references_model", _is_of_model),
+            ):
                 call_command("makemigrations", *folders, include_header=False, verbosity=0)
         finally:
             sys.path.remove(scratch)
@@ -73,6 +81,11 @@ def make(folders: Mapping[str, Path]) -> dict[str, str]:
                 "foreign keys of two apps point at each other, so that one migration an app is not enough: take one of them away"
             )
         return {path.parent.name: path.read_text() for path in written}
+
+
+def _is_of_model(operation: Any, name: str, app_label: str) -> bool:
+    """Whether an operation that adds a constraint or an index adds it to this model of its app."""
+    return bool(name.lower() == operation.model_name_lower)
 
 
 def put(folder: Path, text: str) -> bool:

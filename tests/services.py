@@ -38,6 +38,8 @@ OLDEST_POSTGRES = 15
 PATIENCE = 240.0  # seconds until a service that was started counts as one that does not answer
 PORTS = range(12_000, 32_000)  # Linux gives connections those from 32 768 on by itself
 UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""The environment of a Java that answers a few questions: it does not optimise for hours to come, which costs it more than its work."""
 PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # loaded before a fork needs it
 Started = TypeVar("Started")

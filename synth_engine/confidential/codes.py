@@ -74,13 +74,12 @@ def of_numbers(
     most: int,
     values: NDArray[np.int64],
     counts: NDArray[np.int64],
-    unique: bool,
-    measures: bool = False,
+    numbered: bool,
 ) -> CodeVerdict | None:
     """What whole numbers name; None if they are numbers.
 
-    values: shape (n,), different values, or a sample of them. counts: shape (n,), rows of each. unique: whether no two
-    rows share a value. measures: whether the column measures something, by its name."""
+    values: shape (n,), different values, or a sample of them. counts: shape (n,), rows of each. numbered: whether no two
+    rows share a value, in a column that by its name measures nothing."""
     named = says_codes(name)
     if least < 0:
         return None
@@ -89,7 +88,7 @@ def of_numbers(
     rows = int(counts.sum())
     if named is not None and (digits >= 2 or set(words(name)) & _POSTAL):
         return CodeVerdict(role="codes", why=named)
-    if unique and rows >= _FEWEST_ROWS and alike and digits >= 6 and not measures:
+    if numbered and rows >= _FEWEST_ROWS and alike and digits >= 6:
         return CodeVerdict(
             role="key",
             why=f"No two rows share a number, and all have {digits} digits: it looks like a key of records.",

@@ -554,8 +554,7 @@ def _many_numbers(name: str, wide: Wide) -> dict[str, Any]:
         most=most,
         values=sample.astype(np.int64),
         counts=weights,
-        unique=wide.all_different,
-        measures=people.measures(name),
+        numbered=wide.all_different and not people.measures(name),
     )
     if verdict is None or verdict.role == "codes":
         return draft
@@ -589,8 +588,7 @@ def _integer(column: DistinctTexts, values: Any) -> dict[str, Any]:
         most=most,
         values=values,
         counts=weights,
-        unique=column.unique,
-        measures=people.measures(column.name),
+        numbered=column.unique and not people.measures(column.name),
     )
     if verdict is None:
         return draft

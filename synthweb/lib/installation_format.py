@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django.apps import AppConfig
     from django.core.checks import CheckMessage
 
-FORMAT = 2
+FORMAT = 3
 
 _APP = "synthweb"
 _ROWS = "SELECT app, name FROM django_migrations"

@@ -24,6 +24,7 @@ MOST_FAILED_STARTS = 5
 STOP_SECONDS = 10
 LONGEST_LOG = 10_000_000
 UNSAID_SECONDS = 10  # of a wait that need not be explained
+PAUSE = 0.1  # seconds between two looks at what is waited for
 PR_SET_PDEATHSIG = 1
 
 
@@ -100,7 +101,7 @@ class Supervisor:
                             running.wait(STOP_SECONDS)
                         raise Stopped
                     status.show(f"Waiting for {process.name}")
-                    time.sleep(0.1)
+                    time.sleep(PAUSE)
             return code
         finally:
             _end_group(running, signal.SIGKILL)
@@ -120,14 +121,14 @@ class Supervisor:
                         f"{name} ended before it answered (exit code {code}). The end of its log:\n{self.tail(name)}"
                     )
                 status.show(f"Waiting until {name} answers; it writes to {self._log(name)}")
-                time.sleep(0.1)
+                time.sleep(PAUSE)
 
     def watch(self, stopping: Callable[[], bool]) -> None:
         """Keep everything running until `stopping` says otherwise."""
         while not stopping():
             for child in list(self._children):
                 self._look_after(child)
-            time.sleep(0.2)
+            time.sleep(2 * PAUSE)
 
     def stop(self) -> None:
         """Ask every process to end and wait for it, the broker last; then make sure that nothing of them is left.

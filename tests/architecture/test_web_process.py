@@ -81,6 +81,10 @@ class Server:
         self.statuses.setdefault(route, set()).add(answer.status)
         return answer.status
 
+    def answered(self, route: str) -> bool:
+        """Whether somebody was let in."""
+        return bool(self.statuses.get(route, set()) & {200, 201, 202, 302})
+
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(60) == 0
@@ -161,10 +165,7 @@ def test_the_web_process_never_loads_what_reads_rows(
         if any(status >= 500 for status in statuses)
     }
     assert failed <= {"readyz"}  # there is no broker here, and it says so
-    answered = {
-        route for route, statuses in server.statuses.items() if statuses & {200, 201, 202, 302}
-    }
-    assert len(answered) > 80
+    assert sum(map(server.answered, server.statuses)) > 80
 
     server.stop()
     loaded = set(json.loads(modules_file.read_text()))
@@ -175,10 +176,14 @@ def test_the_web_process_never_loads_what_reads_rows(
 
 
 def _look_everywhere(server: Server, cast: Cast, played: Scene) -> None:
+    """As steward and custodian at every address; as others where nobody before them was let in."""
     for person in (cast.steward, cast.custodian, cast.staff, played.reader):
         headers = _cookie(person)
         for route in addresses.routes():
-            if "logout" not in route and not (route == "readyz" and person is not cast.steward):
+            is_asked = person in (cast.steward, cast.custodian) or not server.answered(route)
+            if "logout" in route or (route == "readyz" and person is not cast.steward):
+                continue
+            if is_asked:
                 server.ask("GET", _address(route, played, cast), headers=headers, route=route)
 
 

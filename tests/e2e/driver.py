@@ -14,6 +14,7 @@ import django
 django.setup()
 
 from django.conf import settings  # noqa: E402
+from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models import Sum  # noqa: E402
 from django.db.models.functions import Now  # noqa: E402
@@ -29,6 +30,7 @@ from synthweb.ledger import services as ledger  # noqa: E402
 from synthweb.ledger.models import BudgetAccount, LedgerEntry  # noqa: E402
 from synthweb.lib.errors import Conflict  # noqa: E402
 from synthweb.releases import selectors as of_releases  # noqa: E402
+from synthweb.runs import lease  # noqa: E402
 from synthweb.runs import services as runs  # noqa: E402
 from synthweb.runs.models import (  # noqa: E402
     CountsErrand,
@@ -36,6 +38,7 @@ from synthweb.runs.models import (  # noqa: E402
     OutboxMessage,
     SynthesisRun,
     TableErrand,
+    leased,
 )
 from tests.e2e.plant import CANARY  # noqa: E402
 from tests.web import scene  # noqa: E402
@@ -50,7 +53,8 @@ PASSWORD = "correct horse battery staple"
 
 
 def setup() -> None:
-    """One organisation, one described dataset with budget for a hundred runs."""
+    """The tables of the database; one organisation, one described dataset with budget for a hundred runs."""
+    call_command("migrate", verbosity=0)
     office = accounts.create_organisation(actor="system", name="Office")
     for name, role in (("steward", Role.STEWARD), ("custodian", Role.CUSTODIAN)):
         accounts.create_user(
@@ -100,6 +104,13 @@ def upload(canary: str) -> str:
     )
     runs.request_ingest(dataset=made, actor=steward)
     return made.code
+
+
+def let_lapse() -> None:
+    """End the leases of what is at work, whose worker is dead or stands still. They would end by themselves after so many seconds:
+    the reconciler's next look finds each of them silent for long enough."""
+    for kind in leased():
+        lease.open_rows(kind).update(lease_seconds=0)
 
 
 def report() -> None:
@@ -322,6 +333,7 @@ VERBS: dict[str, Callable[..., Any]] = {
         delete,
         cancel,
         ring,
+        let_lapse,
         look,
         sent,
         cut_connections,

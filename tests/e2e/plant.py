@@ -20,8 +20,8 @@ import psutil
 
 from synthweb.local import broker, keys
 from tests import services
+from tests.e2e.workers import ROOT, Workers
 
-ROOT = Path(__file__).resolve().parents[2]
 # Seconds: a busy machine may keep a living worker from saying that it lives for several of them.
 LEASE, RECONCILE = 6, 1
 # Stands in the table, and must stand nowhere else. Of this process alone: shared memory is everybody's.
@@ -37,34 +37,18 @@ class Worker:
     ) -> None:
         self._folder = Path(tempfile.mkdtemp(dir=plant.folder, prefix="marks-"))
         self.log = self._folder / "log"
-        environment = plant.environment | {
-            "TESTS_FAIL_AT": failpoints,
-            "TESTS_RUN_LEASE_SECONDS": str(lease),
-            "TESTS_FAILPOINTS": str(self._folder) if failpoints else "",
-        }
-        command = [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            "synthweb.celery",
-            "worker",
-            "-c",
-            "1",
-            "-l",
-            "INFO",
-        ]
         quiet = ["--without-gossip", "--without-mingle", "-n", f"{self._folder.name}@plant"]
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*command, *quiet, *arguments],
-                cwd=ROOT,
-                env=environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                preexec_fn=services.ends_with_us(),
-            )
+        self._process = plant.forks.start(
+            *("-c", "1", "-l", "INFO"),
+            *quiet,
+            *arguments,
+            settings={
+                "FAIL_AT": failpoints,
+                "RUN_LEASE_SECONDS": lease,
+                "DEBUG_FAILPOINTS": str(self._folder) if failpoints else "",
+            },
+            log=self.log,
+        )
 
     def child_at(self, point: str) -> int | None:
         """The process that has reached a failpoint, if one has."""
@@ -121,19 +105,13 @@ class Plant:
     folder: Path
     environment: dict[str, str]
     database: services.Postgres
+    forks: Workers
     workers: list[Worker] = field(default_factory=list)
     redis: subprocess.Popen[bytes] | None = None
     driver: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         self.start_redis()
-        keys.make(self.folder / "var" / "keys")
-        subprocess.run(
-            [sys.executable, "manage.py", "migrate", "-v", "0"],
-            cwd=ROOT,
-            env=self.environment,
-            check=True,
-        )
         self.driver = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.driver"],
             cwd=ROOT,
@@ -154,6 +132,7 @@ class Plant:
             if process is not None:
                 process.kill()
                 process.wait()
+        self.forks.stop()
 
     def worker(
         self,
@@ -257,7 +236,13 @@ def running_plant() -> Iterator[Plant]:
             "PLANT_CANARY": CANARY,
         }
         (folder / "tmp").mkdir()
-        plant = Plant(folder=folder, environment=environment, database=database)
+        keys.make(folder / "var" / "keys")
+        plant = Plant(
+            folder=folder,
+            environment=environment,
+            database=database,
+            forks=Workers(environment),
+        )
         try:
             plant.start()
             yield plant

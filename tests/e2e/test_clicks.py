@@ -32,7 +32,7 @@ def installation() -> Iterator[Installation]:
         yield services.require(lambda: stack.enter_context(running_installation()))
 
 
-@pytest.fixture(params=["made-up", "public"])
+@pytest.fixture(params=["made-up", pytest.param("public", marks=pytest.mark.nightly)])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Calls of a bank: 17 columns, texts in quotation marks, semicolons, a skewed balance, -1 for never called. Made-up ones, and
     the public table that they are made after."""

@@ -65,10 +65,18 @@ def at(plant: Plant, point: str, begin: Callable[[], object]) -> tuple[Worker, i
     return worker, int(plant.wait_for(lambda: worker.child_at(point)))
 
 
+def at_night(point: str) -> object:
+    return pytest.param(point, marks=pytest.mark.nightly)
+
+
 RUN_POINTS = ["before-charge", "after-charge", "stage-read", "stage-measure"]
+"""The first and the last one are in every run; test_faults kills pool children at each place."""
+BY_POINT = pytest.mark.parametrize(
+    "point", [RUN_POINTS[0], *map(at_night, RUN_POINTS[1:3]), RUN_POINTS[3]]
+)
 
 
-@pytest.mark.parametrize("point", RUN_POINTS)
+@BY_POINT
 def test_a_pool_child_killed_in_a_run_leaves_nothing(plant: Plant, point: str) -> None:
     codes: list[str] = []
     worker, child = at(plant, point, lambda: codes.append(plant.ask("submit")))
@@ -76,12 +84,13 @@ def test_a_pool_child_killed_in_a_run_leaves_nothing(plant: Plant, point: str) -
     os.kill(child, signal.SIGKILL)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     found = plant.until(codes[0], *OVER)
     assert found["state"] == "finished"
     assert readable(plant) == []
 
 
-@pytest.mark.parametrize("point", RUN_POINTS)
+@BY_POINT
 def test_a_whole_worker_killed_in_a_run_leaves_nothing(plant: Plant, point: str) -> None:
     codes: list[str] = []
     worker, _ = at(plant, point, lambda: codes.append(plant.ask("submit")))
@@ -99,6 +108,7 @@ def test_a_pool_child_killed_by_a_fault_of_its_own_leaves_no_core_dump(plant: Pl
     os.kill(child, signal.SIGCONT)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.until(codes[0], *OVER)
 
 
@@ -114,12 +124,13 @@ def test_a_pool_child_whose_worker_was_killed_finishes_and_ends(plant: Plant) ->
         os.kill(child, signal.SIGCONT)
     plant.wait_for(lambda: worker.processes() == [])
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.worker()
     found = plant.until(codes[0], *OVER)
     assert (found["state"], found["entries"]) == ("finished", ["HOLD", "CHARGE"])
 
 
-@pytest.mark.parametrize("point", ["stage-read", "stage-suggest"])
+@pytest.mark.parametrize("point", [at_night("stage-read"), "stage-suggest"])
 def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(
     plant: Plant, point: str
 ) -> None:
@@ -129,12 +140,13 @@ def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(
     os.kill(child, signal.SIGKILL)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.wait_for(lambda: plant.ask("errands")[-1] == "finished")
     plant.ask("delete", codes[0])
     assert readable(plant) == []
 
 
-@pytest.mark.parametrize("point", ["stage-read", "stage-count"])
+@pytest.mark.parametrize("point", [at_night("stage-read"), "stage-count"])
 def test_a_pool_child_killed_in_a_comparison_leaves_nothing(plant: Plant, point: str) -> None:
     plant.worker()
     plant.until(plant.ask("submit"), "finished")
@@ -145,6 +157,7 @@ def test_a_pool_child_killed_in_a_comparison_leaves_nothing(plant: Plant, point:
     os.kill(child, signal.SIGKILL)
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
+    plant.ask("let_lapse")
     plant.wait_for(lambda: plant.ask("errands")[-1] == "finished")
 
 

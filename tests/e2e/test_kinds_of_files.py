@@ -54,7 +54,14 @@ def test_names_of_every_ending_are_let_through_and_others_are_refused(
         ), ending
 
 
-@pytest.mark.parametrize("kind", KINDS)
+BY_DAY = ("csv", "xlsx", "parquet", "zip")
+"""Kinds that pages treat differently; what is read of each kind, tests of the engine ask."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.nightly] * (kind not in BY_DAY)) for kind in KINDS],
+)
 def test_a_file_of_every_kind_is_uploaded_and_read(
     page: Keyboard, tmp_path: Path, kind: Kind
 ) -> None:

@@ -56,8 +56,11 @@ def dask() -> Iterator[services.Dask]:
 @pytest.fixture(scope="module")
 def spark() -> Iterator[str]:
     services.require(services.find_spark)
-    # However long Java takes to start here.
-    with unittest.mock.patch.object(cluster, "FIRST_ANSWER", services.PATIENCE):
+    with (
+        unittest.mock.patch.dict(os.environ, services.SHORT_LIVED),
+        # However long Java takes to start here.
+        unittest.mock.patch.object(cluster, "FIRST_ANSWER", services.PATIENCE),
+    ):
         yield "local[2]"
     services.end_spark_session()
 

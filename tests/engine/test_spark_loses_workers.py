@@ -63,6 +63,7 @@ def adult() -> Domain:
     return Domain.from_json(json.loads((EXAMPLES / "adult.domain.json").read_text()))
 
 
+@pytest.mark.nightly  # a run of the web application that loses them is in every run
 @pytest.mark.parametrize("executors", [False, True], ids=["python", "executor"])
 def test_what_is_lost_inside_of_a_question_changes_no_count(
     executors: bool,
@@ -81,6 +82,7 @@ def test_what_is_lost_inside_of_a_question_changes_no_count(
         assert np.array_equal(table, expected)
 
 
+@pytest.mark.nightly
 def test_a_question_that_spark_gives_up_fails_clearly_and_the_next_one_is_answered(
     counting: Counting, adult: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +118,7 @@ def test_a_cluster_that_is_not_there_is_refused(
         services.end_spark()  # which goes on to look for the master
 
 
+@pytest.mark.nightly
 def test_a_master_without_a_worker_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +184,7 @@ def test_a_question_may_take_long_but_no_task_of_it(
         assert cluster._collected(context, asked) == [b"reply"]
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_loses_all_workers_for_good_fails_clearly(
     shared: Path, adult: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ WITHOUT_MEMORY = textwrap.dedent(
             del taken[-spare:]
         return taken
 
+    children = set()
     for spare in range(1, 41, 2):
         child = os.fork()
         if not child:
@@ -46,13 +47,16 @@ WITHOUT_MEMORY = textwrap.dedent(
                 work()
             finally:
                 os._exit(0)
-        end = time.monotonic() + 240
-        while not os.waitpid(child, os.WNOHANG)[0]:
-            if time.monotonic() > end:
+        children.add(child)
+    end = time.monotonic() + 240
+    while children:
+        children -= {child for child in children if os.waitpid(child, os.WNOHANG)[0]}
+        if children and time.monotonic() > end:
+            for child in children:
                 os.kill(child, 9)
                 os.waitpid(child, 0)
-                sys.exit("a child without memory went on")
-            time.sleep(0.01)
+            sys.exit("a child without memory went on")
+        time.sleep(0.01)
     """
 )
 

@@ -135,7 +135,7 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
     assert exact.worst_epsilon(ratio) >= 0.9 * EPSILON, "a claim this loose would hide a defect"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nor_is_any_of_two_and_three_values() -> None:
     domain = domain_of(2, 3)
     pairs: list[tuple[Table, Table]] = [((), ((0, 1),)), (((0, 1),), ())]
@@ -282,7 +282,11 @@ def test_looking_for_triples_and_measuring_them_costs_no_more_than_its_share(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most", [0.0, math.inf], ids=["selected", "all scored"])
+@pytest.mark.parametrize(
+    "most",
+    [0.0, pytest.param(math.inf, marks=pytest.mark.nightly)],
+    ids=["selected", "all scored"],
+)
 def test_a_share_of_triples_that_is_exceeded_is_noticed(
     most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

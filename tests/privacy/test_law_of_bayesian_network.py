@@ -84,7 +84,7 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.02, 0.5])
+@pytest.mark.parametrize("share", [pytest.param(0.02, marks=pytest.mark.nightly), 0.5])
 def test_nor_is_any_with_up_to_two_records(share: float) -> None:
     domain = domain_of(2, 2)
     assert exact.proves(

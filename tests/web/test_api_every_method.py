@@ -50,7 +50,15 @@ def _addresses(played: Scene) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("role", ["steward", "custodian", "analyst", "auditor"])
+@pytest.mark.parametrize(
+    "role",
+    [
+        "steward",
+        pytest.param("custodian", marks=pytest.mark.nightly),
+        "analyst",
+        pytest.param("auditor", marks=pytest.mark.nightly),
+    ],
+)
 def test_no_method_is_a_server_error_or_a_page(cast: Cast, played: Scene, role: str) -> None:
     calls = Caller(cast.by_name()[role], *SCOPES).client
     calls.raise_request_exception = False

@@ -257,7 +257,13 @@ def _example(failure: BaseException) -> str:
     )
 
 
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(
+    "role",
+    [
+        pytest.param(role, marks=[pytest.mark.nightly] * (role in ("custodian", "auditor")))
+        for role in ROLES
+    ],
+)
 def test_every_operation_keeps_its_word_and_shows_nothing_of_others(
     cast: Cast, role: str, settings: Settings
 ) -> None:

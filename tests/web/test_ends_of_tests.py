@@ -84,8 +84,8 @@ def name_of(process: psutil.Process) -> str:
     ("number", "whom"),
     [
         (signal.SIGINT, "all"),
-        (signal.SIGTERM, "all"),
-        (signal.SIGKILL, "all"),
+        pytest.param(signal.SIGTERM, "all", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGKILL, "all", marks=pytest.mark.nightly),
         (signal.SIGKILL, "pytest"),
         (signal.SIGKILL, "worker"),
     ],

@@ -132,7 +132,13 @@ def _refusing(refused: Callable[[str], bool]) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] * (name == "all but sign-in"))
+        for name in REFUSALS
+    ],
+)
 def test_a_database_that_refuses_is_a_503_at_every_address(
     cast: Cast, played: Scene, refusal: str
 ) -> None:

@@ -63,6 +63,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['dataset', '-number'],
+                'constraints': [models.UniqueConstraint(fields=('dataset', 'number'), name='domain_version_number')],
             },
         ),
         migrations.CreateModel(
@@ -82,52 +83,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='DescriptionTemplate',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('made_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='description_templates', to='accounts.organisation')),
-                ('version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='templates', to='datasets.domainversion')),
-            ],
-            options={
-                'ordering': ['name'],
-            },
-        ),
-        migrations.CreateModel(
-            name='PartialUpload',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
-                ('file_kind', models.CharField(max_length=16)),
-                ('length', models.BigIntegerField()),
-                ('state', models.CharField(choices=[('open', 'Unfinished'), ('stored', 'Stored'), ('ended', 'Ended')], default='open', max_length=8)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField()),
-                ('dataset', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='datasets.dataset')),
-                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='partial_uploads', to='accounts.organisation')),
-                ('person', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='partial_uploads', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'ordering': ['-created_at', '-pk'],
-            },
-        ),
-        migrations.CreateModel(
-            name='Preview',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
-                ('kind', models.CharField(choices=[('table', 'Preview and suggestions'), ('report', 'Comparison with real data'), ('columns', 'Names of the columns'), ('keys', 'Check of the keys')], max_length=16)),
-                ('subject', models.CharField(blank=True, max_length=32)),
-                ('store_name', models.CharField(max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField()),
-                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='previews', to='datasets.dataset')),
-            ],
-        ),
-        migrations.CreateModel(
             name='TableVersion',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -145,16 +100,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['dataset', '-number'],
+                'constraints': [models.UniqueConstraint(fields=('dataset', 'number'), name='table_version_number')],
             },
-        ),
-        migrations.CreateModel(
-            name='RunTable',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('run_code', models.CharField(db_index=True, max_length=16)),
-                ('rules', models.JSONField(default=dict)),
-                ('table', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='datasets.tableversion')),
-            ],
         ),
         migrations.CreateModel(
             name='DatabaseTable',
@@ -185,28 +132,67 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('root', 'number'), name='database_version_number')],
             },
         ),
-        migrations.AddConstraint(
-            model_name='domainversion',
-            constraint=models.UniqueConstraint(fields=('dataset', 'number'), name='domain_version_number'),
+        migrations.CreateModel(
+            name='DescriptionTemplate',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                ('name', models.CharField(max_length=200)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('made_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='description_templates', to='accounts.organisation')),
+                ('version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='templates', to='datasets.domainversion')),
+            ],
+            options={
+                'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('organisation', 'name'), name='description_template_name')],
+            },
         ),
-        migrations.AddConstraint(
-            model_name='descriptiontemplate',
-            constraint=models.UniqueConstraint(fields=('organisation', 'name'), name='description_template_name'),
+        migrations.CreateModel(
+            name='PartialUpload',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                ('file_kind', models.CharField(max_length=16)),
+                ('length', models.BigIntegerField()),
+                ('state', models.CharField(choices=[('open', 'Unfinished'), ('stored', 'Stored'), ('ended', 'Ended')], default='open', max_length=8)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('expires_at', models.DateTimeField()),
+                ('dataset', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='datasets.dataset')),
+                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='partial_uploads', to='accounts.organisation')),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='partial_uploads', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ['-created_at', '-pk'],
+                'indexes': [models.Index(fields=['person', 'state'], name='datasets_pa_person__77db28_idx')],
+            },
         ),
-        migrations.AddIndex(
-            model_name='partialupload',
-            index=models.Index(fields=['person', 'state'], name='datasets_pa_person__77db28_idx'),
+        migrations.CreateModel(
+            name='Preview',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
+                ('kind', models.CharField(choices=[('table', 'Preview and suggestions'), ('report', 'Comparison with real data'), ('columns', 'Names of the columns'), ('keys', 'Check of the keys')], max_length=16)),
+                ('subject', models.CharField(blank=True, max_length=32)),
+                ('store_name', models.CharField(max_length=64, unique=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('expires_at', models.DateTimeField()),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='previews', to='datasets.dataset')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['dataset', 'kind', 'subject'], name='datasets_pr_dataset_728f0a_idx')],
+            },
         ),
-        migrations.AddIndex(
-            model_name='preview',
-            index=models.Index(fields=['dataset', 'kind', 'subject'], name='datasets_pr_dataset_728f0a_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='tableversion',
-            constraint=models.UniqueConstraint(fields=('dataset', 'number'), name='table_version_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='runtable',
-            constraint=models.UniqueConstraint(fields=('run_code', 'table'), name='run_table_once'),
+        migrations.CreateModel(
+            name='RunTable',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('run_code', models.CharField(db_index=True, max_length=16)),
+                ('rules', models.JSONField(default=dict)),
+                ('table', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='datasets.tableversion')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run_code', 'table'), name='run_table_once')],
+            },
         ),
     ]

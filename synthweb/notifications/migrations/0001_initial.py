@@ -29,6 +29,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-at', '-pk'],
+                'constraints': [models.UniqueConstraint(fields=('user', 'event', 'key'), name='notification_once_an_event')],
             },
         ),
         migrations.CreateModel(
@@ -77,26 +78,8 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'deliveries',
                 'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['state', 'due_at'], name='notificatio_state_44b357_idx')],
+                'constraints': [models.UniqueConstraint(fields=('notification', 'webhook'), name='delivery_once_a_webhook'), models.UniqueConstraint(condition=models.Q(('channel', 'email')), fields=('notification',), name='delivery_once_by_email'), models.CheckConstraint(condition=models.Q(models.Q(('channel', 'email'), ('webhook', None)), models.Q(('channel', 'webhook'), ('webhook__isnull', False)), _connector='OR'), name='delivery_names_its_webhook')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='notification',
-            constraint=models.UniqueConstraint(fields=('user', 'event', 'key'), name='notification_once_an_event'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['state', 'due_at'], name='notificatio_state_44b357_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('notification', 'webhook'), name='delivery_once_a_webhook'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(condition=models.Q(('channel', 'email')), fields=('notification',), name='delivery_once_by_email'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('channel', 'email'), ('webhook', None)), models.Q(('channel', 'webhook'), ('webhook__isnull', False)), _connector='OR'), name='delivery_names_its_webhook'),
         ),
     ]

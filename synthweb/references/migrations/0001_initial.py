@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('organisation', 'name'), name='reference_table_name')],
             },
         ),
         migrations.CreateModel(
@@ -48,14 +49,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['reference', '-number'],
+                'constraints': [models.UniqueConstraint(fields=('reference', 'number'), name='reference_version_number')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='referencetable',
-            constraint=models.UniqueConstraint(fields=('organisation', 'name'), name='reference_table_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='referenceversion',
-            constraint=models.UniqueConstraint(fields=('reference', 'number'), name='reference_version_number'),
         ),
     ]
