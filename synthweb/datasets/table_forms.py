@@ -45,7 +45,6 @@ OF_CSV = (
     "spaced",
     "literal",
     "escape",
-    "extra_rows",
 )
 OF_SHEETS = ("sheet", "error_cells", "vouched_by")
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
@@ -278,7 +277,7 @@ class DialectForm(MergedForm):
         usual = ("", None, False, 1, "refuse")
         return any(
             self[name].errors or self[name].value() not in usual
-            for name in OF_CSV[3:]
+            for name in (*OF_CSV[3:], "extra_rows")
             if name in self.fields
         )
 

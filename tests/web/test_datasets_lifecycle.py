@@ -349,6 +349,18 @@ def test_cells_that_show_an_error_are_refused_by_place_and_counted_as_missing_on
     assert "cells that show an error count as missing" in seen(client, "settings", dataset)
 
 
+def test_notes_of_a_workbook_are_refused_by_row_and_left_out_once_that_is_said(
+    browser: Browser, cast: Cast
+) -> None:
+    client = browser(cast.steward)
+    rows = [["name", "age"], ["Ann", 1], ["Bob", 2], ["Total", 3]]
+    dataset = upload(client, workbook({"People": rows}), "p.xlsx")
+    assert (dataset.status, dataset.refusal_line) == ("refused", 4)
+    assert "Empty rows, notes and totals" in seen(client, "upload-status", dataset)
+    post(client, "form", dataset, header="yes", extra_rows="drop")
+    assert (work(dataset).status, dataset.dialect["extra_rows"]) == ("ready", "drop")
+
+
 def test_a_run_reads_the_table_in_the_form_that_was_said(cast: Cast, browser: Browser) -> None:
     text = scene.TABLE.replace(",", ";").replace("north", "nörd")
     client = browser(cast.steward)
