@@ -185,7 +185,7 @@ def test_references_of_selected_pairs_that_follow_from_the_data_are_noticed(
     assert worst_of_pairs(monkeypatch, from_data=True) > 1.15 * TIGHT
 
 
-# ---- which of the two ways is gone ------------------------------------------------------------------------------
+# ---- which of the two ways is taken ------------------------------------------------------------------------------
 
 
 def calls_of(plan: Plan, records: int, *, told: Told = FEW) -> tuple[Call, ...]:
