@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--nightly",
         action="store_true",
-        help="run the long tests as well; they take about an hour",
+        help="run long audits, and further cases of long tests, as well; they take hours",
     )
 
 

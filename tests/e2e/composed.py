@@ -4,6 +4,7 @@ PostgreSQL and a real Redis on this machine. Addresses, folders and secrets are 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -35,6 +36,16 @@ STARTED = ("worker-confidential", "worker-default", "worker-notifications", "bea
 OURS = ("PATH", "HOME", "LANG")
 PATIENCE = 240.0  # seconds
 NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+_ALL = """
+import contextlib, io, json, sys
+from django.core.management import execute_from_command_line
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        execute_from_command_line(["manage.py", *arguments])
+    print(json.dumps(said.getvalue()))
+"""
 
 
 @dataclass
@@ -76,9 +87,16 @@ class Installation:
 
     def manage(self, *arguments: str, service: str = "web") -> str:
         """`manage.py` as it would run in the container of a service; what it printed."""
-        command = [sys.executable, "manage.py", *arguments]
+        return self._python("manage.py", *arguments, service=service)
+
+    def manage_all(self, commands: Sequence[Sequence[str]]) -> list[str]:
+        """Several such commands in one process, which loads the application once; what each of them printed."""
+        said = self._python("-c", _ALL, json.dumps(commands), service="web")
+        return [json.loads(line) for line in said.splitlines()]
+
+    def _python(self, *arguments: str, service: str) -> str:
         done = subprocess.run(
-            command,
+            [sys.executable, *arguments],
             cwd=ROOT,
             env=self.environment(service),
             check=False,
@@ -86,7 +104,7 @@ class Installation:
             text=True,
         )
         if done.returncode:
-            raise RuntimeError(f"manage.py {arguments[0]} failed: {done.stderr[-2000:]}")
+            raise RuntimeError(f"{' '.join(arguments)} failed: {done.stderr[-2000:]}")
         return done.stdout
 
     def log(self, name: str) -> str:

@@ -222,9 +222,9 @@ def running_plant() -> Iterator[Plant]:
         services.postgres_server() as database,
     ):
         folder = Path(name)
-        kept = {
-            key: value for key, value in os.environ.items() if not key.startswith("SYNTHWEB_")
-        }
+        # Neither the settings of these tests nor their place among parallel ones is the plant's.
+        foreign = ("SYNTHWEB_", "PYTEST_XDIST_")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
         environment = kept | {
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database.address,

@@ -16,7 +16,7 @@ from selenium.webdriver.support.ui import Select
 
 from tests import services, shared
 from tests.e2e.composed import Installation, running_installation
-from tests.e2e.test_journey import PASSWORD, Person
+from tests.e2e.test_journey import PASSWORD, Person, make_people
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 MOST_CLICKS = 22
@@ -168,12 +168,8 @@ def test_a_table_becomes_a_shared_sample_in_few_clicks(
 
 def _let_in(person: CountingPerson, installation: Installation) -> None:
     """The people sign in for the first time, which is not counted."""
-    installation.manage("create_organisation", "Statistics Office")
-    for role in ("steward", "custodian", "analyst"):
-        told = installation.manage(
-            "add_user", f"the-{role}", "--organisation", "Statistics Office", "--role", role
-        )
-        person.sign_in(f"the-{role}", once=told.strip().rsplit(" ", 1)[1])
+    for role, once in make_people(installation, "steward", "custodian", "analyst").items():
+        person.sign_in(f"the-{role}", once=once)
         person.sign_out()
     person.clicks.clear()
 

@@ -147,14 +147,19 @@ class Person:
 @pytest.fixture(scope="module")
 def people(installation: Installation) -> dict[str, str]:
     """The first real users, made by command: name → one-time password."""
-    installation.manage("create_organisation", "Statistics Office")
-    found = {}
-    for role in ("steward", "custodian", "analyst", "auditor"):
-        said = installation.manage(
-            "add_user", f"the-{role}", "--organisation", "Statistics Office", "--role", role
-        )
-        found[role] = said.strip().rsplit(" ", 1)[1]
-    return found
+    return make_people(installation, "steward", "custodian", "analyst", "auditor")
+
+
+def make_people(installation: Installation, *roles: str) -> dict[str, str]:
+    """`the-steward` and so on of one organisation, by command: role → one-time password."""
+    office = "Statistics Office"
+    added = [
+        ["add_user", f"the-{role}", "--organisation", office, "--role", role] for role in roles
+    ]
+    _, *said = installation.manage_all([["create_organisation", office], *added])
+    return {
+        role: told.strip().rsplit(" ", 1)[1] for role, told in zip(roles, said, strict=True)
+    }
 
 
 def test_the_main_job_from_upload_to_audit(
