@@ -180,10 +180,9 @@ def _look_everywhere(server: Server, cast: Cast, played: Scene) -> None:
     for person in (cast.steward, cast.custodian, cast.staff, played.reader):
         headers = _cookie(person)
         for route in addresses.routes():
-            is_asked = person in (cast.steward, cast.custodian) or not server.answered(route)
             if "logout" in route or (route == "readyz" and person is not cast.steward):
                 continue
-            if is_asked:
+            if person in (cast.steward, cast.custodian) or not server.answered(route):
                 server.ask("GET", _address(route, played, cast), headers=headers, route=route)
 
 

@@ -3,8 +3,6 @@ request a line and answers with one JSON line. It does what the web process does
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +39,7 @@ from synthweb.runs.models import (  # noqa: E402
     leased,
 )
 from tests.e2e.plant import CANARY  # noqa: E402
+from tests.e2e.spoken import answer  # noqa: E402
 from tests.web import scene  # noqa: E402
 
 ENDS = {
@@ -345,10 +344,17 @@ VERBS: dict[str, Callable[..., Any]] = {
     )
 }
 
-if __name__ == "__main__":
-    print(json.dumps("ready"), flush=True)  # noqa: T201
-    for line in sys.stdin:
-        verb, arguments = json.loads(line)
-        if not connection.is_usable():  # the database was started again
+
+def _connected(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb, over a new connection if the database was started again."""
+
+    def done(*arguments: Any) -> Any:
+        if not connection.is_usable():
             connection.close()
-        print(json.dumps(VERBS[verb](*arguments)), flush=True)  # noqa: T201
+        return verb(*arguments)
+
+    return done
+
+
+if __name__ == "__main__":
+    answer({name: _connected(verb) for name, verb in VERBS.items()})

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +18,8 @@ import psutil
 
 from synthweb.local import broker, keys
 from tests import services
-from tests.e2e.workers import ROOT, Workers
+from tests.e2e.spoken import Spoken
+from tests.e2e.workers import Workers
 
 # Seconds: a busy machine may keep a living worker from saying that it lives for several of them.
 LEASE, RECONCILE = 6, 1
@@ -108,31 +107,22 @@ class Plant:
     forks: Workers
     workers: list[Worker] = field(default_factory=list)
     redis: subprocess.Popen[bytes] | None = None
-    driver: subprocess.Popen[str] | None = None
+    driver: Spoken | None = None
 
     def start(self) -> None:
         self.start_redis()
-        self.driver = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.driver"],
-            cwd=ROOT,
-            env=self.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=services.ends_with_us(),
-        )
-        self._answer()
+        self.driver = Spoken("tests.e2e.driver", self.environment)
         self.ask("setup")
         self.workers.append(self.reconciler())
 
     def stop(self) -> None:
         for worker in self.workers:
             worker.kill()
-        for process in (self.driver, self.redis):
+        if self.redis is not None:
+            self.kill_redis()
+        for process in (self.driver, self.forks):
             if process is not None:
-                process.kill()
-                process.wait()
-        self.forks.stop()
+                process.stop()
 
     def worker(
         self,
@@ -177,18 +167,7 @@ class Plant:
     def ask(self, verb: str, *arguments: object) -> Any:
         """Have the driver do something."""
         assert self.driver is not None
-        assert self.driver.stdin is not None
-        self.driver.stdin.write(json.dumps([verb, arguments]) + "\n")
-        self.driver.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> Any:
-        assert self.driver is not None
-        assert self.driver.stdout is not None
-        line = self.driver.stdout.readline()
-        if not line:
-            raise RuntimeError("the driver has died; see the captured output")
-        return json.loads(line)
+        return self.driver.ask(verb, *arguments)
 
     def until(self, code: str, *states: str) -> dict[str, Any]:
         """Wait until a run is in one of `states`."""

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests import services
-from tests.e2e.plant import CANARY, ROOT, Plant, Worker, running_plant
+from tests.e2e.plant import CANARY, Plant, Worker, running_plant
+from tests.e2e.spoken import ROOT
+from tests.nightly import by_day
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 SHARED_MEMORY = Path("/dev/shm")
@@ -65,14 +67,10 @@ def at(plant: Plant, point: str, begin: Callable[[], object]) -> tuple[Worker, i
     return worker, int(plant.wait_for(lambda: worker.child_at(point)))
 
 
-def at_night(point: str) -> object:
-    return pytest.param(point, marks=pytest.mark.nightly)
-
-
 RUN_POINTS = ["before-charge", "after-charge", "stage-read", "stage-measure"]
-"""The first and the last one are in every run; test_faults kills pool children at each place."""
+"""test_faults kills pool children at each place."""
 BY_POINT = pytest.mark.parametrize(
-    "point", [RUN_POINTS[0], *map(at_night, RUN_POINTS[1:3]), RUN_POINTS[3]]
+    "point", by_day(("before-charge", "stage-measure"), RUN_POINTS)
 )
 
 
@@ -130,7 +128,7 @@ def test_a_pool_child_whose_worker_was_killed_finishes_and_ends(plant: Plant) ->
     assert (found["state"], found["entries"]) == ("finished", ["HOLD", "CHARGE"])
 
 
-@pytest.mark.parametrize("point", [at_night("stage-read"), "stage-suggest"])
+@pytest.mark.parametrize("point", by_day(("stage-suggest",), ("stage-read", "stage-suggest")))
 def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(
     plant: Plant, point: str
 ) -> None:
@@ -146,7 +144,7 @@ def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(
     assert readable(plant) == []
 
 
-@pytest.mark.parametrize("point", [at_night("stage-read"), "stage-count"])
+@pytest.mark.parametrize("point", by_day(("stage-count",), ("stage-read", "stage-count")))
 def test_a_pool_child_killed_in_a_comparison_leaves_nothing(plant: Plant, point: str) -> None:
     plant.worker()
     plant.until(plant.ask("submit"), "finished")

@@ -20,6 +20,7 @@ from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.patience import until
 from tests.engine.kinds import written
+from tests.nightly import by_day
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -58,10 +59,7 @@ BY_DAY = ("csv", "xlsx", "parquet", "zip")
 """Kinds that pages treat differently; what is read of each kind, tests of the engine ask."""
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=[pytest.mark.nightly] * (kind not in BY_DAY)) for kind in KINDS],
-)
+@pytest.mark.parametrize("kind", by_day(BY_DAY, KINDS))
 def test_a_file_of_every_kind_is_uploaded_and_read(
     page: Keyboard, tmp_path: Path, kind: Kind
 ) -> None:

@@ -1,24 +1,22 @@
 """Workers of Celery that start at once: each is forked from a process that has loaded the application and its compiled loops.
 
 A worker that was started as a program would load both anew, for seconds, and tests of faults start a hundred of them. `Workers` is
-this side of it; run as a program, the file is the other: it takes one JSON request a line and answers with one JSON line.
+this side of it; run as a program, the file is the other.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests import services
+from tests.e2e.spoken import Spoken, answer
 
-ROOT = Path(__file__).resolve().parents[2]
 # What the tasks of workers import when they are called.
 LOADED = (
     "notifications.tasks",
@@ -56,40 +54,16 @@ class Forked:
             os.kill(self.pid, number)
 
 
-class Workers:
-    """The process from which workers are forked. They end with it, and it ends with us."""
+class Workers(Spoken):
+    """The process from which workers are forked. They end with it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """environment: that of an installation, whose keys are made."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.workers"],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=services.ends_with_us(),
-        )
+        super().__init__("tests.e2e.workers", environment)
 
     def start(self, *arguments: str, settings: Mapping[str, object], log: Path) -> Forked:
         """`celery worker` with these arguments. settings: what it has of its own. log: gets all that it writes."""
         return Forked(self, self.ask("start", arguments, settings, str(log)))
-
-    def ask(self, verb: str, *arguments: object) -> Any:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([verb, arguments]) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(
-                "the process that forks workers has died; see the captured output"
-            )
-        return json.loads(line)
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 # --- the other side ---------------------------------------------------------------------------------------------------
@@ -143,14 +117,6 @@ def wait(pid: int) -> int:
     return _ENDED[pid]
 
 
-def main() -> None:
-    _load()
-    verbs: dict[str, Callable[..., object]] = {"start": start, "poll": poll, "wait": wait}
-    for line in sys.stdin:
-        verb, arguments = json.loads(line)
-        sys.stdout.write(json.dumps(verbs[verb](*arguments)) + "\n")
-        sys.stdout.flush()
-
-
 if __name__ == "__main__":
-    main()
+    _load()
+    answer({"start": start, "poll": poll, "wait": wait})

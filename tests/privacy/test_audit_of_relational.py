@@ -105,6 +105,7 @@ def test_a_whole_run_with_hardly_any_noise_is_seen() -> None:
     assert found.proved > found.claimed
 
 
+@pytest.mark.slow
 def test_a_whole_run_keeps_its_claim() -> None:
     found = shown(size=FEW)
     assert found.proved <= found.claimed

@@ -21,6 +21,7 @@ from synth_engine import mechanisms
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated
 from synth_engine.spec import Spec
+from tests.nightly import by_day
 from tests.privacy import exact, likelihood
 from tests.privacy.audit import Floats, as_claimed, smaller_by
 from tests.privacy.exact import Table, domain_of
@@ -73,7 +74,7 @@ CASES = [
     Case(mechanism="bayesian-network", epsilon=4, share=0.2, nightly=True),
 ]
 """The shares are those of STATIC_RUNS and of RUNS; what is proved on average is more (bench/audit.py).
-The second claim of an adaptive mechanism is nightly, and that of networks of Bayes: their exact laws are in every run (`test_law_of_…`)."""
+Second claims of adaptive mechanisms, and that of networks of Bayes, are audited nightly: exact laws are in every run (`test_law_of_…`)."""
 MANY_SHARE = 0.6
 """Of `auto` with MANY runs, either way."""
 MANY = 40_000
@@ -109,14 +110,8 @@ def shown(case: Case, *, change: str = "1", size: int | None = None) -> likeliho
 
 
 STATIC = [case for case in CASES if case.static]
-
-
-def marked(case: Case) -> Any:
-    """The case as a parameter of a test, nightly or of every run."""
-    return pytest.param(case, id=str(case), marks=[pytest.mark.nightly] * case.nightly)
-
-
 ADAPTIVE = [case for case in CASES if not case.static]
+BY_DAY = [case for case in ADAPTIVE if not case.nightly]
 AUTO = [case for case in CASES if case.mechanism == "auto"]
 
 
@@ -134,7 +129,7 @@ def test_a_static_mechanism_with_half_of_its_noise_is_seen(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [marked(case) for case in ADAPTIVE])
+@pytest.mark.parametrize("case", by_day(BY_DAY, ADAPTIVE), ids=str)
 def test_an_adaptive_mechanism_keeps_its_claim_and_not_much_less(case: Case) -> None:
     found = shown(case)
     assert found.proved <= found.claimed

@@ -15,6 +15,7 @@ from django.urls import reverse
 from synthweb.datasets import vault
 from synthweb.datasets.models import Dataset
 from tests.cast import Cast
+from tests.nightly import by_day
 from tests.web.addresses import rest_routes
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM, Caller, assert_problem
@@ -51,13 +52,7 @@ def _addresses(played: Scene) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "role",
-    [
-        "steward",
-        pytest.param("custodian", marks=pytest.mark.nightly),
-        "analyst",
-        pytest.param("auditor", marks=pytest.mark.nightly),
-    ],
+    "role", by_day(("steward", "analyst"), ("steward", "custodian", "analyst", "auditor"))
 )
 def test_no_method_is_a_server_error_or_a_page(cast: Cast, played: Scene, role: str) -> None:
     calls = Caller(cast.by_name()[role], *SCOPES).client

@@ -36,6 +36,7 @@ from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
 from synthweb.wsgi import application
 from tests.cast import PASSWORD, Cast
+from tests.nightly import by_day
 from tests.web import doorbell, scene
 from tests.web.addresses import city_of, filled_counts_of, link_of, repaired_of, upload_of
 from tests.web.scene import Scene
@@ -257,13 +258,7 @@ def _example(failure: BaseException) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    "role",
-    [
-        pytest.param(role, marks=[pytest.mark.nightly] * (role in ("custodian", "auditor")))
-        for role in ROLES
-    ],
-)
+@pytest.mark.parametrize("role", by_day(("steward", "analyst"), ROLES))
 def test_every_operation_keeps_its_word_and_shows_nothing_of_others(
     cast: Cast, role: str, settings: Settings
 ) -> None:

@@ -42,7 +42,7 @@ def warm_up():
         watching.TELL[0](number / 4)
         with pathlib.Path("compiled").open("a") as file:
             file.write("x")
-        time.sleep(0.1)
+        time.sleep(0.5)
 """,
 }
 

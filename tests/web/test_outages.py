@@ -23,6 +23,7 @@ from pytest_django import Settings
 
 from synthweb.api import problems
 from tests.cast import Cast
+from tests.nightly import by_day
 from tests.web import addresses, doorbell
 from tests.web.rest import PROBLEM
 from tests.web.scene import Scene
@@ -132,13 +133,7 @@ def _refusing(refused: Callable[[str], bool]) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        pytest.param(name, marks=[pytest.mark.nightly] * (name == "all but sign-in"))
-        for name in REFUSALS
-    ],
-)
+@pytest.mark.parametrize("refusal", by_day(("everything", "writes"), REFUSALS))
 def test_a_database_that_refuses_is_a_503_at_every_address(
     cast: Cast, played: Scene, refusal: str
 ) -> None:

@@ -63,7 +63,6 @@ def inside(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.nightly
 def test_a_run_goes_on_without_the_executor_that_it_lost(
     run: SynthesisRun, inside: Path
 ) -> None:
