@@ -87,6 +87,8 @@ PARTS_OF_OTHERS = {
     "paper_c_map",
     "paper_c_trees",
 }
+MAY_MISS = {"paper-C", "bench/forecast.py", "bench/interval_coverage.py"}
+"""What judges figures of noisy releases. On one small table it misses them by chance, and says so with exit code 1."""
 # Runs several programs, and prints of each a line of JSON: its words, its exit code, and what it printed.
 DRIVER = """
 import contextlib, io, json, os, runpy, sys, traceback
@@ -136,6 +138,11 @@ def recipe(target: str, folder: Path) -> list[str]:
     )
     [line] = done.stdout.splitlines()
     return shlex.split(line.removeprefix("exec "))
+
+
+def fine(program: str) -> tuple[int, ...]:
+    """The exit codes of a program, or a target of make, that ran to its end."""
+    return (0, 1) if program in MAY_MISS else (0,)
 
 
 def documented_options() -> dict[str, set[str]]:
@@ -204,9 +211,9 @@ def test_what_make_starts_runs_to_its_end(target: str, checkout: Path) -> None:
         text=True,
         check=False,
     )
-    # 1: a figure that is asked for is missed, as it may be on a small table. A program that breaks has 1, too, and says where.
+    # A program that breaks has exit code 1, too, and says where.
     assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode in ((0, 1) if target == "paper-C" else (0,)), done.stderr
+    assert done.returncode in fine(target), done.stderr
     for name in PAPERS[target]:
         assert (checkout / name).stat().st_size > 0
 
@@ -214,7 +221,8 @@ def test_what_make_starts_runs_to_its_end(target: str, checkout: Path) -> None:
 @pytest.mark.parametrize("line", RUN)
 def test_programs_run_to_their_end(line: str, ran: dict[str, tuple[int | str, str]]) -> None:
     code, out = ran[line]
-    assert code == 0, code
+    # The code of a program that breaks is its traceback.
+    assert code in fine(line.split()[0]), code
     assert out or line == "bench/linking.py files ."
 
 
