@@ -16,28 +16,28 @@ _HALF = 0.5
 def remarks(texts: Collection[str]) -> list[str]:
     """What is said of the different texts of a column."""
     some = sorted(texts)[:_MOST]
-    said = []
+    remarked = []
     folded = {_folded(text) for text in some}
     if len(folded) < len(some):
         alike = len(some) - len(folded)
-        said.append(
+        remarked.append(
             f"{alike} of the {len(some):,} different values {'differs' if alike == 1 else 'differ'} only in case, blanks, invisible signs or the form of letters "
             "from another one: they count as different values unless the file writes them alike."
         )
     if any(unicodedata.normalize("NFC", text) != text for text in some):
-        said.append(
+        remarked.append(
             "Some letters are composed of a letter and an accent: a list that is written elsewhere may have them as one sign, and the two differ."
         )
     if any(_is_encoded_twice(text) for text in some):
-        said.append(
+        remarked.append(
             "Some cells seem to be encoded twice, as “Ã¶” for “ö”: save the file again from its source."
         )
     rounded = sum(_ROUNDED.fullmatch(text.strip()) is not None for text in some)
     if some and rounded >= _HALF * len(some):
-        said.append(
+        remarked.append(
             "Numbers like 1.23E+10 were rounded by a spreadsheet: different numbers may have become one. Export the column as text."
         )
-    return said
+    return remarked
 
 
 def _folded(text: str) -> str:

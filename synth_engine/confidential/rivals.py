@@ -123,10 +123,10 @@ def code_draft(column: DistinctTexts, why: str, number: Mapping[str, Any]) -> di
 def zones(texts: pa.Array, span: Mapping[str, Any]) -> dict[str, Any] | None:
     """The question about moments of several time zones; None if they have one, or none. span: their draft."""
     parts = pc.extract_regex(texts, r"[0-9](?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?$")
-    found = sorted(pc.unique(pc.struct_field(parts, "zone")).to_pylist())
-    if len(found) < 2:
+    offsets = sorted(pc.unique(pc.struct_field(parts, "zone")).to_pylist())
+    if len(offsets) < 2:
         return None
-    written = " and ".join(f"“{zone}”" if zone else "none" for zone in found[:3])
+    written = " and ".join(f"“{zone}”" if zone else "none" for zone in offsets[:3])
     keep = ReadingChoice(
         key="clocks",
         label="The clocks as they are written; times of different zones that read alike become one",

@@ -458,7 +458,7 @@ def _unread(column: DistinctTexts) -> dict[str, Any] | None:
         return None
     # Telephone numbers and the like are digits as well.
     person = people.by_form(column.texts, column.counts)
-    texts = unread.found(column.texts, column.counts)
+    texts = unread.texts_of_a_kind(column.texts, column.counts)
     if texts is None or (person is not None and person.certain):
         return None
     choices = [drafts.LEAVE_OUT]

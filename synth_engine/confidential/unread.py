@@ -87,7 +87,7 @@ class UnreadTexts:
         )
 
 
-def found(texts: pa.Array, counts: NDArray[np.int64]) -> UnreadTexts | None:
+def texts_of_a_kind(texts: pa.Array, counts: NDArray[np.int64]) -> UnreadTexts | None:
     """What different texts seem to be, given the rows of each; None where they are words or codes."""
     plain = notation.unified(pc.utf8_trim_whitespace(texts))
     rows = counts.sum()

@@ -99,7 +99,7 @@ class DateLayout:
         common = int(np.gcd.reduce(seconds))
         step = rounding.moments(common=common, spellings=set())
         # The last moment of the range stands on the steps that begin with the first one.
-        last_second = 86_400 - int(step["step"])
+        last_second = 86_400 - int(str(step["step"]))
         clock = f"{last_second // 3_600:02}:{last_second // 60 % 60:02}:{last_second % 60:02}"
         ends = ("-01-01T00:00:00", f"-12-31T{clock}")
         return {"kind": "scale", **step, "format": self.format} | self._bounds(*ends)
@@ -169,7 +169,7 @@ def _orders(
         ]
     if first != "2" or last != "2":
         return []
-    orders = [
+    orders: list[tuple[str, str, tuple[NDArray[np.int64], ...]]] = [
         ("day-first", f"%d{sign}%m{sign}%y", (_full(c), b, a)),
         ("month-first", f"%m{sign}%d{sign}%y", (_full(c), a, b)),
     ]
@@ -244,7 +244,7 @@ def _compact(texts: pa.Array) -> list[DateLayout]:
     """Days, or moments, of digits alone."""
     if len(texts) > _LOOKED_AT_FIRST and not _may_be_compact(texts.slice(0, _LOOKED_AT_FIRST)):
         return []
-    found = []
+    read = []
     for key, style, pattern in _COMPACT:
         parts = pc.extract_regex(texts, pattern)
         usable = pc.is_valid(parts).to_numpy(zero_copy_only=False)
@@ -287,7 +287,7 @@ def _compact(texts: pa.Array) -> list[DateLayout]:
             valid = _is_day(years, months, days) & (years >= 1_800) & (years < 2_100)
         hours, minutes, rest = field("H", 0), field("M", 0), field("S", 0)
         valid &= (hours < 24) & (minutes < 60) & (rest < 60)
-        found.append(
+        read.append(
             DateLayout(
                 key=key,
                 format=style,
@@ -299,7 +299,7 @@ def _compact(texts: pa.Array) -> list[DateLayout]:
                 clocks="%H" in style,
             )
         )
-    return found
+    return read
 
 
 def _may_be_compact(texts: pa.Array) -> bool:

@@ -54,12 +54,12 @@ def unified(texts: pa.Array) -> pa.Array:
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         texts = _in_ascii(texts)
     # Looking for single signs costs far less than a pattern, and most columns have none of them.
-    found = (
+    signs = (
         pc.match_substring(texts, ")"),
         pc.ends_with(texts, "-"),
         pc.match_substring(texts, "- "),
     )
-    if not any(pc.any(each).as_py() for each in found):
+    if not any(pc.any(each).as_py() for each in signs):
         return texts
     texts = pc.replace_substring_regex(texts, _AROUND, r"-\1\2")
     texts = pc.replace_substring_regex(texts, _BEHIND, r"-\1")
