@@ -6,7 +6,7 @@ cell is enough to ask, and cells like `-` or a lone `0` do not defeat a reading 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,13 @@ def date_question(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> Hint
     whole = [layout for layout in partly if odd_markers(texts, layout.readable) is not None]
     choices = [_choice(texts, counts, layout, partly) for layout in whole or partly]
     if whole:
-        question = "They look like dates, and which number is the day, the month or the year cannot be seen. Which is it?"
+        same_years = all(np.array_equal(layout.years, whole[0].years) for layout in whole)
+        unclear = (
+            "whether the day or the month comes first"
+            if same_years
+            else "which number is the day, the month or the year"
+        )
+        question = f"They look like dates, and {unclear} cannot be seen. Which is it?"
         return Hint(certainty="open", question=question, choices=choices)
     orders = {layout.key for layout in partly}
     if len(orders) > 1:
@@ -166,7 +172,8 @@ def form_question(
         return None
     most = max(map(len, by_marks.values()))
     choices: dict[tuple[tuple[str, int], ...], ReadingChoice] = {}
-    for each in NUMBER_MARKS:
+    # Those that the file is read by come first: an answer must not undo what is certain of other columns.
+    for each in sorted(NUMBER_MARKS, key=lambda each: each != replace(now, units=())):
         read = by_marks.get((each.decimal, each.thousands), {})
         if len(read) < most:
             continue

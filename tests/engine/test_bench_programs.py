@@ -52,6 +52,7 @@ WITHOUT_DATA = tuple(
     f"bench/{name}.py nowhere" for name in ("contingency_table", "forecast", "paper_b")
 )
 STARTED = (
+    "conclusions",
     "idle",
     "ingest",
     "load",

@@ -285,11 +285,11 @@ SUGGESTED: dict[str, tuple[list[str], dict[str, Any], str]] = {
     "67 no such day in another order": (["31/02/2021", "01/02/2021"], {"kind": "categorical"}, "correct the file"),
     "67 years of none": (["0000-01-01", "10000-01-01"], {"kind": "categorical"}, ""),
     "68 days counted by a spreadsheet": (["43466", "43831"], {"kind": "scale"}, ""),
-    "69 zones": (["2021-03-28T02:30:00+01:00", "2021-03-28T03:30:00+02:00"], {"kind": "scale", "of": "datetime"}, "No zone is kept"),
+    "69 zones": (["2021-03-28T02:30:00+01:00", "2021-03-28T03:30:00+02:00"], {"kind": "identifier"}, "of several time zones"),
     "70 truth values": (["Yes", "No"], {"kind": "boolean", "true": "Yes", "false": "No"}, ""),
     "70 in another language": (["Ja", "Nein"], {"kind": "categorical"}, ""),
-    "71 full-width digits": (["１", "２"], {"kind": "categorical"}, ""),
-    "71 Arabic digits": (["١", "٢"], {"kind": "categorical"}, ""),
+    "71 full-width digits": (["１", "２"], {"kind": "scale", "of": "integer"}, ""),
+    "71 Arabic digits": (["١", "٢"], {"kind": "scale", "of": "integer"}, ""),
     "72 another type late": ([str(i) for i in range(100_000)] + ["x"], {"kind": "identifier"}, ""),
     "75 a constant": (["5", "5"], {"kind": "scale", "of": "integer"}, ""),
     "76 nothing but missing": (["", "NA"], {"kind": "identifier"}, "Every value is missing"),
@@ -366,7 +366,7 @@ ENCODED: dict[str, tuple[dict[str, Any], Dialect, list[str], list[int]]] = {
     "70 truth values by declaration": (
         {"kind": "boolean", "true": "Ja", "false": "Nein", "missing": [""]}, Dialect(), ["Ja", "Nein", "ja"], [1, 0, 2]
     ),
-    "71 digits of other scripts": (WHOLE, Dialect(), ["１", "١", "1"], [3, 3, 0]),
+    "71 digits of other scripts": (WHOLE, Dialect(), ["１", "١", "1"], [0, 0, 0]),
     "73 a category that nobody declared": (TEXT, Dialect(), ["ZZ", "DE"], [2, 1]),
     "74 beyond the bounds": (NUMBER, Dialect(), ["-5", "99"], [0, 2]),
     "79 blanks": (TEXT, Dialect(), [" ", "DE"], [2, 1]),

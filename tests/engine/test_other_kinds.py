@@ -277,12 +277,12 @@ def test_a_picture_in_a_workbook_does_no_harm(sheet: Path) -> None:
 
 def test_other_archives_are_no_workbooks(tmp_path: Path) -> None:
     path = tmp_path / "table.xlsx"
-    for start in (
-        b"PK\x03\x04" + b"\0" * 26 + b"mimetypeapplication/vnd.oasis.opendocument",
-        b"PK\x03\x04" + b"\0" * 26 + b"a.csv",
+    for name, what in (
+        (b"mimetypeapplication/vnd.oasis.opendocument", "a workbook or text of OpenDocument"),
+        (b"a.csv", "a ZIP archive"),
     ):
-        path.write_bytes(start)
-        with pytest.raises(TableError, match="a ZIP archive"):
+        path.write_bytes(b"PK\x03\x04" + b"\0" * 26 + name)
+        with pytest.raises(TableError, match=what):
             cells(path, "xlsx")
 
 

@@ -388,7 +388,7 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
         ["007", "012"] * 20,
         {"kind": "categorical", "values": ["007", "012"]},
     ),
-    ("full-width digits", ["１", "２"] * 20, {"kind": "categorical"}),
+    ("full-width digits", ["１", "２"] * 20, {"kind": "scale", "of": "integer"}),
     (
         "texts",
         [*["b", "a", "b"] * 20, "null"],
