@@ -5,7 +5,7 @@ A block for each table and epsilon with a line for each method: mean distances o
 processor seconds, and the forecasts of errors that are made before a run. A last line has the ratios of `auto` to the best of the
 others. Runs are stored in the file `--cache`, by table, epsilon and run, and are not measured again: those of `auto` until the code of the
 engine changes, the others until the file is deleted. A run that takes more than `--limit` processor seconds is stopped, and so is not compared.
-`--document` writes the page docs/auto.md and its picture (bench/against_page.py).
+`--document` writes the page bench/results/auto.md and its picture (bench/against_page.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page docs/auto.md: `auto` beside the best of all other methods, a line for each table and epsilon, and a picture of the ratios."""
+"""The page bench/results/auto.md: `auto` beside the best of all other methods, a line for each table and epsilon, and a picture of the ratios."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 
 from bench.against import AREA, CLOSE, OTHERS, OURS, REAL, Block, machine
 
-COMMAND = "python bench/auto.py ../shared --against-all --document docs/auto.md"
+COMMAND = "python bench/auto.py ../shared --against-all --document bench/results/auto.md"
 
 
 def page(blocks: Sequence[Block], *, picture: str) -> str:
@@ -18,13 +18,13 @@ def page(blocks: Sequence[Block], *, picture: str) -> str:
         [
             "# Automatic beside all other methods",
             "",
-            f"Written by `{COMMAND}` ([program](../bench/against.py)): δ = 10⁻⁹, no column named as target. {machine()}",
+            f"Written by `{COMMAND}` ([program](../against.py)): δ = 10⁻⁹, no column named as target. {machine()}",
             "",
             f"The other methods are {others}. TVD is the mean total variation distance of single columns, of all pairs and of 200",
             "triples, in means over runs; of a made table every run is another draw, the same for all methods. *Best other* is the best of",
             "the others by that figure, so that one line may name several methods. AUC is that of gradient boosting for the label, trained on the",
             "release, or on the real records, and tested on records that no release used. Seconds are processor seconds of `auto` with reading, counting and noise.",
-            "What is in the made tables is said in `bench/made.py`; [Benchmarks](benchmarks.md) describes the public ones.",
+            "What is in the made tables is said in `bench/made.py`; [Benchmarks](../../docs/benchmarks.md) describes the public ones.",
             "",
             *_findings(blocks),
             "",

@@ -2,7 +2,7 @@
 
 A name in a file may be a cell: a key that a record has, a header that is a row, a sheet called after a person. Readings need
 them as long as the table is there, and its steward sees them; nobody else does, nor who reads a copy of the database
-(ADR 160). Both sides open them, because the worker reads files by names that were typed.
+(ADR 4). Both sides open them, because the worker reads files by names that were typed.
 """
 
 from __future__ import annotations

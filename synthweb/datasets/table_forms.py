@@ -353,7 +353,7 @@ class DialectForm(MergedForm):
             escape={"backslash": "\\"}.get(data.get("escape", ""), data.get("escape", "")),
             extra_rows=data.get("extra_rows") or "refuse",
             # Whoever sends this form has seen the questions about marks: the answers are part
-            # of the form of the file (ADR 38).
+            # of the form of the file (ADR 11).
             marks_confirmed=True,
         )
 

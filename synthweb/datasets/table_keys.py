@@ -1,4 +1,4 @@
-"""The key of each table, wrapped by the key of the vault (ADR 110).
+"""The key of each table, wrapped by the key of the vault (ADR 4).
 
 A table is encrypted to a key pair of its own, whose private half lies beside it, encrypted to the public key of the vault.
 Whoever destroys that small file destroys the table, wherever the encrypted table was copied to; and the key of the vault

@@ -56,7 +56,17 @@ PATHS: tuple[tuple[object, tuple[str, ...]], ...] = (  # (title, slugs)
     ),
     (
         gettext_lazy("Engineer: work with the engine"),
-        ("glossary", "python", "command-line", "methods", "benchmarks", "papers", "adr/README"),
+        (
+            "glossary",
+            "python",
+            "command-line",
+            "methods",
+            "benchmarks",
+            "design/auto",
+            "design/trees-and-maps",
+            "papers",
+            "adr/README",
+        ),
     ),
 )
 """What each role reads, in this order; a page can be on several paths."""

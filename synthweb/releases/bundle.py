@@ -1,6 +1,6 @@
 """A release as one archive: a table drawn with a public seed, its receipt, the model, and what describes them.
 
-The archive is written while it is sent (ADR 65). Everything in it follows from released documents, so whoever may draw samples
+The archive is written while it is sent (ADR 13). Everything in it follows from released documents, so whoever may draw samples
 may have it.
 """
 

@@ -1,7 +1,7 @@
 """Repaired tables of a release: synthetic rows that are weighted, or repeated and left out, until they meet public totals.
 
 Post-processing of the released model and of public numbers, so that nothing is charged. The totals are a person's word: their receipt says where
-they are published, and whether somebody had looked at real data before (ADR 112).
+they are published, and whether somebody had looked at real data before (ADR 15).
 """
 
 from __future__ import annotations

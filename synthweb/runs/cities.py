@@ -1,6 +1,6 @@
 """Synthetic cities from releases that somebody may read: what is brought, what it is made of, and who sees it.
 
-Post-processing of released models, public areas and descriptions: no table is opened, and nothing is charged (ADR 93, ADR 107).
+Post-processing of released models, public areas and descriptions: no table is opened, and nothing is charged (ADR 93).
 """
 
 from __future__ import annotations

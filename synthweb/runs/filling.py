@@ -1,6 +1,6 @@
 """Counts of a dataset filled to a policy: what may be asked for, the private alternative beside, and who sees what.
 
-Public facts only, as in `planning`. ADR 95 says why these counts are no release; ADR 106 has their states.
+Public facts only, as in `planning`. ADR 95 says why these counts are no release, and has their states.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Links of tables of two organisations: what one side offers, the agreement, what it costs, and the plan of each sketch.
 
-Public facts only, as in `planning`: confirmed descriptions, accounts and names of columns. ADR 100 has the states of a link.
+Public facts only, as in `planning`: confirmed descriptions, accounts and names of columns. ADR 92 has the states of a link.
 """
 
 from __future__ import annotations

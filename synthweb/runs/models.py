@@ -95,7 +95,7 @@ class ValidationAllowance(models.Model):
 
 
 class Link(models.Model):
-    """Two tables of two organisations whose persons are counted together (ADR 100).
+    """Two tables of two organisations whose persons are counted together (ADR 92).
 
     proposed → accepted → started → charged → finished; until it is charged also → withdrawn, and from started → failed.
     Until `charged` nothing is spent on either side. What each side is shown of the other is the agreement, whose facts are
@@ -436,7 +436,7 @@ class ImplicatesErrand(ReleaseErrand):
 
 
 class FilledCounts(Leased):
-    """Counts of a table filled to a policy, which are not private (ADR 95, ADR 106).
+    """Counts of a table filled to a policy, which are not private (ADR 95).
 
     asked → approved → published | failed; until it is approved also → refused or withdrawn. With `outside_at` the ledger has an entry that
     no guarantee holds any more: it is written before a row is read, and stays.
@@ -521,7 +521,7 @@ class FilledCounts(Leased):
 
 
 class CityBuild(Leased):
-    """A synthetic city that somebody makes from releases that they may draw from (ADR 107): draft → waiting → finished | failed. What it was
+    """A synthetic city that somebody makes from releases that they may draw from (ADR 93): draft → waiting → finished | failed. What it was
     made of stands in its own row, so that it can be generated again; it opens no table and spends nothing."""
 
     class State(models.TextChoices):

@@ -52,7 +52,7 @@ PUBLISH = Stage(
     name="publish", title=_("Make the release"), text=_("Receipt and model become a release.")
 )
 
-# CHARGE stands before READ: no row is read that is not paid for (ADR 9).
+# CHARGE stands before READ: no row is read that is not paid for (ADR 5).
 RUN = (WAIT, OPEN, CHARGE, READ, MEASURE, STORE, FIT, PUBLISH)
 REPORT = (
     WAIT,

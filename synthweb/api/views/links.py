@@ -84,7 +84,7 @@ class LinksView(APIView):
         )
         seen = linking.link_for(caller(request), link.code)
         body = ProposedLinkSerializer(seen, context={"invitation": token}).data
-        # Of an invitation the database has the digest alone (ADR 100), also in what it keeps for a repeated request.
+        # Of an invitation the database has the digest alone (ADR 92), also in what it keeps for a repeated request.
         return OnceOnly(body, repeated=body | {"invitation": ""}, status=HTTPStatus.CREATED)
 
 
