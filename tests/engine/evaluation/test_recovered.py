@@ -137,20 +137,3 @@ def test_texts_are_compared_as_they_are_read_and_what_was_read_how_is_counted(
         "outside": 520,
         "missing": 7,
     }  # of all, whoever has them
-
-
-def test_a_report_of_before_lacks_the_curve_from_the_rare_end() -> None:
-    [entry] = texts_figure.entries([held(["a"])], [held(["a"])])
-    older = {
-        key: value
-        for key, value in entry.items()
-        if key not in ("at_most", "records_below", "found_below", "read")
-    }
-    made = {
-        "texts": [older, entry],
-        "reading": texts_figure.FIGURE.explanations,
-        "private": True,
-        "notice": wording.PRIVATE,
-    }
-    keys = [card.key for card in texts_figure.FIGURE.cards(made)]
-    assert keys == ["texts-0", "lengths-0", "texts-1", "rare-texts-1", "lengths-1"]
