@@ -231,8 +231,9 @@ class AutoPlan(Plan):
     ) -> ScoredPairs:
         """Score all pairs; or, where noise would hide them, those of a tree that is selected."""
         noise, price = self._score_noise(len(pairs)), Fraction(0)
-        # This follows from public facts and noisy columns.
-        selects = pair_selection.is_needed(columns, pairs, noise)
+        # This follows from public facts and noisy columns. A view of a database may leave its columns nearly everything.
+        has_room = 1 - self.columns_share() >= pair_selection.LEAST_FOR_PAIRS
+        selects = has_room and pair_selection.is_needed(columns, pairs, noise)
         if selects:
             price = self.loss.amount * pair_selection.SELECTING_SHARE
             part = self.loss.of(price / pair_selection.edges(columns, pairs))

@@ -21,6 +21,8 @@ from synth_engine.mechanisms.pairwise import pairs as of_pairs
 SELECTING_SHARE = Fraction(10, 100)
 SCORING_SHARE = Fraction(2, 100)
 """Shares of the budget: for selecting the tree, and for scoring its pairs."""
+LEAST_FOR_PAIRS = 2 * (SELECTING_SHARE + SCORING_SHARE)
+"""What columns have to leave of the budget for a tree, so that half of it goes to its tables."""
 MAX_SCORE_NOISE = 0.2
 """Largest standard deviation of the noise of a score, as a share of the records, with which all pairs are scored."""
 
