@@ -47,19 +47,17 @@ _EDGES = " \t\u00a0\u202f"
 _AROUND = r"^[ \t]*([^0-9()+\-]{0,5}?)[ \t]*\([ \t]*([^()+\-]*[0-9][^()+\-]*)\)[ \t]*$"
 _BEHIND = r"^[ \t]*([^()+\-]*[0-9][^()+\-]*?)[ \t]*-[ \t]*$"
 _APART = r"^[ \t]*([+\-])[ \t\x{a0}\x{202f}]+([0-9.])"
+_MARKED = r"\)|-$|[+\-][ \t\x{a0}\x{202f}]"
+"""In every text that one of the patterns takes."""
 
 
 def unified(texts: pa.Array) -> pa.Array:
     """Texts with a digit, written with ASCII digits, visible signs and the minus before; others as they are."""
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         texts = _in_ascii(texts)
-    # Looking for single signs costs far less than a pattern, and most columns have none of them.
-    signs = (
-        pc.match_substring(texts, ")"),
-        pc.ends_with(texts, "-"),
-        pc.match_substring(texts, "- "),
-    )
-    if not any(pc.any(each).as_py() for each in signs):
+    # Most columns have none of them. No text that a pattern below takes is without one: what is read of a cell depends on
+    # no other cell.
+    if not pc.any(pc.match_substring_regex(texts, _MARKED)).as_py():
         return texts
     texts = pc.replace_substring_regex(texts, _AROUND, r"-\1\2")
     texts = pc.replace_substring_regex(texts, _BEHIND, r"-\1")

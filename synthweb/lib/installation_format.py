@@ -8,7 +8,6 @@ not write there, and each copy of a database has it. Whatever is of another form
 from __future__ import annotations
 
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,20 +70,14 @@ def _require(applied: set[tuple[str, str]]) -> None:
     )
 
 
-def stop_if_other(*, code: int | None = None) -> None:
-    """End a process that starts on an installation of another format. A database that does not answer is not waited for.
-
-    code: of its end, after the sentence was written; None for Python's own.
-    """
+def stop_if_other() -> None:
+    """End a process that starts on an installation of another format. A database that does not answer is not waited for."""
     from django.db import DatabaseError, connections
 
     try:
         require()
     except OtherFormat as problem:
-        if code is None:
-            raise SystemExit(str(problem)) from None
-        sys.stderr.write(f"{problem}\n")
-        raise SystemExit(code) from None
+        raise SystemExit(str(problem)) from None
     except DatabaseError:
         return
     finally:

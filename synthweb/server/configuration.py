@@ -8,8 +8,6 @@ import shutil
 import tempfile
 from typing import Any
 
-from gunicorn.arbiter import Arbiter
-
 from synthweb.server import limits
 
 # Of prometheus_client, which must not be loaded here: it looks for the variable when it is.
@@ -18,19 +16,20 @@ NUMBERS = "PROMETHEUS_MULTIPROC_DIR"
 
 def on_starting(server: Any) -> None:
     """Before any process begins: a folder in which all of them count (`synthweb.lib.numbers`); then the application is loaded, so
-    that the processes share its memory. `preload_app` would load it before there is the folder."""
+    that the processes share its memory. `preload_app` would load it before there is the folder. An installation of another format is refused."""
     os.environ[NUMBERS] = tempfile.mkdtemp(prefix="synthweb-numbers-")
     server.app.wsgi()
+    from synthweb.lib import installation_format  # settings are known by now
+
+    # Here and not in each process: where two of them end at once, gunicorn breaks.
+    try:
+        installation_format.stop_if_other()
+    except SystemExit:
+        on_exit(server)
+        raise
     # Collections of garbage in the processes do not write to what they share.
     gc.collect()
     gc.freeze()
-
-
-def post_worker_init(_worker: object) -> None:
-    """Before a process answers: with this code of its end, gunicorn starts no other one in its place."""
-    from synthweb.lib import installation_format  # settings are known by now
-
-    installation_format.stop_if_other(code=Arbiter.WORKER_BOOT_ERROR)
 
 
 def on_exit(_server: object) -> None:
