@@ -56,10 +56,10 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(
         def price(words: str) -> None:
             shown(words, "#estimate button")
 
+        click(browser, "#expert > summary")
         until(
             browser, lambda page: "in a moment" not in page.find_element(By.ID, "forecast").text
         )
-        click(browser, "#expert > summary")
         for width in (600, 698, 840, 980, 1180, 1380, 1440):
             browser.set_window_size(
                 width, 1000
