@@ -106,7 +106,7 @@ class Mechanism(ABC):
     fields are the properties of `parameters`."""
 
     id: ClassVar[str]
-    title: ClassVar[str]
+    title: ClassVar[str] = ""  # each method has its own
     summary: ClassVar[str]
     paper: ClassVar[str]
     keeps: ClassVar[tuple[str, ...]]
