@@ -138,11 +138,6 @@ def answers_of(plan: mechanisms.Plan, *, rows: int = 20_000) -> Answers:
     )
 
 
-def test_each_method_has_a_title_of_its_own() -> None:
-    titles = [one["title"] for one in mechanisms.describe()]
-    assert all(titles) and len(set(titles)) == len(titles)
-
-
 @pytest.mark.parametrize("described", mechanisms.describe(), ids=lambda one: one["id"])
 def test_a_mechanism_describes_itself_for_forms_and_help(described: dict[str, Any]) -> None:
     json.dumps(described)
