@@ -62,6 +62,7 @@ def test_a_file_is_uploaded_corrected_replaced_and_deleted_by_keyboard_alone(
     assert (dataset.dialect["header"], dataset.dialect["columns"]) == (False, 2)
 
     keyboard.browser.get(live_server.url + reverse("pages:dataset", args=[dataset.code]))
+    keyboard.press("More")
     keyboard.press("Settings")
     keyboard.press("Upload a corrected file")
     keyboard.choose(better)
