@@ -22,13 +22,6 @@
   });
   range.addEventListener("change", (event) => event.stopPropagation());
   field.addEventListener("input", () => show(field.value));
-  document.addEventListener("click", (event) => {
-    const anchor = event.target.closest("[data-sets]");
-    if (!anchor) return;
-    field.value = anchor.dataset.value;
-    show(field.value);
-    announce();
-  });
   show(field.value);
 
   // What is wrong stands below its field; assistive techniques and the field's edge say so, too.

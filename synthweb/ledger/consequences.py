@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import Literal
 
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import selectors
@@ -14,56 +13,21 @@ from synthweb.ledger.amounts import ATTO, NANO, Amount
 from synthweb.ledger.models import BudgetAccount, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
 from synthweb.lib import guarantee
+from synthweb.lib.hundred import HundredGuesses
 
 AT_DELTA = selectors.POLICY_DELTA
 """At which the ρ of an account is worth the ε that is shown."""
-COIN = 50  # of 100 guesses that are right by chance
-IN_A_ROW, STEP = 20, 18  # of the picture: people, and units from one to the next
 EARLIER = 8
-Guess = Literal["chance", "gained", "wrong"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PersonMark:
-    """One of the hundred people of the picture, in its units."""
-
-    x: int
-    y: int
-    guess: Guess
 
 
 @dataclass(frozen=True, kw_only=True)
 class Consequences:
-    """What an account guarantees after a grant. epsilon: of everything that is ever released from it; right: how many of 100 guesses
-    can be right."""
+    """What an account guarantees after a grant. epsilon: of everything that is ever released from it."""
 
     epsilon: Fraction
     strength: str
     meaning: str
-    right: int
-
-    @property
-    def gained(self) -> int:
-        return self.right - COIN
-
-    @property
-    def wrong(self) -> int:
-        return 100 - self.right
-
-    @property
-    def people(self) -> list[PersonMark]:
-        return [
-            PersonMark(
-                x=STEP * (number % IN_A_ROW),
-                y=STEP * (number // IN_A_ROW),
-                guess="chance"
-                if number < COIN
-                else "gained"
-                if number < self.right
-                else "wrong",
-            )
-            for number in range(100)
-        ]
+    guesses: HundredGuesses
 
 
 def of_grant(
@@ -81,7 +45,7 @@ def of_grant(
         meaning=guarantee.meaning(
             epsilon=epsilon, delta=delta, relation=protection.relation, unit=protection.unit
         ),
-        right=guarantee.right_guesses(epsilon=epsilon, delta=delta),
+        guesses=HundredGuesses(right=guarantee.right_guesses(epsilon=epsilon, delta=delta)),
     )
 
 

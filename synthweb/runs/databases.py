@@ -112,7 +112,7 @@ class DatabaseRequest(PaidRequest[DatabasePlan]):
         tables = [row.dataset for row in selectors.database_tables(self.dataset)]
         return RequestTerms(
             spec=Spec(mechanism=MECHANISM, epsilon=self.epsilon, delta=self.delta),
-            name=usual_name(self.dataset, "several tables"),
+            name=usual_name(self.dataset, "several tables", self.epsilon),
             tables=[NumberedTable(table) for table in (self.dataset, *tables[1:])],
         )
 

@@ -21,6 +21,7 @@ from synthweb.ledger.errors import Earmarked, ShareReached, YearlyLimitReached
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.lib import guarantee
+from synthweb.lib.hundred import HundredGuesses
 from synthweb.lib.number_format import share
 from synthweb.runs import (
     epsilon_proposal,
@@ -134,6 +135,7 @@ class Estimate:
 
     sentence: str
     meaning: str
+    guesses: HundredGuesses
     bars: tuple[Bar, ...]
     paid_from: str
     refusal: str
@@ -198,6 +200,11 @@ def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
             delta=proposal.asked.spec.delta,
             relation=proposal.plan.domain.relation,
             unit=proposal.plan.domain.unit,
+        ),
+        guesses=HundredGuesses(
+            right=guarantee.right_guesses(
+                epsilon=proposal.asked.spec.epsilon, delta=proposal.asked.spec.delta
+            )
         ),
         bars=_bars(proposal, parts),
         paid_from="" if paying is None else paying.earmark.purpose,

@@ -41,7 +41,6 @@ LONGEST_RENAMING = 100_000
 TABLE_FIELDS = ("prior", "prior_columns")
 PUBLIC_TABLE = "public table"  # in the rules of errors about one
 CRITERION = "criteri"  # in the rules of errors about criteria and one criterion
-ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
 
 
 class DepthField(forms.CharField):
@@ -191,8 +190,38 @@ class ReleaseForm(forms.Form):
         return next((words.format(word=word) for words, word in reasons if words), "")
 
     def purpose_fields(self) -> list[forms.BoundField]:
-        """The fields of the chosen mechanism that name columns: what the release is for."""
-        return [field for field in self._added() if hasattr(field.field, "columns")]
+        """The fields of the chosen mechanism that say what the release is for: a column to predict, tables."""
+        return [
+            field
+            for field in self._added()
+            if isinstance(field.field, purpose.OneColumn | purpose.GroupsOfColumns)
+        ]
+
+    def weight_fields(self) -> list[forms.BoundField]:
+        """The fields of the chosen mechanism that weigh columns."""
+        return [
+            field
+            for field in self._added()
+            if isinstance(field.field, purpose.WeightsOfColumns)
+        ]
+
+    @property
+    def expert_open(self) -> bool:
+        """Whether something behind the three questions was chosen, or is wrong: then it is shown at once."""
+        first = ("mechanism", "delta", "name", "rows")
+        chosen = self.chosen != self.first or bool(self["rows"].value())
+        weighs = any(
+            field.errors or field.value() not in (None, "", "{}")
+            for field in self.weight_fields()
+        )
+        return (
+            chosen
+            or weighs
+            or self.parameters_changed()
+            or self.tables_open
+            or self.criteria_open
+            or any(self[name].errors for name in first)
+        )
 
     def parameter_fields(self) -> list[forms.BoundField]:
         """The other fields that the chosen mechanism adds."""

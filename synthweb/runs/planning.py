@@ -81,7 +81,7 @@ class ReleaseRequest(PaidRequest[Plan]):
         facts, title = self.facts, mechanisms.traits(self.spec.mechanism).title
         return RequestTerms(
             spec=self.spec,
-            name=usual_name(self.dataset, title),
+            name=usual_name(self.dataset, title, self.spec.epsilon),
             tables=[NumberedTable(self.dataset)],
             earmark=facts.earmark,
             fields={

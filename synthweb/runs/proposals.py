@@ -9,12 +9,15 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+from django.utils import timezone
+
 from synth_engine.domain import Domain
 from synth_engine.plans.plan import Rule as EngineRule
-from synth_engine.privacy.loss import Price
+from synth_engine.privacy.loss import Price, plain
 from synth_engine.spec import Spec
 from synthweb.accounts.models import User
 from synthweb.datasets.domain_cache import domain_of
@@ -185,7 +188,8 @@ def price_of(plan: PricedPlan, account: BudgetAccount) -> Amount:
     return Amount(**plan.cost(rule_of(account))._asdict())
 
 
-def usual_name(dataset: Dataset, title: str) -> str:
-    """What a run is called that nobody named: `Adult: Bayesian network`, cut to the length that names have."""
+def usual_name(dataset: Dataset, title: str, epsilon: Fraction) -> str:
+    """The name of a run that nobody named: `Adult: Bayesian network, ε 1, 2026-11-29`, cut to the length that names have."""
     longest = SynthesisRun._meta.get_field("name").max_length or 0
-    return dataset.name[: longest - len(title) - 2] + f": {title}"
+    ending = f": {title}, ε {plain(epsilon)}, {timezone.localdate():%Y-%m-%d}"
+    return dataset.name[: longest - len(ending)] + ending

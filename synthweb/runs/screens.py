@@ -44,7 +44,7 @@ from synthweb.runs import (
 )
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.extras import Extras
-from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
+from synthweb.runs.forms import ReleaseForm, choices_of
 from synthweb.runs.models import (
     CityBuild,
     CountsErrand,
@@ -239,7 +239,6 @@ def new_release(
         "known_rows": planning.public_rows(dataset, domain),
         "form": form,
         "estimate": estimate,
-        "anchors": ANCHORS,
         "families": form.families(),
     }
 

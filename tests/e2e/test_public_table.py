@@ -54,6 +54,7 @@ def test_a_survey_is_imported_chosen_and_stated_by_the_run(
 
         browser.get(live_server.url + reverse("runs:new", args=[dataset.code]))
         assert not browser.find_element(By.NAME, "prior").is_displayed()
+        click(browser, "#expert > summary")
         click(browser, "#public-table > summary")
         Select(browser.find_element(By.NAME, "prior")).select_by_visible_text(
             "Survey 2023, version 1"

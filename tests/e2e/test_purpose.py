@@ -30,9 +30,10 @@ def shown(chrome: webdriver.Chrome, words: str, where: str) -> None:
 
 def choose(chrome: webdriver.Chrome) -> None:
     """A column to predict, a weight and a table, the last two in folds that open by keyboard."""
+    element(chrome, "#expert > summary").send_keys(Keys.ENTER)
     Select(chrome.find_element(By.NAME, "param-target")).select_by_visible_text("works")
     for summary in chrome.find_elements(
-        By.CSS_SELECTOR, "#parameters .fold:not([open]) > summary"
+        By.CSS_SELECTOR, ":is(#purpose, #parameters) .fold:not([open]) > summary"
     ):
         summary.send_keys(Keys.ENTER)
     element(chrome, "[name='param-weights:age']").send_keys("2")

@@ -250,15 +250,14 @@ def test_a_form_gone_back_to_and_changed_is_another_run_and_sent_twice_the_same(
     assert sorted(run.spec["epsilon"] for run in SynthesisRun.objects.all()) == ["0.25", "0.5"]
 
 
-def test_a_run_that_nobody_named_is_called_after_its_dataset_and_its_method(
+def test_a_run_that_nobody_named_is_called_after_its_dataset_its_method_and_its_loss(
     cast: Cast, dataset: Dataset
 ) -> None:
     dataset.name = "Diary " + "x" * 194  # as long as names may be
     dataset.save()
-    spec = Spec.from_json({"mechanism": "independent", "epsilon": "1"})
+    spec = Spec.from_json({"mechanism": "independent", "epsilon": "1/4"})
     run = services.submit(ReleaseRequest(dataset=dataset, spec=spec), steward=cast.steward)
-    assert (
-        run.name.startswith("Diary xxx")
-        and run.name.endswith("x: Independent columns")
-        and len(run.name) == 200
+    assert re.fullmatch(
+        r"Diary x+: Independent columns, ε 0\.25, [0-9]{4}-[0-9]{2}-[0-9]{2}", run.name
     )
+    assert len(run.name) == 200
