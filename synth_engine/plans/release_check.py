@@ -78,7 +78,7 @@ KINDS: tuple[FigureKind, ...] = (
     "accuracy",
     "worst-groups",
 )
-OF_CRITERIA: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts", "ks", "auc")
+CRITERION_KINDS: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts", "ks", "auc")
 """Kinds of which something may have to hold. Private figures say all of them but the last, which a check alone measures."""
 _COUNTED: frozenset[FigureKind] = frozenset({"counts", "marginal", "count", "ks"})
 """Kinds that need the noisy counts of one marginal."""

@@ -320,7 +320,7 @@ def use_earmark(earmark: Earmark, *, run_code: str, price: Amount) -> None:
 
 
 def set_yearly_limit(*, custodian: User, account: BudgetAccount, most: int | None) -> None:
-    """From now on runs may take so much of an account in a calendar year; None: no limit."""
+    """Limit what runs may take of an account in a calendar year, from now on; None: no limit."""
     if most is not None and not 0 <= most <= MAX_COLUMN_VALUE:
         raise LedgerConflict(
             "The limit is not one that the ledger counts", repair="give another"
