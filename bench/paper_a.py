@@ -97,7 +97,7 @@ def named(line: Line) -> str:
 
 
 def bounds(lines: list[Line], truth: Line) -> Iterator[tuple[str, float, float]]:
-    """What is asked for: in words, what was found, and the most that it may be."""
+    """A claim of the paper: in words, what was measured, and the most that it may be."""
     by = {(named(line), line["epsilon"]): line for line in lines if line["kind"] == "points"}
     ours = "adaptive with support" if ("adaptive with support", "1") in by else "adaptive"
     for epsilon in EPSILONS:

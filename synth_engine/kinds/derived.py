@@ -319,7 +319,9 @@ def _is_point(point: tuple[object, ...]) -> bool:
         return False
     # Truth values are numbers to Python, and no degrees.
     return all(
-        type(degrees) in (int, float) and math.isfinite(degrees) and abs(degrees) <= limit  # type: ignore[arg-type]
+        type(degrees) in (int, float)
+        and math.isfinite(degrees)  # type: ignore[arg-type]
+        and abs(degrees) <= limit  # type: ignore[arg-type]
         for degrees, limit in zip(point, (90, 180), strict=False)
     )
 

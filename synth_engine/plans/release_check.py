@@ -318,7 +318,7 @@ def _share(value: object) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedRelease:
-    """What is checked. core: the digest of the receipt of the release, which citations name. seed, rows: of the table that is drawn
+    """The release that is checked. core: the digest of the receipt of the release, which citations name. seed, rows: of the table that is drawn
     from its model."""
 
     core: str
@@ -471,7 +471,7 @@ class CheckPlan(Plan):
 
     @cached_property
     def classifiers(self) -> tuple[Classifier, ...]:
-        """What is measured of classifiers, each once."""
+        """The measurements of classifiers, each once."""
         return tuple(self._classifier(figure) for figure in self._classified)
 
     @cached_property

@@ -321,7 +321,7 @@ class DraftEditor:
         self.outcome.remarks = bulk_edit.remark_lines(remarks)
 
     def standing(self, name: str) -> Column | None:
-        """What is kept of a column, with what this very post keeps."""
+        """The stored facts of a column, with those that this post stores."""
         return (
             self.outcome.columns[name]
             if name in self.outcome.columns

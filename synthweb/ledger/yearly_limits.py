@@ -149,7 +149,7 @@ def open_earmarks(
     account: BudgetAccount,
     plans: Iterable[tuple[PublicationPlan, list[PlanYear]]] | None = None,
 ) -> list[EarmarkBalance]:
-    """What is set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last.
+    """Amounts that are set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last.
     plans: those of the account with their years, if they were read already."""
     today = timezone.now().astimezone(UTC).date()
     earmarks = Earmark.objects.filter(account=account, plan=None, end=None).exclude(
@@ -214,7 +214,7 @@ def left_of(parts: Iterable[EarmarkBalance]) -> Amount:
 
 
 def free(account: BudgetAccount) -> Amount:
-    """What is free and not set aside; below 0 where a grant expired that shares count on."""
+    """The amount that is free and not set aside; below 0 where a grant expired that shares count on."""
     return selectors.balance(account).free - earmarked(account)
 
 

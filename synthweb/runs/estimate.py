@@ -86,7 +86,7 @@ class Bar:
 
     @property
     def lacks(self) -> Shortfall | None:
-        """What is missing of it, in words and numbers."""
+        """The missing part of it, in words and numbers."""
         return (
             None
             if self.fits

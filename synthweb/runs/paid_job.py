@@ -62,7 +62,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         """What can be known before a table is opened."""
 
     def tables(self) -> Mapping[str, Dataset]:
-        """What is read, by the names of the tables."""
+        """The tables to read, by their names."""
         return {"": self.row.dataset}
 
     @abstractmethod
@@ -93,7 +93,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         return {}
 
     def settle(self, result: Any) -> None:
-        """What is written last in the transaction of the publication."""
+        """Write what belongs last into the transaction of the publication."""
 
     def published(self, fields: Mapping[str, Any]) -> None:
         """What follows that transaction; it may fail."""

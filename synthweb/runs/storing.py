@@ -30,7 +30,7 @@ WAITING_FOR_ROOM = "The noisy answers cannot be stored yet: disk or database do 
 
 @dataclass(frozen=True, kw_only=True)
 class ReservedRoom:
-    """What is reserved for a run: the file of all its answers, and the log of its calls."""
+    """The reserved room of a run: the file of all its answers, and the log of its calls."""
 
     answers: artefacts.Reservation
     log: call_log.CallLog

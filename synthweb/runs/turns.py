@@ -31,7 +31,7 @@ GAVE_UP = {
 
 
 class Job(ABC, Generic[RowT]):
-    """What is done with the rows of one model. word: what logs call one; taken_over: how a turn ends without a word; max_attempts: claims of one row,
+    """A kind of job: the work on the rows of one model. word: what logs call one; taken_over: how a turn ends without a word; max_attempts: claims of one row,
     because what keeps killing its worker must not do so for ever; expected: errors that are no fault of the program, which logs leave out."""
 
     model: type[RowT]
@@ -72,7 +72,7 @@ class Job(ABC, Generic[RowT]):
             logger.info(text, self.word, self.row.code, self.taken_over)
 
     def record_failure(self, failure: Failure) -> None:
-        """What is written of a failure. Errors: LeaseLost."""
+        """End the job as failed, for this reason. Errors: LeaseLost."""
         self.end(state="failed", failure=failure)
 
     def end(self, *, state: str, **changes: Any) -> None:

@@ -102,7 +102,7 @@ class Adaptive(TreeMechanism):
         return (texts.name,) if texts else columns.placed(domain) or domain.names
 
     def _further_counts(self, domain: Domain) -> type[FurtherCountsPlan] | None:
-        """What is counted by parts of the tree: columns that it does not divide, or its large parts once more."""
+        """The counts by parts of the tree: columns that it does not divide, or its large parts once more."""
         texts, inside = columns.texts_of(domain), self._tree_columns(domain)
         if len(inside) < len(domain.names):
             return StringCovariatePlan if texts else SpatialCovariatePlan

@@ -303,7 +303,7 @@ class DomainVersionView(APIView):
 
 
 class DraftView(APIView):
-    """What is typed and confirmed so far."""
+    """The draft: all that is typed and confirmed so far."""
 
     @extend_schema(
         operation_id="domain_draft", responses=OpenApiTypes.OBJECT, tags=["datasets"]

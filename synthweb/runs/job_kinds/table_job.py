@@ -142,7 +142,7 @@ def _keep_report(job: TableJobs, release: Release, report: Mapping[str, Any]) ->
 
 
 def _check_keys(job: TableJobs) -> None:
-    """What is wrong with the keys of a database, for its steward alone; the job fails of what a run would refuse."""
+    """Faults of the keys of a database, for its steward alone; the job fails of what a run would refuse."""
     root, progress = job.row.dataset, job.progress
     version = DatabaseVersion.objects.get(root=root, number=job.row.extras["version"])
     database = Database.from_json(version.document)
