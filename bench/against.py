@@ -106,7 +106,7 @@ class Cache:
     def runs(
         self, measure: Measurement, name: str, *, epsilon: str, method: str, runs: int
     ) -> list[Figures | str]:
-        """What is stored of these runs."""
+        """The stored figures of these runs."""
         keys = [
             self._key(measure, name, run, epsilon=epsilon, method=method) for run in range(runs)
         ]

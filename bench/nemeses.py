@@ -312,7 +312,7 @@ def _files(folder: Path) -> set[Path]:
 def out_of_time(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
     """Set the clock of the database by an hour; every other worker is killed then. A reconciler looks on: it has to free the run of the dead
     one after a lease, and never that of a living one."""
-    from synthweb.runs import lease
+    from synthweb.runs import leases
 
     child = charged_child(run, watch)
     time.sleep(seconds)
@@ -322,9 +322,9 @@ def out_of_time(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
     if is_dead:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    of_reconciler, ends = lease.Watch(), time.monotonic() + PATIENCE
+    of_reconciler, ends = leases.Watch(), time.monotonic() + PATIENCE
     while time.monotonic() < ends:
-        if run.code in lease.expire(of_reconciler):
+        if run.code in leases.expire(of_reconciler):
             if not is_dead:
                 site.faults.append(f"run {run.code} was freed under its living worker")
             break
@@ -341,9 +341,9 @@ def out_of_time(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
 
 
 def without_broker(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
-    """Kill Redis with its queues, submit another run meanwhile, and start it again: the reconciler rings for that run, and its message
+    """Kill Redis with its queues, submit another run meanwhile, and start it again: the reconciler sends for that run again, and its message
     comes twice."""
-    from synthweb.runs import lease, reconcile
+    from synthweb.runs import leases, reconcile
 
     child = charged_child(run, watch)
     time.sleep(seconds)
@@ -353,11 +353,11 @@ def without_broker(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bo
     os.waitpid(child, 0)
     taken_over(run)
     site.start_redis()
-    reconcile.ring_again(lease.Watch())
+    reconcile.resend(leases.Watch())
     codes = messages()
     if another.code not in codes:
         site.faults.append(
-            f"nobody rang for run {another.code}, which was submitted without a broker"
+            f"nobody sent a message for run {another.code}, which was submitted without a broker"
         )
     for code in codes * 2:
         in_child(code, _nothing)
@@ -368,7 +368,7 @@ def without_broker(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bo
 
 
 def messages() -> list[str]:
-    """The codes of the runs for which the broker rings, taken out of its queue."""
+    """The codes of the runs for which the broker has messages, taken out of its queue."""
     from queue import Empty
 
     from synthweb.celery import app

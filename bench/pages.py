@@ -132,7 +132,7 @@ class Office:
             file_kind=file_kind,
             chunks=[table],
         )
-        worker.table_errand(code=runs.request_ingest(dataset=dataset, actor=steward).code)
+        worker.table_job(code=runs.request_ingest(dataset=dataset, actor=steward).code)
         dataset.refresh_from_db()
         self.document = document
         self._covered(dataset)
@@ -155,7 +155,7 @@ class Office:
         from synthweb.runs import services as runs
         from synthweb.runs import worker
 
-        worker.table_errand(
+        worker.table_job(
             code=runs.request_report(release=run.release, actor=self.people["steward"]).code
         )
         releases.share(

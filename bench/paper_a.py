@@ -38,7 +38,7 @@ from synth_engine import mechanisms  # noqa: E402
 RUNS, PARTS = int(os.environ.get("RUNS", "5")), int(os.environ.get("PARTS", "2"))
 EPSILONS = ("1/10", "1", "10")
 OUT = ROOT / "build" / "paper-a"
-OF_POINTS = (
+POINT_METHODS = (
     ("adaptive", True),
     ("adaptive", False),
     ("direct-synthesis", False),
@@ -85,7 +85,7 @@ def tasks(folder: Path) -> Iterator[tuple[str, Path, str, str, bool]]:
     else:
         print("texts are left out: no data/text in the folder")
     yield "truth", folder, "", "", False
-    for name, support in OF_POINTS:
+    for name, support in POINT_METHODS:
         if name not in mechanisms.REGISTRY:
             print(f"points: {name} is not at hand and is left out")
         elif not support or (folder / points.BLOCKS).exists():
@@ -97,7 +97,7 @@ def named(line: Line) -> str:
 
 
 def bounds(lines: list[Line], truth: Line) -> Iterator[tuple[str, float, float]]:
-    """What is asked for: in words, what was found, and the most that it may be."""
+    """A claim of the paper: in words, what was measured, and the most that it may be."""
     by = {(named(line), line["epsilon"]): line for line in lines if line["kind"] == "points"}
     ours = "adaptive with support" if ("adaptive with support", "1") in by else "adaptive"
     for epsilon in EPSILONS:

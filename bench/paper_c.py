@@ -162,7 +162,7 @@ def main(folder: Path) -> int:
 
 
 def judged(lines: Sequence[Line], *, seconds: float, memory: float) -> int:
-    """What is asked for, and whether it is reached."""
+    """A target, and whether it is reached."""
     missed = 0
     for epsilon, figure, most in REQUIRED:
         [one] = [each for each in lines if each.required and each.epsilon == epsilon]

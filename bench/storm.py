@@ -72,7 +72,7 @@ def ingest(dataset: Any, steward: Any) -> None:
     """Have an upload read in this process."""
     from synthweb.runs import services, worker
 
-    worker.table_errand(code=services.request_ingest(dataset=dataset, actor=steward).code)
+    worker.table_job(code=services.request_ingest(dataset=dataset, actor=steward).code)
 
 
 def dataset_of(records: int) -> tuple[Any, Any]:

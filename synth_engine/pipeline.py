@@ -468,7 +468,7 @@ def measure_database(
 def key_faults(
     folder: DatabaseFiles, *, database: Database, progress: Progress = _nobody_watches
 ) -> dict[str, KeyFaults]:
-    """What is wrong with the keys of each table, for its steward alone: *not differentially private*. Raises TableError."""
+    """Faults of the keys of each table, for its steward alone: *not differentially private*. Raises TableError."""
     progress = _guarded(progress)
     return database_reading.key_faults(database, folder=folder, progress=progress)
 

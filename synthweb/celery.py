@@ -29,7 +29,7 @@ app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
 def begin_to_log(
     task: Task[Any, Any] | None = None, args: Sequence[object] = (), **_about: object
 ) -> None:
-    """What is logged from here on belongs to this task, to the row that it is about, and to the request that asked for it."""
+    """All log lines from here on belong to this task, to the row that it is about, and to the request that asked for it."""
     if task is None:
         return
     request = (task.request.headers or {}).get("request_id")

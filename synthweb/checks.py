@@ -30,7 +30,7 @@ def check_installation(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  
 
 
 def _names() -> Iterator[CheckMessage]:
-    documented = env.READ | env.OF_LOCAL | env.OF_COMPOSE
+    documented = env.READ | env.LOCAL_SETTINGS | env.COMPOSE_SETTINGS
     for name in env.unknown_names():
         close = difflib.get_close_matches(name, sorted(documented), n=1, cutoff=0.8)
         yield Error(

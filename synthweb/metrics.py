@@ -29,7 +29,7 @@ from prometheus_client.registry import Collector
 
 from synthweb.lib import disks, numbers, occurrences
 from synthweb.notifications.models import Delivery
-from synthweb.runs import lease, queue
+from synthweb.runs import leases, queue
 from synthweb.runs.models import OutboxMessage, SynthesisRun
 from synthweb.runs.reconcile import SUBJECTS
 
@@ -79,7 +79,7 @@ class _Installation(Collector):
         yield from _age(
             occurrences.RECONCILED,
             "synthweb_reconciler_seconds",
-            "Since the reconciler, which beat rings for, was through",
+            "Since the last pass of the reconciler, which beat starts",
         )
         yield from _age(
             occurrences.BACKED_UP, "synthweb_backup_seconds", "Since a backup was made"
@@ -97,7 +97,7 @@ def _work() -> Iterator[Metric]:
     waiting: dict[str, float] = {}
     oldest: dict[str, float] = {}
     for task, kind in SUBJECTS.items():
-        rows = lease.open_rows(kind)
+        rows = leases.open_rows(kind)
         held[task] = rows.filter(lease_held=True).count()
         idle = rows.filter(lease_held=False)
         waiting[task] = idle.count()

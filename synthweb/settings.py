@@ -224,7 +224,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ACKS_LATE = False  # a lost message is rung for again by the reconciler; a doubled one is refused by the lease
+CELERY_TASK_ACKS_LATE = False  # a lost message is sent again by the reconciler; a doubled one is refused by the lease
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # A child that once needed more (KiB) is replaced when its task is over: what it has loaded and not given back would stay.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1024**2
@@ -381,7 +381,7 @@ SPECTACULAR_SETTINGS = {
         "EntryKind": "synthweb.ledger.models.LedgerEntry.Kind",
         "CompositionRule": "synthweb.ledger.models.Rule",
         "FigureKind": "synth_engine.plans.release_check.KINDS",
-        "CriterionKind": "synth_engine.plans.release_check.OF_CRITERIA",
+        "CriterionKind": "synth_engine.plans.release_check.CRITERION_KINDS",
         "Closeness": "synth_engine.evaluation.expected_quality.CLOSENESS_LEVELS",
         "Relations": "synth_engine.evaluation.expected_relations.RELATION_LEVELS",
     },

@@ -54,12 +54,14 @@ FOLDED = """## {title}
 
 HEAD = """# Errors
 
-Every error message says what is wrong, where (column, field or line), and what to do. It never repeats a value of a table. On
-this page … stands for the part that varies. In the application a search field above the tables takes words or a whole message.
+Every error message says what is wrong, where (column, field or line), and what to do. It never repeats a
+value of a table. On this page … stands for the part that varies. In the application a search field above the
+tables takes words or a whole message.
 
-- *Command line*: one line on stderr. The [exit code](command-line.md) is 2 for bad input and 1 for everything else.
-- *REST*: an `application/problem+json` document ([REST](rest.md)); its `type` is `urn:synthweb:code` with a code of the first
-  table.
+- *Command line*: one line on stderr. The [exit code](command-line.md) is 2 for bad input and 1 for
+  everything else.
+- *REST*: an `application/problem+json` document ([REST](rest.md)); its `type` is `urn:synthweb:code` with a
+  code of the first table.
 
 `python -m tests.errors_page` writes this page from the code; a test keeps it complete.
 

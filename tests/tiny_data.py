@@ -153,7 +153,8 @@ import numpy as np
 def tvd(real, synthetic, columns, sizes, place):
     shape = [sizes[name] for name in columns]
     axes = [place[name] for name in columns]
-    shares = [np.bincount(np.ravel_multi_index(table[:, axes].T, shape), minlength=int(np.prod(shape))) / len(table)
+    cells = int(np.prod(shape))
+    shares = [np.bincount(np.ravel_multi_index(table[:, axes].T, shape), minlength=cells) / len(table)
               for table in (real, synthetic)]
     return 0.5 * np.abs(shares[0] - shares[1]).sum()
 

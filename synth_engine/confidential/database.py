@@ -214,7 +214,7 @@ def require_columns(database: Database, *, folder: Files) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyFaults:
-    """What is wrong with the keys of one table: *not private*, for its steward alone.
+    """Faults of the keys of one table: *not private*, for its steward alone.
 
     rows: of its file. repeated: rows without a key of their own. orphans: rows that refer to no row of the parent.
     crowded: parents with more rows than the declared maximum; beyond: how many rows these have too many."""

@@ -64,7 +64,7 @@ class ReadingChoice:
 
 @dataclass(kw_only=True)
 class Hint:
-    """What is known about one suggestion. `question` is empty where nothing has to be answered; `choices` are its answers, or
+    """Facts about one suggestion. `question` is empty where nothing has to be answered; `choices` are its answers, or
     what else the column could be. `remarks` hold in the data and are no facts of the description."""
 
     certainty: Certainty = "sure"

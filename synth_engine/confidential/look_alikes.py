@@ -14,7 +14,7 @@ _HALF = 0.5
 
 
 def remarks(texts: Collection[str]) -> list[str]:
-    """What is said of the different texts of a column."""
+    """Remarks about the different texts of a column."""
     some = sorted(texts)[:_MOST]
     remarked = []
     folded = {_folded(text) for text in some}

@@ -60,7 +60,7 @@ _NAMING = frozenset(
 )
 """Words that say it by themselves."""
 _NAMES = frozenset("name names namen naam namn nombre nombres nom noms".split())  # noqa: SIM905
-_OF_PERSONS = frozenset(
+_PERSON_FACTS = frozenset(
     [
         "first",
         "last",
@@ -165,7 +165,7 @@ def by_name(name: str) -> PersonSign | None:
         return PersonSign(
             why="By its name the column says who somebody is, or where to reach them."
         )
-    if set(parts) & _NAMES and (len(parts) == 1 or set(parts) & (_PERSONS | _OF_PERSONS)):
+    if set(parts) & _NAMES and (len(parts) == 1 or set(parts) & (_PERSONS | _PERSON_FACTS)):
         return PersonSign(why="By its name the column has names of persons.")
     persons, documents, keys = (set(parts) & each for each in (_PERSONS, _DOCUMENTS, _KEYS))
     if (persons and keys) or (documents and keys - _CODES):
@@ -189,7 +189,7 @@ def _is_naming(part: str) -> bool:
     """Whether one word says it: by itself, or as a person or document with a key or a name written behind it."""
     if part in _NAMING:
         return True
-    of_names = _PERSONS | _OF_PERSONS
+    of_names = _PERSONS | _PERSON_FACTS
     for ends, kinds in ((_KEYS, _PERSONS), (_KEYS - _CODES, _DOCUMENTS), (_NAMES, of_names)):
         for end in ends:
             if part != end and part.endswith(end) and part.removesuffix(end) in kinds:

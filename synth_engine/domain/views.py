@@ -141,7 +141,7 @@ def row_attributes(database: Database, table: DatabaseTable) -> tuple[Attribute,
 
 
 def context_attributes(database: Database, table: DatabaseTable) -> tuple[Attribute, ...]:
-    """What is known of a row before its own columns are: its position where siblings have an order, and all rows above it."""
+    """Facts about a row that are known before its own columns: its position where siblings have an order, and all rows above it."""
     positions = (
         (Integer(name=POSITION, low=1, high=table.most, width=1, ordered=True),)
         if table.order is not None and table.most > 1

@@ -367,8 +367,17 @@ def _heat(
         "type": "heatmap",
         "x": names[1],
         "y": names[0],
-        "z": [[None if view.private and not n else float(z) for n, z in zip(*row, strict=True)] for row in zip(values, shown, strict=True)],
-        "customdata": [[grouped(round(float(n))) if view.private else f"{n:+.3%}" for n in row] for row in values],
+        "z": [
+            [
+                None if view.private and not n else float(z)
+                for n, z in zip(*row, strict=True)
+            ]
+            for row in zip(values, shown, strict=True)
+        ],
+        "customdata": [
+            [grouped(round(float(n))) if view.private else f"{n:+.3%}" for n in row]
+            for row in values
+        ],
         "hovertemplate": "%{y} → %{x}<br>%{customdata}<extra></extra>",
         "hoverongaps": False,
         "xgap": 1,

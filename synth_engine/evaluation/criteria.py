@@ -25,7 +25,7 @@ from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
 from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.plans.plan import Plan
-from synth_engine.plans.release_check import OF_CRITERIA, CheckedFigure
+from synth_engine.plans.release_check import CRITERION_KINDS, CheckedFigure
 from synth_engine.strict_json import JsonObject
 
 LEVEL = marginals.LEVEL
@@ -63,10 +63,10 @@ class Criterion:
                 "a criterion is no object", repair="write kind, columns and what has to hold"
             )
         asked = CheckedFigure.from_json({key: obj[key] for key in obj if key not in _BOUNDS})
-        if asked.kind not in OF_CRITERIA:
+        if asked.kind not in CRITERION_KINDS:
             raise SpecError(
                 "a criterion is of an unknown kind",
-                repair=f"choose one of {', '.join(OF_CRITERIA)}",
+                repair=f"choose one of {', '.join(CRITERION_KINDS)}",
             )
         if asked.kind == "counts":
             if set(_BOUNDS) & set(obj):

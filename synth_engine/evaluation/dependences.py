@@ -42,7 +42,7 @@ class PairDependence:
 
     @property
     def strength(self) -> float:
-        """What is beyond chance, at least 0."""
+        """The part beyond chance, at least 0."""
         return max(0.0, self.nmi - self.chance)
 
     @property

@@ -74,7 +74,7 @@ class BaseMap:
             ground(self.outlines) | ({} if self.declared else {"meta": "substitute"}),
             *squares,
             *traces,
-            *_ring(self.centre, self.box),
+            *_distance_circle(self.centre, self.box),
             _scale(self.box, self.unit),
         ], made
 
@@ -441,7 +441,7 @@ def _name_squares(made: Layout, grid: Grid) -> None:
     made["margin"] = {**made["margin"], "l": 28, "b": 28}
 
 
-def _ring(centre: Centre, box: Box) -> list[Trace]:
+def _distance_circle(centre: Centre, box: Box) -> list[Trace]:
     """The chosen point, and what lies within the chosen distance of it; nothing where it lies outside of the map."""
     south, west, north, east = box
     if not (south <= centre.north <= north and west <= centre.east <= east):

@@ -19,7 +19,7 @@ from synth_engine.plans.release_check import CheckAnswers, CheckedFigure, CheckP
 from synth_engine.strict_json import JsonObject
 
 LEVEL = 0.95
-_OF_TOTAL = 0.01
+_TOTAL_CHANCE = 0.01
 """The part of the chance of error that the number of records takes; distances have the rest."""
 
 SHARE, CELLS, RECORDS = "share", "cells", "records"
@@ -176,8 +176,8 @@ def _of_distances(
         total = low_total = high_total = plan.domain.rows or 0
     else:
         total = int(answered.total.values)
-        off = radius(answered.total.noise, chance=_OF_TOTAL)
-        chance -= _OF_TOTAL
+        off = radius(answered.total.noise, chance=_TOTAL_CHANCE)
+        chance -= _TOTAL_CHANCE
         low_total, high_total = total - off, total + off
     spread = radius_of_mean(answered.scores_noise, number=len(cliques), chance=chance)
     mean = sum(answered.scores[clique] for clique in cliques) / len(cliques)

@@ -148,7 +148,7 @@ def outlines(commute: Commute, domain: Domain) -> list[Ring]:
         for number in np.unique(part):
             inside = codes[part == number]
             rings.append(_convex_hull(end.north[inside], end.east[inside]))
-    return _unique_rings([ring for ring in rings if len(ring[0]) > 3])
+    return _unique_rings([outline for outline in rings if len(outline[0]) > 3])
 
 
 def _declared(domain: Domain, end: End) -> dict[str, Partition]:

@@ -55,7 +55,7 @@ class Finding:
 def findings(
     attribute: Attribute, real: NumberCounts, synthetic: NumberCounts
 ) -> list[Finding]:
-    """What is found, of two columns that both have values."""
+    """The findings about two columns that both have values."""
     checks: tuple[Callable[[Attribute, NumberCounts, NumberCounts], Iterator[Finding]], ...] = (
         _mean,
         _tails,

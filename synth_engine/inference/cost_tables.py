@@ -36,7 +36,7 @@ FIRST_AXES = 3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttributeFacts:
-    """What is known of attributes besides their targets. Attributes are given by their positions in the codes.
+    """Facts about attributes besides their targets. Attributes are given by their positions in the codes.
 
     allowed: for sets of two attributes or more, which cells may be entered; a row in allowed cells stays in allowed cells.
     tied: disjoint sets of attributes. A row takes all values of such a set from another row, or none of them.

@@ -95,7 +95,9 @@ def _neighbours(cell: Any, sizes: Any, others: Any) -> Any:  # pragma: no cover
 
 
 @compiled
-def _ripple(flat: Any, sizes: Any, threshold: Any, wanted: Any, turns: Any) -> Any:  # noqa: C901 # pragma: no cover
+def _ripple(  # noqa: C901 # pragma: no cover
+    flat: Any, sizes: Any, threshold: Any, wanted: Any, turns: Any
+) -> Any:
     """In place, first in first out. False if it was stopped before its end, or if there are no neighbours."""
     cells = flat.size
     neighbours = 0

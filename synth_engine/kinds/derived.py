@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Rule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup", "nearest"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-_OF_NUMBERS, _OF_DAYS = ("sum", "difference"), ("year", "month", "weekday")
+_NUMBER_RULES, _DAY_RULES = ("sum", "difference"), ("year", "month", "weekday")
 MAX_SOURCES = 100
 MAX_POINTS = 100_000
 _SOURCES: Mapping[str, tuple[int, int]] = {
@@ -81,7 +81,7 @@ class Derived(Attribute):
                 repair="give a whole number",
                 field="decimals",
             )
-        if self.decimals and self.rule not in _OF_NUMBERS:
+        if self.decimals and self.rule not in _NUMBER_RULES:
             raise self.error(
                 "decimals of what is no sum", repair="leave decimals out", field="decimals"
             )
@@ -158,13 +158,13 @@ class Derived(Attribute):
                 field="of",
             )
         results = {self._source(name, known, above=(*above, self.name)) for name in self.of}
-        if self.rule in (*_OF_NUMBERS, "nearest") and results != {"number"}:
+        if self.rule in (*_NUMBER_RULES, "nearest") and results != {"number"}:
             raise self.error(
                 f"a {self.rule} of columns that are no numbers",
                 repair="name columns of numbers, or choose another rule",
                 field="of",
             )
-        if self.rule in _OF_DAYS and results != {"day"}:
+        if self.rule in _DAY_RULES and results != {"day"}:
             raise self.error(
                 f"the {self.rule} of a column that has no days",
                 repair="name a column of dates or date-times, or choose another rule",
@@ -319,7 +319,9 @@ def _is_point(point: tuple[object, ...]) -> bool:
         return False
     # Truth values are numbers to Python, and no degrees.
     return all(
-        type(degrees) in (int, float) and math.isfinite(degrees) and abs(degrees) <= limit  # type: ignore[arg-type]
+        type(degrees) in (int, float)
+        and math.isfinite(degrees)  # type: ignore[arg-type]
+        and abs(degrees) <= limit  # type: ignore[arg-type]
         for degrees, limit in zip(point, (90, 180), strict=False)
     )
 
@@ -346,7 +348,7 @@ def compute(attribute: Derived, sources: list[pd.Series], texts: pd.Series) -> p
         )
         nearest = attribute.nearest_texts(latitude, longitude)
         return pd.Series(nearest, index=first.index, dtype="str")
-    if attribute.rule in _OF_DAYS:
+    if attribute.rule in _DAY_RULES:
         day: Any = first.dt
         numbers: pd.Series = {
             "year": day.year,

@@ -60,7 +60,7 @@ class Lattice:
     form: str | None = None
 
     def problem(self) -> Problem | None:
-        """What is wrong with the facts, and how to repair it; None if nothing is."""
+        """The fault of the facts, and its repair; None if there is none."""
         if self.of not in SCALES:
             return Problem("unknown scale", f"set of to one of {', '.join(SCALES)}", "of")
         for key, bound in (("low", self.low), ("high", self.high)):

@@ -9,7 +9,7 @@ from synth_engine.measurement.question import Call
 
 
 class CallLog(Protocol):
-    """What is stored of the calls of a run, in the order in which they are made (docs/proofs/interrupted.md).
+    """The stored calls of a run, in the order in which they are made (docs/proofs/interrupted.md).
 
     The room asks for `next_stored` at every call. Only where there is none it draws noise, between `begin` and `store`. A call that is
     drawn in parts is here so many calls in a row, each with the answer of one part.

@@ -78,7 +78,7 @@ KINDS: tuple[FigureKind, ...] = (
     "accuracy",
     "worst-groups",
 )
-OF_CRITERIA: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts", "ks", "auc")
+CRITERION_KINDS: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts", "ks", "auc")
 """Kinds of which something may have to hold. Private figures say all of them but the last, which a check alone measures."""
 _COUNTED: frozenset[FigureKind] = frozenset({"counts", "marginal", "count", "ks"})
 """Kinds that need the noisy counts of one marginal."""
@@ -318,7 +318,7 @@ def _share(value: object) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedRelease:
-    """What is checked. core: the digest of the receipt of the release, which citations name. seed, rows: of the table that is drawn
+    """The release that is checked. core: the digest of the receipt of the release, which citations name. seed, rows: of the table that is drawn
     from its model."""
 
     core: str
@@ -471,7 +471,7 @@ class CheckPlan(Plan):
 
     @cached_property
     def classifiers(self) -> tuple[Classifier, ...]:
-        """What is measured of classifiers, each once."""
+        """The measurements of classifiers, each once."""
         return tuple(self._classifier(figure) for figure in self._classified)
 
     @cached_property

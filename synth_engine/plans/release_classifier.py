@@ -27,7 +27,7 @@ OTHERS, TARGET = 0, 1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Classifier:
-    """What is measured for it, and how it judges.
+    """The measurements of a classifier, and how it judges.
 
     clique: its columns in the order of the description. merged: the bins of each column. target_axis: the place of the column
     that is predicted. order: the cells of the predictors, the last one fastest, from the lowest score to the highest. says: whether it

@@ -89,7 +89,7 @@ def opened(path: Path) -> OldWorkbook:
         book = xlrd.open_workbook(
             str(path), formatting_info=True, ragged_rows=True, logfile=_Silent(), on_demand=True
         )
-        # All sheets, before the bytes are let go: of a cell the library does not say whether it has a formula.
+        # All sheets, before the bytes are discarded: of a cell the library does not say whether it has a formula.
         read = book.sheets()
         formulas = [_formulas(book.mem, start) for start in book._sh_abs_posn]
         book.release_resources()

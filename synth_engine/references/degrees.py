@@ -13,7 +13,9 @@ Point = tuple[float, float]
 FAR_SOUTH = -60.0  # south of it nobody lives but in stations
 _PLAIN = re.compile(r"[+-]?\d{1,9}(\.\d*)?([eE]-?\d{1,3})?")
 _SIXTIETHS = re.compile(
-    r"""\s*[+-]?\d{1,3}\s*(°|:|\s|d|deg)\s*\d{1,2}(\.\d+)?.*|.*['′’"″”].*|[+-]?\d{1,3}(\.\d*)?°?\s*[NSEWnsew]"""
+    r"\s*[+-]?\d{1,3}\s*(°|:|\s|d|deg)\s*\d{1,2}(\.\d+)?.*"
+    r"""|.*['′’"″”].*"""
+    r"|[+-]?\d{1,3}(\.\d*)?°?\s*[NSEWnsew]"
 )
 
 

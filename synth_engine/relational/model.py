@@ -116,7 +116,7 @@ class DatabaseModel:
         generated: Mapping[str, GeneratedRows],
         parents: Indices,
     ) -> Codes:
-        """What is known of each place for a row: its position, and the columns of all rows above it."""
+        """Facts about each place for a row: its position, and the columns of all rows above it."""
         known: dict[str, npt.NDArray[np.integer[Any]]] = {}
         starts = np.flatnonzero(np.append(True, parents[1:] != parents[:-1]))
         numbers = np.diff(np.append(starts, parents.size))

@@ -24,7 +24,8 @@ MAX_RECEIPT_BYTES = 2**28
 _MAX_KEY_BYTES = 10_000
 
 
-_USAGE = """usage: python verify_receipt.py RECEIPT.json [--head HEAD.json] [--key PUBLIC.pem] [--digest SHA256]
+_USAGE = """\
+usage: python verify_receipt.py RECEIPT.json [--head HEAD.json] [--key PUBLIC.pem] [--digest SHA256]
        python verify_receipt.py BUNDLE.zip   [--head HEAD.json] [--key PUBLIC.pem] [--digest SHA256]
   --head    the latest signed head of the marks: shows that none is missing
   --key     the public key with which receipt and head have to be signed

@@ -94,7 +94,7 @@ learned, and is adaptive then, under a cap: that claims less. A mechanism that i
 prove the loss, whatever asked them (docs/adr/0045-receipts-are-judged-by-calls.md)."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MAX_NAME = 64
-_OF_ADAPTIVE_METHODS = frozenset(
+_ADAPTIVE_VERBS = frozenset(
     ("select", "refine", "score", "interaction", "leaves", "divide", "boxes")
 )
 """The verbs that no static method asks by."""
@@ -307,7 +307,7 @@ def _check_calls_after_learning(name: str, queries: list[dict[str, Any]]) -> Non
     """Check the calls of a static mechanism that ran after columns were learned: no choices or scores, and, unless it
     measures groups, tables of single columns."""
     if any(
-        query["verb"] in _OF_ADAPTIVE_METHODS or (len(query["clique"]) > 1 and name != "dpsyn")
+        query["verb"] in _ADAPTIVE_VERBS or (len(query["clique"]) > 1 and name != "dpsyn")
         for query in queries
     ):
         refuse("the calls are not the ones that this mechanism makes")

@@ -35,12 +35,12 @@ _HEAD = '''#!/usr/bin/env python3
     python verify_receipt.py BUNDLE.zip
     python verify_receipt.py RECEIPT.json --head HEAD.json --key signing.pub --digest SHA256
 
-Give the public key that you were handed, the latest signed head of the release's marks, and the digest that a citation
-names, as far as you have them: each shows more of what could have been taken out of a receipt. Of a bundle every file is
-checked, and the first that was changed is named; nothing is unpacked.
-Needs Python 3.11 or newer and nothing else. Exit code 0: the receipt proves its claim, and epsilon, delta and what they
-rest on are printed. Exit code 1: it does not, and the first reason is printed. Written out by synthweb; it shares no
-code with what wrote the receipt.
+Give the public key that you were handed, the latest signed head of the release's marks, and the digest that
+a citation names, as far as you have them: each shows more of what could have been taken out of a receipt. Of
+a bundle every file is checked, and the first that was changed is named; nothing is unpacked.
+Needs Python 3.11 or newer and nothing else. Exit code 0: the receipt proves its claim, and epsilon, delta and
+what they rest on are printed. Exit code 1: it does not, and the first reason is printed. Written out by
+synthweb; it shares no code with what wrote the receipt.
 """
 '''
 _ERROR = '''class VerificationError(Exception):

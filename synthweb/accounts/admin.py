@@ -72,7 +72,11 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             return True
         return self.organisation_path is not None and selectors.can(request.user, Need.LOG)
 
-    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+    def has_add_permission(
+        self,
+        request: HttpRequest,  # noqa: ARG002
+        obj: models.Model | None = None,  # noqa: ARG002
+    ) -> bool:
         return False
 
     def has_change_permission(

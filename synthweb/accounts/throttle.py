@@ -31,7 +31,7 @@ Limit = SignInAttempt.Limit
 
 
 class Counted(StrEnum):
-    """What is guessed, or asked for. Part of each digest: no name that somebody types counts for another kind."""
+    """The kind of secret that is guessed, or of request. Part of each digest: no name that somebody types counts for another kind."""
 
     PASSWORD = "password"  # noqa: S105 - the name of a counter
     SECOND_FACTOR = "second factor"  # by somebody who gave the right password
@@ -125,7 +125,7 @@ def _digest(kind: str, text: str) -> str:
 
 
 def line_of(request: HttpRequest | None) -> str:
-    """What is counted as one address: an IPv4 address, or the network of a line in IPv6, which has 2⁶⁴ addresses to choose
+    """The unit that counts as one address: an IPv4 address, or the network of a line in IPv6, which has 2⁶⁴ addresses to choose
     from and changes them each day."""
     text = address_of(request)
     try:

@@ -1,4 +1,4 @@
-"""What is wrong with a request, where, and how to mend it; apart from problems.py, which needs all of REST framework."""
+"""Faults of a request: what, where, and how to repair it; apart from problems.py, which needs all of REST framework."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ JSON = "application/json"
 
 
 class CsvRenderer(JSONRenderer):
-    """What is rendered at all here is an error, or says how far a worker is with the file."""
+    """All that is rendered here is an error, or says how far a worker is with the file."""
 
     media_type = "text/csv"
     format = "csv"

@@ -63,7 +63,7 @@ def _table(action: str, renderer: type[BaseRenderer]) -> Callable[..., HttpRespo
     return releases.TableViewSet.as_view({"get": action}, renderer_classes=[renderer])
 
 
-OF_DATASET = [
+DATASET_URLS = [
     path(
         "",
         datasets.DatasetViewSet.as_view({**ONE, "patch": "rename", "delete": "destroy"}),
@@ -107,17 +107,17 @@ OF_DATASET = [
     ),
     path("domain/draft/reference/", references.UseView.as_view(), name="use-reference"),
 ]
-OF_UPLOAD = [
+UPLOAD_URLS = [
     path("", uploads.UploadView.as_view(), name="upload-detail"),
     path("dataset/", uploads.FinishUploadView.as_view(), name="upload-dataset"),
     path("replace/", uploads.ReplaceByUploadView.as_view(), name="upload-replace"),
 ]
-OF_REFERENCE = [
+REFERENCE_URLS = [
     path("", references.ReferenceView.as_view(), name="reference-detail"),
     path("versions/", references.VersionsView.as_view(), name="reference-versions"),
     path("versions/<int:number>/", references.ContentView.as_view(), name="reference-content"),
 ]
-OF_BUDGET_REQUEST = [
+BUDGET_REQUEST_URLS = [
     path("", budget.RequestViewSet.as_view(ONE), name="budget-request-detail"),
     path(
         "grant/", budget.RequestViewSet.as_view({"post": "grant"}), name="budget-request-grant"
@@ -128,7 +128,7 @@ OF_BUDGET_REQUEST = [
         name="budget-request-refuse",
     ),
 ]
-OF_ACCOUNT = [
+ACCOUNT_URLS = [
     path("", budget.AccountViewSet.as_view(ONE), name="account-detail"),
     path("entries/", budget.EntryViewSet.as_view(LIST), name="account-entries"),
     path(
@@ -143,13 +143,13 @@ OF_ACCOUNT = [
     path("plans/", plans.PlansView.as_view(), name="account-plans"),
     path("plans/<slug:plan>/", plans.PlanView.as_view(), name="account-plan"),
 ]
-OF_RUN = [
+RUN_URLS = [
     path("", runs.RunViewSet.as_view(ONE), name="run-detail"),
     path("cancel/", runs.RunViewSet.as_view({"post": "cancel"}), name="run-cancel"),
     path("resume/", runs.RunViewSet.as_view({"post": "resume"}), name="run-resume"),
     path("log/", runs.LogViewSet.as_view(LIST), name="run-log"),
 ]
-OF_RELEASE = [
+RELEASE_URLS = [
     path(
         "", releases.ReleaseViewSet.as_view({**ONE, "patch": "describe"}), name="release-detail"
     ),
@@ -269,7 +269,7 @@ OF_RELEASE = [
         name="release-grant",
     ),
 ]
-OF_CITY = [
+CITY_URLS = [
     path("", cities.CityView.as_view(), name="city-detail"),
     path("tables.zip", cities.CityArchiveView.as_view(), name="city-tables"),
     path("city.sqlite", cities.CitySqliteView.as_view(), name="city-sqlite"),
@@ -281,13 +281,13 @@ OF_CITY = [
         name="city-populationsim",
     ),
 ]
-OF_FILLED_COUNTS = [
+FILLED_COUNTS_URLS = [
     path("", filling.FilledCountsView.as_view(), name="filled-counts-detail"),
     path("approve/", filling.ApproveCountsView.as_view(), name="filled-counts-approve"),
     path("refuse/", filling.RefuseCountsView.as_view(), name="filled-counts-refuse"),
     path("withdraw/", filling.WithdrawCountsView.as_view(), name="filled-counts-withdraw"),
 ]
-OF_LINK = [
+LINK_URLS = [
     path("", links.LinkView.as_view(), name="link-detail"),
     path("invitation/", links.LinkInvitationView.as_view(), name="link-invitation"),
     path("start/", links.StartLinkView.as_view(), name="link-start"),
@@ -296,7 +296,7 @@ OF_LINK = [
     path("tables.zip", links.JoinedTablesView.as_view(), name="link-tables"),
     path("files/<slug:name>/", links.LinkFileView.as_view(), name="link-file"),
 ]
-OF_WEBHOOK = [
+WEBHOOK_URLS = [
     path(
         "",
         webhooks.WebhookViewSet.as_view({**ONE, "delete": "destroy"}),
@@ -305,7 +305,7 @@ OF_WEBHOOK = [
     path("test/", webhooks.WebhookViewSet.as_view({"post": "test"}), name="webhook-test"),
     path("enable/", webhooks.WebhookViewSet.as_view({"post": "enable"}), name="webhook-enable"),
 ]
-OF_SAMPLE = [
+SAMPLE_URLS = [
     path("", releases.SampleViewSet.as_view(ONE), name="sample-detail"),
     path("receipt/", releases.SampleViewSet.as_view({"get": "receipt"}), name="sample-receipt"),
     path("table.csv", _table("csv", CsvRenderer), name="sample-csv"),
@@ -327,15 +327,15 @@ urlpatterns = [
         datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}),
         name="dataset-list",
     ),
-    path("datasets/<slug:code>/", include(OF_DATASET)),
+    path("datasets/<slug:code>/", include(DATASET_URLS)),
     path(
         "references/",
         references.ReferencesViewSet.as_view({**LIST, "post": "create"}),
         name="reference-list",
     ),
     path("uploads/", uploads.UploadsView.as_view(), name="uploads"),
-    path("uploads/<slug:code>/", include(OF_UPLOAD)),
-    path("references/<slug:code>/", include(OF_REFERENCE)),
+    path("uploads/<slug:code>/", include(UPLOAD_URLS)),
+    path("references/<slug:code>/", include(REFERENCE_URLS)),
     path(
         "description-templates/",
         templates.TemplatesViewSet.as_view({**LIST, "post": "create"}),
@@ -346,9 +346,9 @@ urlpatterns = [
         budget.RequestViewSet.as_view({**LIST, "post": "create"}),
         name="budget-request-list",
     ),
-    path("budget-requests/<slug:code>/", include(OF_BUDGET_REQUEST)),
+    path("budget-requests/<slug:code>/", include(BUDGET_REQUEST_URLS)),
     path("accounts/", budget.AccountViewSet.as_view(LIST), name="account-list"),
-    path("accounts/<slug:code>/", include(OF_ACCOUNT)),
+    path("accounts/<slug:code>/", include(ACCOUNT_URLS)),
     path("audit/", audit.AuditViewSet.as_view(LIST), name="audit-list"),
     path(
         "audit/real-rows/",
@@ -372,26 +372,26 @@ urlpatterns = [
     path("signing.pub", audit.KeyView.as_view(), name="signing-key"),
     path("verify_ledger.py", audit.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
-    path("runs/<slug:code>/", include(OF_RUN)),
+    path("runs/<slug:code>/", include(RUN_URLS)),
     path("cities/", cities.CitiesView.as_view(), name="city-list"),
-    path("cities/<slug:code>/", include(OF_CITY)),
+    path("cities/<slug:code>/", include(CITY_URLS)),
     path("filled-counts/", filling.FilledCountsListView.as_view(), name="filled-counts-list"),
     path("filled-counts/plan/", filling.FillPlanView.as_view(), name="filled-counts-plan"),
-    path("filled-counts/<slug:code>/", include(OF_FILLED_COUNTS)),
+    path("filled-counts/<slug:code>/", include(FILLED_COUNTS_URLS)),
     path("links/", links.LinksView.as_view(), name="link-list"),
     path("links/invitation/", links.InvitationView.as_view(), name="invitation"),
     path("links/agreement/", links.OfferedAgreementView.as_view(), name="link-agreement"),
     path("links/accept/", links.AcceptLinkView.as_view(), name="link-accept"),
-    path("links/<slug:code>/", include(OF_LINK)),
+    path("links/<slug:code>/", include(LINK_URLS)),
     path("releases/", releases.ReleaseViewSet.as_view(LIST), name="release-list"),
-    path("releases/<slug:code>/", include(OF_RELEASE)),
-    path("samples/<slug:code>/", include(OF_SAMPLE)),
+    path("releases/<slug:code>/", include(RELEASE_URLS)),
+    path("samples/<slug:code>/", include(SAMPLE_URLS)),
     path(
         "webhooks/",
         webhooks.WebhookViewSet.as_view({**LIST, "post": "create"}),
         name="webhook-list",
     ),
-    path("webhooks/<slug:code>/", include(OF_WEBHOOK)),
+    path("webhooks/<slug:code>/", include(WEBHOOK_URLS)),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),
     # Last, because it matches everything, line breaks in an address included.

@@ -30,7 +30,7 @@ _CUTS = ("bins", "width", "edges", "step_days")
 
 @dataclass(frozen=True, kw_only=True)
 class BulkChange:
-    """What is asked for; an empty text leaves things as they are."""
+    """The requested changes; an empty text leaves things as they are."""
 
     kind: str = ""
     origin: str = ""

@@ -62,25 +62,25 @@ class EditOutcome:
 
 def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
     """Everything a post asks for: what stands in open editors is kept, then the button does its work."""
-    desk = DraftEditor(posted, drafts.columns(draft))
-    _apply(desk, posted)
+    editor = DraftEditor(posted, drafts.columns(draft))
+    _apply(editor, posted)
     # What was not kept stays in its editor.
-    for index in desk.outcome.meanwhile:
+    for index in editor.outcome.meanwhile:
         if index in posted.editing:
-            desk.open(index)
-    return desk.outcome
+            editor.open(index)
+    return editor.outcome
 
 
-def _apply(desk: DraftEditor, posted: Posted) -> None:
+def _apply(editor: DraftEditor, posted: Posted) -> None:
     for index in posted.editing:
         if index != posted.index:
-            desk.keep(index)
+            editor.keep(index)
     if posted.verb == "finish-open":
-        desk.apply_to_group("confirm-open")
+        editor.apply_to_group("confirm-open")
     elif posted.verb in LISTS:
-        desk.decide_lists()
+        editor.decide_lists()
     else:
-        _press(desk, posted)
+        _press(editor, posted)
 
 
 def computed(facts: Mapping[str, Any], *, place: int) -> Column:
@@ -97,28 +97,28 @@ def computed(facts: Mapping[str, Any], *, place: int) -> Column:
     }
 
 
-def _press(desk: DraftEditor, posted: Posted) -> None:
+def _press(editor: DraftEditor, posted: Posted) -> None:
     match posted.verb:
         case "edit" | "kind":
-            desk.keep(posted.index)
-            desk.open(posted.index)
+            editor.keep(posted.index)
+            editor.open(posted.index)
         case "keep" | "shut":
-            desk.keep(posted.index)
-            desk.shut(posted.index)
+            editor.keep(posted.index)
+            editor.shut(posted.index)
         case "confirm":
-            desk.confirm(posted.index, because=posted.because(posted.index))
+            editor.confirm(posted.index, because=posted.because(posted.index))
         case "learn":
-            desk.learn(posted.index)
+            editor.learn(posted.index)
         case "written":
-            desk.write(posted.index)
+            editor.write(posted.index)
         case "drop":
-            desk.drop(posted.index)
+            editor.drop(posted.index)
         case verb if verb.startswith(CHOOSE):
-            desk.choose(posted.index, verb.removeprefix(CHOOSE))
+            editor.choose(posted.index, verb.removeprefix(CHOOSE))
         case "discard":
-            desk.forget(posted.index)
+            editor.forget(posted.index)
         case "confirm-open" | "confirm-selected" | "drop-selected" | "set-selected":
-            desk.apply_to_group(posted.verb)
+            editor.apply_to_group(posted.verb)
 
 
 class DraftEditor:
@@ -321,7 +321,7 @@ class DraftEditor:
         self.outcome.remarks = bulk_edit.remark_lines(remarks)
 
     def standing(self, name: str) -> Column | None:
-        """What is kept of a column, with what this very post keeps."""
+        """The stored facts of a column, with those that this post stores."""
         return (
             self.outcome.columns[name]
             if name in self.outcome.columns

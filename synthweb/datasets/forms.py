@@ -116,7 +116,7 @@ class Posted:
 
     @property
     def asked(self) -> BulkChange:
-        """What is to be set for the selected lines."""
+        """The facts to set for the selected lines."""
 
         def one_of(key: str, known: Container[str]) -> str:
             text = self._data.get(f"all-{key}", "")

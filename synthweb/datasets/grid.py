@@ -103,7 +103,7 @@ class ColumnLine:
 
     @property
     def error(self) -> DomainError | None:
-        """What is to mend, once somebody has tried to confirm."""
+        """The faults to repair, once somebody has tried to confirm."""
         tried = bool(self.typed and (self.typed.get("tried") or self.confirmed))
         if tried and isinstance(self._read, DomainError):
             return self._read

@@ -30,7 +30,7 @@ class ShownChoice(TypedDict):
 
 
 class ShownHint(TypedDict):
-    """What is shown with a suggestion. `answer`: the key of the choice that was taken, empty for none. `first`: the suggestion as
+    """The part of a page that goes with a suggestion. `answer`: the key of the choice that was taken, empty for none. `first`: the suggestion as
     it was before that."""
 
     certainty: str

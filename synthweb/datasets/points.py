@@ -152,7 +152,7 @@ def _clashes(line: str, name: str, pair: tuple[str, str]) -> bool:
 
 
 def initial(draft: drafts.Draft, place: str, *, names: Sequence[str] = ()) -> dict[str, object]:
-    """What is described of a place already, as the form has it; for one that is not there, the two columns whose names
+    """The description of a place so far, as the form has it; for one that is not there, the two columns whose names
     say what they are, where only two do."""
     for line in str((draft.get("table") or {}).get("places", "")).splitlines():
         name, _, columns = line.partition(":")

@@ -414,7 +414,7 @@ def columns_of(dataset: Dataset) -> list[str] | None:
 
 
 def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, object] | None:
-    """What is shown beside questions about a file's form, to whoever may see the table: first lines, and words in the
+    """The context of questions about a file's form, to whoever may see the table: first lines, and words in the
     possible encodings. Its opening is in the audit log."""
     asked = (dataset.dialect or {}).get("asked")
     if (

@@ -36,7 +36,7 @@ from synthweb.lib.saved_meanwhile import MergedForm
 DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}
 THOUSANDS_NAMES = {name.replace(" ", "-"): sign for sign, name in THOUSANDS.items()}
 DECIMAL_NAMES = {name.split(" ")[1]: sign for sign, name in DECIMALS.items()}
-OF_CSV = (
+CSV_FIELDS = (
     "delimiter",
     "encoding",
     "quote",
@@ -46,7 +46,7 @@ OF_CSV = (
     "literal",
     "escape",
 )
-OF_SHEETS = ("sheet", "error_cells", "vouched_by")
+SHEET_FIELDS = ("sheet", "error_cells", "vouched_by")
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
 HEADERS = {
     "yes": _("names of columns"),
@@ -268,7 +268,7 @@ class DialectForm(MergedForm):
             self.fields["encoding"] = forms.ChoiceField(
                 label=_("Letters"), choices=list((shown | others).items())
             )
-        for name in OF_CSV if file_kind in WORKBOOKS else OF_SHEETS:
+        for name in CSV_FIELDS if file_kind in WORKBOOKS else SHEET_FIELDS:
             del self.fields[name]
 
     @property
@@ -277,7 +277,7 @@ class DialectForm(MergedForm):
         usual = ("", None, False, 1, "refuse")
         return any(
             self[name].errors or self[name].value() not in usual
-            for name in (*OF_CSV[3:], "extra_rows")
+            for name in (*CSV_FIELDS[3:], "extra_rows")
             if name in self.fields
         )
 

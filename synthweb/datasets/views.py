@@ -449,7 +449,7 @@ def delete_template(request: SignedInRequest, code: str) -> HttpResponse:
 @require_safe
 @login_required
 def draft_file(request: SignedInRequest, code: str) -> HttpResponse:
-    """What is typed and confirmed so far, as a DOMAIN.json; nothing that was only suggested."""
+    """The draft of all that is typed and confirmed so far, as a DOMAIN.json; nothing that was only suggested."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     try:
         document = documents.draft_document(dataset)

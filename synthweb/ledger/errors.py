@@ -51,7 +51,7 @@ class Overspend(LedgerConflict):
 
 
 class Earmarked(LedgerConflict):
-    """What is left of the account is set aside for a purpose."""
+    """The remainder of the account is set aside for a purpose."""
 
     code = "earmarked"
 

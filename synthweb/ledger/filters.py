@@ -156,7 +156,8 @@ class AuditFilter(Filter):
 
     def offer(self) -> None:
         self.fields["action"].choices = [("", _("Anything")), *self.actions]  # type: ignore[attr-defined]
-        self.fields["order"].choices = [("", _("Newest first")), ("oldest", _("Oldest first"))]  # type: ignore[attr-defined]
+        orders = [("", _("Newest first")), ("oldest", _("Oldest first"))]
+        self.fields["order"].choices = orders  # type: ignore[attr-defined]
         for name in self.without:
             del self.fields[name]
 

@@ -195,7 +195,7 @@ class AskForm(forms.Form):
 
     @property
     def advanced(self) -> list[BoundField]:
-        """What is folded away, because it is proposed."""
+        """The fields that are folded away, because their values are proposed."""
         return [self[name] for name in _ADVANCED if name in self.fields]
 
     @property
@@ -416,7 +416,7 @@ class EarmarkForm(forms.Form):
 
     @property
     def amount(self) -> Amount:
-        """What is to be set aside."""
+        """The amount to set aside."""
         return Amount(**{name: self.cleaned_data.get(name, 0) for name in CURRENCIES})
 
 

@@ -23,11 +23,11 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 
-_OF_A_DATASET = (
+_DATASET_OBJECT_KINDS = (
     "run",
     "release",
     "sample",
-    "table-errand",
+    "table-job",
 )  # kinds of objects that belong to one dataset
 
 
@@ -93,13 +93,13 @@ def of_dataset(user: Person, code: str) -> Part:
         dataset = datasets.dataset_for(user, code)  # of a deleted one too
         accounts.require(user, Need.OPENINGS)
     # Not every entry of a run or release names the dataset; one that does gives the code.
-    belongs = log.filter(object_kind__in=_OF_A_DATASET, detail__dataset=code).values(
+    belongs = log.filter(object_kind__in=_DATASET_OBJECT_KINDS, detail__dataset=code).values(
         "object_code"
     )
     log = log.filter(
         Q(object_kind="dataset", object_code=code)
         | Q(detail__dataset=code)
-        | Q(object_kind__in=_OF_A_DATASET, object_code__in=belongs)
+        | Q(object_kind__in=_DATASET_OBJECT_KINDS, object_code__in=belongs)
     )
     if dataset is None and not log.exists():  # the log outlives a dataset
         raise Http404("No such dataset")

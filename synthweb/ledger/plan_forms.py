@@ -179,7 +179,7 @@ class PlanForm(_SharesForm):
 
     @property
     def terms(self) -> PlanTerms:
-        """What is to be approved."""
+        """The shares to approve."""
         cleaned = self.cleaned_data
         return PlanTerms(
             name=cleaned["name"],
@@ -217,7 +217,7 @@ class ChangePlanForm(_SharesForm):
 
     @property
     def wanted(self) -> PlanChange:
-        """What is to be changed; the added year only if something is typed for it."""
+        """The shares to change; the added year only if something is typed for it."""
         return PlanChange(
             shares={
                 year: self._share(year)

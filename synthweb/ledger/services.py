@@ -60,7 +60,7 @@ State = BudgetRequest.State
 # --- asking and deciding ----------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What is asked for: so much under this rule, for as many releases as are planned, so often and for these readers."""
+    """A requested budget: an amount under this rule, for as many releases as are planned, so often and for these readers."""
 
     rule: str
     amount: Amount

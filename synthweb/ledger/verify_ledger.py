@@ -3,7 +3,7 @@
 
     python verify_ledger.py ledger-CODE.json                      an export: hashes, links, movements, sums
     python verify_ledger.py ledger-CODE.csv                       the same from the CSV
-    python verify_ledger.py ledger-CODE.json --head head.json     … and that it holds the chain a signed checkpoint speaks of
+    python verify_ledger.py ledger-CODE.json --head head.json     … and that a signed checkpoint is in it
     python verify_ledger.py --head head.json --key signing.pub    a signed checkpoint alone
     python verify_ledger.py audit.json                            entries of the audit log
     python verify_ledger.py ledger-and-audit-CODE.json --key signing.pub

@@ -149,7 +149,7 @@ def open_earmarks(
     account: BudgetAccount,
     plans: Iterable[tuple[PublicationPlan, list[PlanYear]]] | None = None,
 ) -> list[EarmarkBalance]:
-    """What is set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last.
+    """Amounts that are set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last.
     plans: those of the account with their years, if they were read already."""
     today = timezone.now().astimezone(UTC).date()
     earmarks = Earmark.objects.filter(account=account, plan=None, end=None).exclude(
@@ -214,7 +214,7 @@ def left_of(parts: Iterable[EarmarkBalance]) -> Amount:
 
 
 def free(account: BudgetAccount) -> Amount:
-    """What is free and not set aside; below 0 where a grant expired that shares count on."""
+    """The amount that is free and not set aside; below 0 where a grant expired that shares count on."""
     return selectors.balance(account).free - earmarked(account)
 
 
@@ -320,7 +320,7 @@ def use_earmark(earmark: Earmark, *, run_code: str, price: Amount) -> None:
 
 
 def set_yearly_limit(*, custodian: User, account: BudgetAccount, most: int | None) -> None:
-    """From now on runs may take so much of an account in a calendar year; None: no limit."""
+    """Limit what runs may take of an account in a calendar year, from now on; None: no limit."""
     if most is not None and not 0 <= most <= MAX_COLUMN_VALUE:
         raise LedgerConflict(
             "The limit is not one that the ledger counts", repair="give another"

@@ -25,9 +25,9 @@ LOCAL = frozenset(
 # Names that settings have asked for, set or not: whatever else begins with SYNTHWEB_ has no effect (synthweb/checks.py).
 READ: set[str] = set()
 # Of `make run` alone (synthweb/local).
-OF_LOCAL = frozenset({"SYNTHWEB_PORT"})
+LOCAL_SETTINGS = frozenset({"SYNTHWEB_PORT"})
 # Of docker-compose.yml and deploy/compose-logs.yml alone, which put them into no container but the one that checks `.env`.
-OF_COMPOSE = frozenset(
+COMPOSE_SETTINGS = frozenset(
     {
         "SYNTHWEB_ADDRESS",
         "SYNTHWEB_BACKUPS",
@@ -46,7 +46,7 @@ OF_COMPOSE = frozenset(
     }
 )
 # Of tests and benches (CONTRIBUTING.md).
-OF_TESTS = frozenset({"SYNTHWEB_BENCHMARK", "SYNTHWEB_SHARED", "SYNTHWEB_TEST_DATABASE"})
+TEST_SETTINGS = frozenset({"SYNTHWEB_BENCHMARK", "SYNTHWEB_SHARED", "SYNTHWEB_TEST_DATABASE"})
 
 
 class Environment(environ.Env):  # type: ignore[misc]  # it has no types
@@ -62,7 +62,7 @@ class Environment(environ.Env):  # type: ignore[misc]  # it has no types
 
 def unknown_names(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Names of the environment that look like settings and are none."""
-    known = READ | OF_LOCAL | OF_COMPOSE | OF_TESTS
+    known = READ | LOCAL_SETTINGS | COMPOSE_SETTINGS | TEST_SETTINGS
     return sorted(
         name for name in environment if name.startswith("SYNTHWEB_") and name not in known
     )

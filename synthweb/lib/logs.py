@@ -132,7 +132,7 @@ _CONFIGURATION: Mapping[str, object] = {
         "django.server": {"handlers": [], "level": "CRITICAL", "propagate": True},
         "celery.beat": {
             "level": "WARNING"
-        },  # ten times a minute it would say that it rang for the reconciler
+        },  # ten times a minute it would say that it sent for the reconciler
         "celery.worker.strategy": {"level": "WARNING"},  # "task received"; its end is logged
     },
 }

@@ -226,7 +226,7 @@ PATTERNS: tuple[str, ...] = (
 NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?%?")
 AMOUNT = re.compile(r"[ερδ] [0-9.e-]+(?:, [ερδ] [0-9.e-]+)*")
 SHARE = re.compile(r"[0-9]+\.[0-9]+(?= %)")
-_OF_FIELDS = {
+_FIELD_PATTERNS = {
     "level_text": LEVEL,
     "verdict_text": rf"{LEVEL}: .+",
     "things_text": THINGS,
@@ -241,7 +241,7 @@ def _matcher(pattern: str) -> re.Pattern[str]:
     literal, fields = parts[::2], parts[1::2]
     source = re.escape(literal[0])
     for field, following in zip(fields, literal[1:], strict=True):
-        source += f"(?P<{field}>{_OF_FIELDS.get(field, '.+?')}){re.escape(following)}"
+        source += f"(?P<{field}>{_FIELD_PATTERNS.get(field, '.+?')}){re.escape(following)}"
     return re.compile(source, re.DOTALL)
 
 

@@ -19,7 +19,7 @@ _REGULAR_FILE = 0o100644 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class ArchivedFile:
-    """What is known of a file once it is in the archive."""
+    """Facts about a file in the archive."""
 
     name: str
     size: int

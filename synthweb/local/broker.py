@@ -1,5 +1,5 @@
-"""An embedded Redis: a doorbell for the workers, on a Unix socket in a folder that only its owner can enter. It keeps
-nothing on disk and evicts nothing; what it loses, the reconciler rings for again."""
+"""An embedded Redis: the broker of the workers, on a Unix socket in a folder that only its owner can enter. It keeps
+nothing on disk and evicts nothing; what it loses, the reconciler sends again."""
 
 from __future__ import annotations
 

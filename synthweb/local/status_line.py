@@ -1,4 +1,4 @@
-"""What is being done, and for how long already, for whoever waits at a terminal. Python's standard library alone: it is
+"""A line with the present step and how long it takes already, for whoever waits at a terminal. Python's standard library alone: it is
 used before anything is installed."""
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ GIVE_UP = timedelta(days=3)
 RETENTION = timedelta(days=90)
 PASS_SECONDS = 60  # of one pass; the next one goes on
 # The same server fails for all of them: one that is away is asked once, not once for each delivery.
-OF_THE_SERVER = frozenset({Problem.UNREACHABLE, Problem.TIMEOUT, Problem.CERTIFICATE})
+SERVER_PROBLEMS = frozenset({Problem.UNREACHABLE, Problem.TIMEOUT, Problem.CERTIFICATE})
 
 
 def deliver(*, seconds: float = PASS_SECONDS) -> int:
@@ -102,7 +102,7 @@ def _record(delivery: Delivery, answer: DeliveryAttempt) -> None:
     Delivery.objects.filter(
         pk=delivery.pk, state=State.WAITING, attempts=delivery.attempts
     ).update(problem=answer.problem or "", status=answer.status, **changed)
-    if answer.problem in OF_THE_SERVER:
+    if answer.problem in SERVER_PROBLEMS:
         _postpone(delivery)
     if delivery.webhook is not None and answer.problem != Problem.GONE:
         _judge(delivery.webhook, answer)

@@ -32,7 +32,7 @@ from synthweb.runs import selectors as runs
 from synthweb.runs.models import SynthesisRun
 
 FIRST = timedelta(days=30)
-"""What is new to an auditor who has never marked the log as read."""
+"""The latest time that is new to an auditor who has never marked the log as read."""
 WEEK = timedelta(days=7)
 LINES = 5  # of each kind; the log has the rest
 FAR, FEWEST = 3, 5
@@ -44,7 +44,7 @@ SHARING = ("release.shared", "public_link.made")
 
 @dataclass(frozen=True, kw_only=True)
 class NewsGroup:
-    """What is new of one kind. count: of all entries; deeds: the newest of them."""
+    """New entries of one kind. count: of all entries; deeds: the newest of them."""
 
     title: str
     count: int

@@ -124,7 +124,7 @@ def _follows(user: User, releases: list[Release]) -> Release | None:
 
 
 def free(account: BudgetAccount) -> dict[str, object]:
-    """What is free of an account and not set aside, and whether any of its ε or ρ is."""
+    """The amount of an account that is free and not set aside, and whether any of its ε or ρ is."""
     left = yearly_limits.free(account).not_negative
     return {
         "free": amounts(left, rule=account.rule),

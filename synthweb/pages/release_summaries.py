@@ -76,17 +76,17 @@ def _ends(dataset: Dataset) -> dict[str, datetime]:
 
 
 def _states(shown: Sequence[Release]) -> dict[int, str]:
-    """Release → where its newest errand stands; one that finished and left nothing has expired."""
+    """Release → where its newest job stands; one that finished and left nothing has expired."""
     words = {
         TableErrand.State.FINISHED: "expired",
         TableErrand.State.FAILED: "failed",
         TableErrand.State.WAITING: "waiting",
     }
-    errands = TableErrand.objects.filter(
+    jobs = TableErrand.objects.filter(
         kind=TableErrand.Kind.REPORT, release__in=[each.pk for each in shown]
     )
     # In ascending order, so that in the dictionary the newest job of a release remains.
-    states = errands.order_by("created_at", "pk").values_list("release", "state")
+    states = jobs.order_by("created_at", "pk").values_list("release", "state")
     return {
         pk: words.get(TableErrand.State(state), "") for pk, state in states if pk is not None
     }

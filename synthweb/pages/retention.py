@@ -72,7 +72,7 @@ class RetentionForm(MergedForm):
 @login_required
 @require_GET
 def index(request: SignedInRequest) -> HttpResponse:
-    """What is deleted on which day."""
+    """The page of tables to delete, by day."""
     leaving = retention.upcoming(selectors.datasets_of(request.user, deleted=True))
     context = {
         "rows": [(one, COSTS[one.what]) for one in leaving],

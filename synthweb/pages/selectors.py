@@ -48,7 +48,7 @@ class DatasetLine:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountBar:
-    """What is spent of an account in one currency, in integers of the ledger. unit: epsilon, delta or rho."""
+    """The spent part of an account in one currency, in integers of the ledger. unit: epsilon, delta or rho."""
 
     unit: str
     cap: int
@@ -101,7 +101,7 @@ class Home:
 
 
 def home_of(user: User) -> Home:
-    """What is next for `user`, by role."""
+    """The next steps of `user`, by role."""
     roles = roles_of(user)
     lines = _lines(user) if Role.STEWARD in roles else None
     requests = _open_requests(user) if Role.CUSTODIAN in roles else None

@@ -32,7 +32,7 @@ from synthweb.lib.errors import Conflict, Gone, InUse, sentence
 from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 from synthweb.runs.models import TableErrand
-from synthweb.runs.selectors import latest_errand
+from synthweb.runs.selectors import latest_job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,14 +178,14 @@ def _page(form: UploadForm, root: Dataset | None) -> dict[str, object]:
 def status(request: SignedInRequest, code: str) -> HttpResponse:
     """How far the worker is with an upload; asks again by itself until the table is ready or refused."""
     dataset = selectors.dataset_for(request.user, code)
-    errand = latest_errand(kind=TableErrand.Kind.INGEST, dataset=dataset)
+    job = latest_job(kind=TableErrand.Kind.INGEST, dataset=dataset)
     busy = dataset.status == Dataset.Status.UPLOADED or (
-        errand is not None and errand.state == errand.State.WAITING
+        job is not None and job.state == job.State.WAITING
     )
     context = {
         "dataset": dataset,
         "busy": busy,
-        "stages": _stages(errand, busy=busy),
+        "stages": _stages(job, busy=busy),
         "describes": selectors.may(request.user, dataset, Need.DESCRIBE),
         "refusal": selectors.refusal_for(request.user, dataset),
         "missing": selectors.missing_columns(dataset),
@@ -236,15 +236,15 @@ def read_again(request: SignedInRequest, code: str) -> HttpResponse:
     return redirect("pages:upload-status", dataset.code)
 
 
-def _stages(errand: TableErrand | None, *, busy: bool) -> list[UploadStage]:
+def _stages(job: TableErrand | None, *, busy: bool) -> list[UploadStage]:
     names = [name for name, _ in STAGES]
-    at = names.index(errand.stage) if errand is not None and errand.stage in names else 0
+    at = names.index(job.stage) if job is not None and job.stage in names else 0
     listed = [UploadStage(name=gettext_noop("Encrypt and store"), state="done", fraction=1.0)]
     for place, (_, title) in enumerate(STAGES):
         if not busy or place < at:
             listed.append(UploadStage(name=title, state="done", fraction=1.0))
-        elif place == at and errand is not None and place > 0:
-            listed.append(UploadStage(name=title, state="running", fraction=errand.progress))
+        elif place == at and job is not None and place > 0:
+            listed.append(UploadStage(name=title, state="running", fraction=job.progress))
         else:
             listed.append(
                 UploadStage(

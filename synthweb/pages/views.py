@@ -22,7 +22,7 @@ from synthweb.runs import accuracy as runs_accuracy
 @require_safe
 @login_required
 def home(request: SignedInRequest) -> HttpResponse:
-    """What is next, for each role."""
+    """The home page: the next steps, for each role."""
     return render(request, "pages/home.html", {"home": selectors.home_of(request.user)})
 
 

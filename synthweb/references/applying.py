@@ -97,7 +97,7 @@ def points_source(dataset: Dataset, column: str) -> dict[str, object] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is taken of a reference table, for one column. partitions: None for all that say something. floor: the weight of
+    """The use of a reference table for one column. partitions: None for all that say something. floor: the weight of
     points that a density lacks. totals: whether a density says instead, publicly and exactly, how many records each value
     has."""
 

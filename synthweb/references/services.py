@@ -118,7 +118,7 @@ def require_not_public(content_key: str, *, organisation: Organisation) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Read:
-    """What is stored of a file."""
+    """The stored facts of a file."""
 
     kind: str
     roles: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What is stored of a reference table, as the engine knows it."""
+"""Stored reference tables, as the engine takes them."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import sys
 
-from synthweb.releases.drawing import REFUSED, step_back
+from synthweb.releases.drawing import REFUSED, become_background_process
 
 
 def main() -> int:
     """Make the archive; 0 if all of it is written."""
-    step_back()
+    become_background_process()
     # Imported after the lines above, because it takes a second.
     from synth_engine import scenarios
     from synth_engine.errors import InputError

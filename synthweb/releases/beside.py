@@ -119,7 +119,7 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorChart:
-    """What is expected of columns and of relations, of the releases on the page and the others of the same tables. without:
+    """The expected quality of columns and of relations, of the releases on the page and the others of the same tables. without:
     letters of releases on the page of which one of both is not known."""
 
     points: tuple[ChartPoint, ...]
@@ -307,7 +307,7 @@ def _span(histogram: ModelHistogram) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What is expected of a release. error: the mean deviation of its columns; lost: the share of the dependence between columns
+    """The expected quality of a release. error: the mean deviation of its columns; lost: the share of the dependence between columns
     that is lost, None where it is not known."""
 
     error: float
@@ -315,7 +315,7 @@ class Expected:
 
 
 def _expected_of(releases: Iterable[Release]) -> dict[str, Expected]:
-    """What is expected of each release that has expected ranges, by code."""
+    """The expected quality of each release that has expected ranges, by code."""
     stored = ExpectedRanges.objects.filter(release__in=releases, version=ranges.VERSION)
     expectations = {}
     for each in stored.select_related("release__first_look"):

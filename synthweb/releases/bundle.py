@@ -28,7 +28,8 @@ README = """{name}, release {code}
 {licence}
 
 tables/table.csv   the synthetic table: {rows} rows, drawn with the public seed "{seed}"
-receipt.json       every question that was asked of the data, with its noise and its cost; names the table by its SHA-256
+receipt.json       every question that was asked of the data, with its noise and its cost; names the table by
+                   its SHA-256
 model.json         the model that the table was drawn from: draw others with synth_engine
 report.html        what the release is, for people; report.json has the same facts for programs
 dictionary.csv     the columns of the table, also as JSON
@@ -36,15 +37,16 @@ croissant.json     metadata of the table for tools (Croissant 1.0)
 datacite.json      metadata for a DOI (DataCite 4.5)
 bundle.json        size and SHA-256 of every other file
 
-tables/table.csv has every text as it is, also one that a spreadsheet would run as a formula: it is for programs. The address of
-the release has a table for spreadsheets.
+tables/table.csv has every text as it is, also one that a spreadsheet would run as a formula: it is for
+programs. The address of the release has a table for spreadsheets.
 
 To verify all of it, keep the archive as it is and run, on any machine with Python 3.11 or newer:
 
     python verify_receipt.py {archive} --key signing.pub
 
-The public key of the installation comes from its auditors; without --key the verifier says what it cannot check. Take
-verify_receipt.py from somebody whom you trust, or read it: the copy in this archive comes from whoever wrote the archive.
+The public key of the installation comes from its auditors; without --key the verifier says what it cannot
+check. Take verify_receipt.py from somebody whom you trust, or read it: the copy in this archive comes from
+whoever wrote the archive.
 
 To draw the same table again with synth_engine:
 

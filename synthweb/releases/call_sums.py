@@ -94,8 +94,9 @@ def bar(sums: Sequence[CallSum]) -> str:
     for number, each in enumerate(sums, start=1):
         width = each.share * _WIDTH
         place = min(number, len(_STRENGTHS))
+        title = escape(f"{number}. {each.kind}: {each.cost}, {each.percent}")
         parts.append(
-            f'<g class="loss-part loss-{place}"><title>{escape(f"{number}. {each.kind}: {each.cost}, {each.percent}")}</title>'
+            f'<g class="loss-part loss-{place}"><title>{title}</title>'
             f'<rect x="{left:.1f}" y="0" width="{max(width - 1, 0.5):.1f}" height="{_HEIGHT}" fill="{INK}" '
             f'fill-opacity="{_STRENGTHS[place - 1]}"/>{_number(number, left, width)}</g>'
         )

@@ -28,7 +28,7 @@ def _note(path: Path, rows: int) -> None:
         written.replace(path)
 
 
-def step_back() -> None:
+def become_background_process() -> None:
     """Let the processes that answer go first, and end with the server."""
     # Linux: nobody waits for this process when the server is gone.
     with contextlib.suppress(OSError, AttributeError):
@@ -38,7 +38,7 @@ def step_back() -> None:
 
 def main() -> int:
     """Draw; 0 if all of the table is written."""
-    step_back()
+    become_background_process()
     # Imported after the lines above, because it takes a second.
     from synth_engine.mechanisms import Model
     from synth_engine.row_selection import RowSelection

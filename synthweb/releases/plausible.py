@@ -11,12 +11,14 @@ MAX_CELLS = 1_000_000
 """Cells of one table: the archive stands in the database."""
 README = """{name}, release {code}: {number} plausible tables
 
-Each table could have given the noisy answers of this release. Where the answers determine a figure, the tables agree on it;
-where the noise leaves room, they differ. Compute your estimate in each table, and combine the results: their mean is the
-estimate, and (1 + 1/m) b its variance, with b the variance of the m results (divided by m - 1) and m - 1 degrees of freedom of
-Student's t. What no answer counts is the model's in every table alike.
+Each table could have given the noisy answers of this release. Where the answers determine a figure, the
+tables agree on it; where the noise leaves room, they differ. Compute your estimate in each table, and combine
+the results: their mean is the estimate, and (1 + 1/m) b its variance, with b the variance of the m results
+(divided by m - 1) and m - 1 degrees of freedom of Student's t. What no answer counts is the model's in every
+table alike.
 
-csv/ and parquet/ have the same tables. They are made from answers that were paid for, so they cost no privacy budget.
+csv/ and parquet/ have the same tables. They are made from answers that were paid for, so they cost no privacy
+budget.
 """
 
 

@@ -26,7 +26,7 @@ class WithoutCalls(Func):
         )
 
 
-OF_RELEASES = {ANNOTATION: WithoutCalls(F("receipt"))}
+RELEASE_ANNOTATIONS = {ANNOTATION: WithoutCalls(F("receipt"))}
 """What to annotate releases with, of which the receipt itself is deferred."""
 
 

@@ -13,8 +13,8 @@ from synthweb.releases.models import Release
 _PROGRAM = '''#!/usr/bin/env python3
 """Draws the first rows of a release again, on this machine: the rows that everybody gets, byte for byte.
 
-Downloads the receipt and the model, verifies the receipt, and draws with the public seed. Needs a token with the scope
-read, and two packages of a checkout of synthweb: pip install . ./client
+Downloads the receipt and the model, verifies the receipt, and draws with the public seed. Needs a token with
+the scope read, and two packages of a checkout of synthweb: pip install . ./client
 
     TOKEN=synthweb_... python {file} rows.csv [--rows N] [--seed TEXT] [--selection FILE]
 

@@ -50,7 +50,7 @@ _FILES: dict[Form, str] = {"csv": repairing.CSV, "parquet": repairing.PARQUET}
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOrder:
-    """What is asked for. published: where the totals are published. seed: of the rows; empty for a random one, which the receipt states."""
+    """A requested repair. published: where the totals are published. seed: of the rows; empty for a random one, which the receipt states."""
 
     name: str
     published: str

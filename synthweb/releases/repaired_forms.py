@@ -98,7 +98,7 @@ class RepairForm(forms.Form):
 
     @property
     def order(self) -> RepairOrder:
-        """What is asked for."""
+        """The requested repair."""
         typed = self.cleaned_data
         return RepairOrder(
             name=typed["name"],

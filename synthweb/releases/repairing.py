@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any
 
-from synthweb.releases.drawing import REFUSED, step_back
+from synthweb.releases.drawing import REFUSED, become_background_process
 
 if TYPE_CHECKING:
     from synth_engine.mixing.repair import RepairedRows
@@ -26,13 +26,13 @@ _BLOCK = 1 << 16
 
 def main() -> int:
     """Make the zip; 0 if all of it is written."""
-    step_back()
+    become_background_process()
     return make(json.load(sys.stdin.buffer), sys.stdout.buffer)
 
 
 def make(job: Mapping[str, Any], out: IO[bytes]) -> int:
     """Write the zip of a job, or why it cannot be had; the code with which the process ends."""
-    # Imported once the process has stepped back, because it takes a second.
+    # Imported once the process has its low priority, because it takes a second.
     import pandas as pd
 
     from synth_engine.errors import InputError

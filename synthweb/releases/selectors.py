@@ -100,7 +100,7 @@ def _loaded(releases: QuerySet[Release]) -> QuerySet[Release]:
         "dataset__organisation", "account", "domain_version", "created_by", "first_look"
     )
     documents = ("model", "receipt", "dataset__draft", "domain_version__document", *LOOKS)
-    return related.defer(*documents).annotate(**receipt_facts.OF_RELEASES)
+    return related.defer(*documents).annotate(**receipt_facts.RELEASE_ANNOTATIONS)
 
 
 def may(user: Person, release: Release, need: Need) -> bool:

@@ -203,7 +203,7 @@ class _Drawn:
         )
 
     def pieces(self, has_gone: Callable[[], bool], *, at: int = 0) -> Iterator[bytes]:
-        """What is in the file from this byte on, and what comes to be in it, until the process has ended well."""
+        """The bytes of the file from this one on, and those that are added, until the process has ended well."""
         while True:
             # Asked before reading: what the process wrote last is read below.
             ended = self._process.poll() is not None

@@ -93,7 +93,7 @@ def bought(
 
 
 def _of_a_release(rule: str, amount: Amount, *, parts: Fraction) -> tuple[Fraction, Fraction]:
-    """(ε, δ) of a release that takes so much of the amount."""
+    """(ε, δ) of a release that takes this share of the amount."""
     if rule == Rule.ZCDP:
         whole = guarantee_of(Amount(rho=int(amount.rho * parts)), delta=AT_DELTA)
         return Fraction(int(whole * FINEST), FINEST), AT_DELTA

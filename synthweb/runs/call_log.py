@@ -23,11 +23,11 @@ from functools import partial
 from pathlib import Path
 
 from synth_engine.measurement import AnsweredCall, Answers, Call
-from synthweb.runs import artefacts, failpoints, lease
+from synthweb.runs import artefacts, failpoints, leases
 from synthweb.runs.models import SynthesisRun
 
 State = SynthesisRun.State
-Insist = Callable[[Callable[[], None]], None]
+Retry = Callable[[Callable[[], None]], None]
 """Does a write that must not be lost, and tries it again as long as the lease is held."""
 
 _HEAD = struct.Struct(">8sQ32s")
@@ -44,19 +44,19 @@ class CallLog:
 
     def __init__(
         self,
-        grip: lease.Lease,
+        lease: leases.Lease,
         room: artefacts.Reservation,
         *,
         stored: list[bytes],
-        insist: Insist,
+        retry: Retry,
     ) -> None:
         """stored: the answers of the turns before, as they are stored."""
-        self._grip, self._room, self._insist = grip, room, insist
+        self._lease, self._room, self._retry = lease, room, retry
         self._upcoming = deque(map(_answered, stored))
         self._number, self._end = len(stored), _BEGINNING
-        insist(lambda: room.write(_boot(), at=0))
+        retry(lambda: room.write(_boot(), at=0))
         for number, content in enumerate(stored):
-            insist(partial(self._append, number, content))
+            retry(partial(self._append, number, content))
 
     def next_stored(self) -> AnsweredCall | None:
         return self._upcoming.popleft() if self._upcoming else None
@@ -64,20 +64,20 @@ class CallLog:
     def begin(self, call: Call) -> None:  # noqa: ARG002 - which call it is follows from those before it
         failpoints.reach(f"{failpoints.CALL_COUNTED}{self._number}")
         # Under the fence: a worker that was taken over draws nothing.
-        self._insist(
-            lambda: lease.write(
-                self._grip, states=(State.CHARGED,), calls_begun=self._number + 1
+        self._retry(
+            lambda: leases.write(
+                self._lease, states=(State.CHARGED,), calls_begun=self._number + 1
             )
         )
         failpoints.reach(f"{failpoints.CALL_ALLOWED}{self._number}")
-        self._insist(lambda: self._room.note(_DRAWING, at=self._end))
+        self._retry(lambda: self._room.note(_DRAWING, at=self._end))
         failpoints.reach(f"{failpoints.CALL_BEGUN}{self._number}")
 
     def store(self, answered: AnsweredCall) -> None:
         # Not compressed: until it is written, whoever is killed loses it.
         content = Answers((answered,)).to_bytes(compressed=False)
         failpoints.reach(f"{failpoints.CALL_DRAWN}{self._number}")
-        self._insist(partial(self._append, self._number, content))
+        self._retry(partial(self._append, self._number, content))
         failpoints.reach(f"{failpoints.CALL_STORED}{self._number}")
         self._number += 1
 
@@ -87,9 +87,9 @@ class CallLog:
         self._end += len(head) + len(content)
 
 
-def name_of(run: SynthesisRun, grip: lease.Lease) -> str:
+def name_of(run: SynthesisRun, lease: leases.Lease) -> str:
     """The name of the file of one worker's turn."""
-    return f"{run.code}-{grip.token}{artefacts.CALLS}"
+    return f"{run.code}-{lease.token}{artefacts.CALLS}"
 
 
 def stored_of(run: SynthesisRun) -> list[bytes] | None:

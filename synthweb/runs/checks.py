@@ -35,7 +35,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest:
-    """What is to be measured of a release, and the loss that it may cost."""
+    """Figures to measure of a release, and the loss that they may cost."""
 
     figures: tuple[CheckedFigure, ...]
     epsilon: Fraction

@@ -18,19 +18,19 @@ from synthweb.runs.models import SynthesisRun
 
 SCHEMA = "synthweb/choices/1"
 MAX_BYTES = 500_000
-_OF_SPEC = ("mechanism", "parameters", "epsilon", "delta", "rows")
+_SPEC_FIELDS = ("mechanism", "parameters", "epsilon", "delta", "rows")
 
 
 def document_of(run: SynthesisRun) -> JsonObject:
     """The choices of a run that made a release, or was to make one."""
-    chosen = {name: run.spec.get(name) for name in _OF_SPEC}
+    chosen = {name: run.spec.get(name) for name in _SPEC_FIELDS}
     return {"schema": SCHEMA, **chosen, "criteria": run.criteria}
 
 
 def initial_of(content: bytes, domain: Domain) -> dict[str, Any]:
     """What the new-release form of a table of this description begins with. Errors: SpecError for what is no such file."""
     document = _read(content)
-    spec = Spec.from_json({name: document.get(name) for name in _OF_SPEC})
+    spec = Spec.from_json({name: document.get(name) for name in _SPEC_FIELDS})
     listed = document.get("criteria", [])
     if not isinstance(listed, list):
         raise _no_choices()
@@ -50,7 +50,7 @@ def _read(content: bytes) -> Mapping[str, Any]:
         document = strict_loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         raise _no_choices() from None
-    known = {"schema", "criteria", *_OF_SPEC}
+    known = {"schema", "criteria", *_SPEC_FIELDS}
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise _no_choices()
     if not set(document) <= known:

@@ -64,7 +64,7 @@ def start(*, user: User, build: CityBuild) -> CityBuild:
     build.state, build.stage = State.WAITING, stages.WAIT.name
     build.failure, build.attempts = None, 0
     build.save(update_fields=["state", "stage", "failure", "attempts"])
-    queue.ring(queue.CITY, build.code, queue.DEFAULT)
+    queue.enqueue(queue.CITY, build.code, queue.DEFAULT)
     audit.record(
         actor=user,
         action="city.requested",

@@ -39,7 +39,7 @@ STATING = (
 
 
 class CriteriaFault(Exception):
-    """What is wrong with a field, in words."""
+    """The fault of a field, in words."""
 
     def __init__(self, field: str, words: str) -> None:
         self.field, self.words = field, words

@@ -73,10 +73,9 @@ class KeysForm(forms.Form):
         super().__init__(data, prefix=row.dataset.code, initial=initial)
         for name in ("name", "key", "reference", "most", "order"):
             self.fields[name].widget.attrs["class"] = "form-control"
-        others = [name for name in names if name != facts.get("name")]
-        self.fields["parent"].choices = [("", _("no table: it is the root"))] + [  # type: ignore[attr-defined]
-            (name, name) for name in others
-        ]
+        others = [(name, name) for name in names if name != facts.get("name")]
+        parents = [("", _("no table: it is the root")), *others]
+        self.fields["parent"].choices = parents  # type: ignore[attr-defined]
 
     @property
     def facts(self) -> JsonObject:

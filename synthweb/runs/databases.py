@@ -2,7 +2,7 @@
 of keys before it.
 
 A key that occurs twice is refused when the files are read, which is behind the charge. So that nothing is spent on it, keys are
-checked before: by an errand of the confidential worker, whose counts its steward alone sees, and without which no run is taken.
+checked before: by a job of the confidential worker, whose counts its steward alone sees, and without which no run is taken.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CheckedKeys:
         return cls(version=version.number, files=files)
 
     def to_json(self) -> dict[str, Any]:
-        """The form that is stored with the errand."""
+        """The form that is stored with the job."""
         return asdict(self)
 
 
@@ -92,8 +92,8 @@ def _read(pk: int) -> Database:
 
 def latest_check(root: Dataset) -> TableErrand | None:
     """The newest check of its keys as they and the files are now; the caller authorised. Errors: NotReady as `CheckedKeys.now`."""
-    errands = TableErrand.objects.filter(kind=TableErrand.Kind.KEYS, dataset=root)
-    newest = errands.order_by("-created_at", "-pk").first()
+    jobs = TableErrand.objects.filter(kind=TableErrand.Kind.KEYS, dataset=root)
+    newest = jobs.order_by("-created_at", "-pk").first()
     asked = CheckedKeys.now(root).to_json()
     return newest if newest is not None and newest.extras == asked else None
 

@@ -6,7 +6,7 @@ SynthwebError (synthweb.lib.errors)
 │   ├── BeyondAllowance  a validation costs more than its analyst's allowances have left
 │   ├── KeyReused  the key of one request came with another
 │   └── NotOpen    the run is over, or in a state in which this cannot be done
-└── LeaseLost      another worker, the reconciler or a cancellation took the row over: stop, write nothing more
+└── LeaseLost      another worker, the reconciler or a cancellation took the row over: write nothing more
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Bar:
 
     @property
     def lacks(self) -> Shortfall | None:
-        """What is missing of it, in words and numbers."""
+        """The missing part of it, in words and numbers."""
         return (
             None
             if self.fits
@@ -175,7 +175,7 @@ class Estimate:
 
     @property
     def dear(self) -> bool:
-        """Whether it takes so much of what is left that it is asked for twice; what cannot be paid is refused at once."""
+        """Whether it takes a large part of what is left, so that it is asked for twice; what cannot be paid is refused at once."""
         # Without δ: it is granted by planned releases, so the
         # last ones always take much of the rest.
         return self.affordable and any(
@@ -287,7 +287,7 @@ def _cells(proposal: ReleaseProposal) -> str:
 
 
 def takes_large_share(bars: Iterable[Bar]) -> bool:
-    """Whether a price is so much of what is left that whoever spends it has to confirm that it is them."""
+    """Whether a price is so large a part of what is left that whoever spends it has to confirm their identity."""
     # Without δ, as of `Estimate.dear`.
     return any(
         bar.share_of_free > settings.REAUTHENTICATION_SHARE

@@ -20,7 +20,7 @@ class Extras:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Extras:
-        """As stored with an errand."""
+        """As stored with a job."""
         return cls(**stored)
 
     def to_json(self) -> dict[str, Any]:

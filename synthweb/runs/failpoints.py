@@ -22,7 +22,7 @@ CALL_COUNTED, CALL_ALLOWED = "counted-", "allowed-"
 CALL_BEGUN, CALL_DRAWN, CALL_STORED = "begun-", "drawn-", "stored-"
 AFTER_MEASURE = "after-measure"  # the answers are stored
 DURING_FIT = "during-fit"
-STAGE = "stage-"  # before the name of any stage, of runs and errands: the beginning of its first piece of work
+STAGE = "stage-"  # before the name of any stage, of runs and jobs: the beginning of its first piece of work
 
 
 def reach(point: str) -> None:

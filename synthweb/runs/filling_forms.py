@@ -109,7 +109,7 @@ class FillForm(forms.Form):
 
     @property
     def request(self) -> FillRequest:
-        """What is asked for. Errors: SpecError for a policy that no group can meet."""
+        """The requested policy. Errors: SpecError for a policy that no group can meet."""
         typed = self.cleaned_data
         return FillRequest(
             dataset=self.dataset,

@@ -105,7 +105,7 @@ def approve(
     datasets.take(dataset=counts.dataset, run_code=counts.code)
     counts.state, counts.stage = State.APPROVED, stages.WAIT.name
     _decide(counts, custodian, reason)
-    queue.ring(queue.FILLED_COUNTS, counts.code)
+    queue.enqueue(queue.FILLED_COUNTS, counts.code)
     _notify(counts, Event.COUNTS_DECIDED, [counts.asked_by])
     logged = _record(custodian, "counts.approved", counts, {"plan": counts.plan_digest})
     FilledCounts.objects.filter(pk=counts.pk).update(approval=logged)

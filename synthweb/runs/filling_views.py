@@ -207,7 +207,7 @@ def withdraw(request: SignedInRequest, code: str) -> HttpResponse:
 @require_GET
 @never_cache
 def file(request: SignedInRequest, code: str, kind: str) -> HttpResponse:
-    """What is published, as JSON or CSV."""
+    """The published counts, as JSON or CSV."""
     row = filling.counts_of(request.user, code)
     if row.counts is None or kind not in ("json", "csv"):
         raise Http404("no such file of these counts")

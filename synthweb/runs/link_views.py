@@ -53,7 +53,7 @@ def index(request: SignedInRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def propose(request: SignedInRequest, code: str) -> HttpResponse:
-    """What is counted of a dataset, and on which terms; then the invitation, which is shown once."""
+    """The terms on which a dataset is counted; then the invitation, which is shown once."""
     dataset = datasets.dataset_for(request.user, code, Need.SPEND)
     context: dict[str, Any] = screens.frame(
         dataset, (reverse("runs:links"), gettext("Links")), ("", gettext("Propose a link"))

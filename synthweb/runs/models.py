@@ -1,4 +1,4 @@
-"""Runs: requested syntheses and the other errands of the confidential worker.
+"""Runs: requested syntheses and the other jobs of the confidential worker.
 
 The broker is only a doorbell; truth is these rows. A worker claims a row by a lease with a fencing token (one
 conditional UPDATE) and every later write of it carries that token, so that duplicate, lost and
@@ -43,7 +43,7 @@ class Leased(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     OPEN: tuple[str, ...] = ()  # states in which there is still something to do
-    TASK: ClassVar[str]  # the name of the message that rings for one
+    TASK: ClassVar[str]  # the name of the message about one
 
     class Meta:
         abstract = True
@@ -54,7 +54,7 @@ class Leased(models.Model):
 
 
 class ValidationAllowance(models.Model):
-    """So much of a dataset's budget as an analyst may spend on figures of one release, until a day. Without an analyst, every
+    """The part of a dataset's budget that an analyst may spend on figures of one release, until a day. Without an analyst, every
     reader of the release has that much of their own, so that nobody learns from what is left what others asked."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
@@ -346,7 +346,7 @@ class TableErrand(Leased):
         CANCELLED = "cancelled", _("Cancelled")
 
     OPEN = (State.WAITING,)
-    TASK = "runs.table_errand"
+    TASK = "runs.table_job"
 
     kind = models.CharField(max_length=8, choices=Kind)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="errands")
@@ -363,7 +363,7 @@ class TableErrand(Leased):
     class Meta:
         indexes = [models.Index(fields=["state", "lease_held"])]
         constraints = [
-            # Two, because an errand without a release has a NULL, which equals no other one on SQLite.
+            # Two, because a job without a release has a NULL, which equals no other one on SQLite.
             models.UniqueConstraint(
                 fields=["kind", "dataset"],
                 condition=Q(state="waiting", release__isnull=True),
@@ -380,7 +380,7 @@ class TableErrand(Leased):
         return f"{self.get_kind_display()}: {self.dataset}"
 
 
-class ReleaseErrand(Leased):
+class ReleaseJob(Leased):
     """Something that a worker derives from what is stored of a release: it opens no table. One at most waits a release, which
     a constraint of each kind says."""
 
@@ -406,32 +406,32 @@ def _one_waiting(name: str) -> models.UniqueConstraint:
     return models.UniqueConstraint(fields=["release"], condition=Q(state="waiting"), name=name)
 
 
-class RangesErrand(ReleaseErrand):
+class RangesErrand(ReleaseJob):
     """The computation of a release's expected ranges. It has no key: model and receipt are released."""
 
     TASK = "runs.expected_ranges"
 
-    class Meta(ReleaseErrand.Meta):
+    class Meta(ReleaseJob.Meta):
         constraints = [_one_waiting("one_waiting_ranges_errand")]
 
 
-class CountsErrand(ReleaseErrand):
+class CountsErrand(ReleaseJob):
     """Bringing together what tables of counts of a release are computed from: the stored noisy answers, which the confidential
     worker alone has, and the model."""
 
     TASK = "runs.counts"
 
-    class Meta(ReleaseErrand.Meta):
+    class Meta(ReleaseJob.Meta):
         constraints = [_one_waiting("one_waiting_counts_errand")]
 
 
-class ImplicatesErrand(ReleaseErrand):
+class ImplicatesErrand(ReleaseJob):
     """Making several plausible tables of a release: the model is fitted again to the stored noisy answers, which the confidential
     worker alone has."""
 
     TASK = "runs.implicates"
 
-    class Meta(ReleaseErrand.Meta):
+    class Meta(ReleaseJob.Meta):
         constraints = [_one_waiting("one_waiting_implicates_errand")]
 
 
@@ -593,12 +593,12 @@ class CityExport(models.Model):
 
 
 def leased() -> list[type[Leased]]:
-    """The models of all kinds of jobs: what messages ring for."""
+    """The models of all kinds of jobs, which messages are about."""
     return [model for model in apps.get_models() if issubclass(model, Leased)]
 
 
 class OutboxMessage(models.Model):
-    """A task to ring for, written in the transaction that needs it; sent on commit, and again by the reconciler for as
+    """A message about a job, written in the transaction that needs it; sent on commit, and again by the reconciler for as
     long as its subject waits. One row a task and subject, deleted when the subject is over."""
 
     task = models.CharField(max_length=100)

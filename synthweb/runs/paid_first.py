@@ -10,7 +10,7 @@ import contextvars
 
 from synthweb.celery import is_stopping
 from synthweb.lib import log_context
-from synthweb.runs import lease, queue
+from synthweb.runs import leases, queue
 from synthweb.runs.models import OutboxMessage, SynthesisRun
 
 
@@ -35,6 +35,6 @@ def _do(code: str) -> None:
 def _oldest(tried: set[str]) -> str | None:
     asked_for = OutboxMessage.objects.filter(task=queue.SYNTHESIZE).values("subject_code")
     waiting = SynthesisRun.objects.filter(
-        lease.free(), code__in=asked_for, state__in=SynthesisRun.OPEN
+        leases.free(), code__in=asked_for, state__in=SynthesisRun.OPEN
     ).exclude(code__in=tried)
     return waiting.order_by("pk").values_list("code", flat=True).first()

@@ -26,7 +26,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.notifications.models import Event
 from synthweb.releases.services import Origin
-from synthweb.runs import artefacts, call_log, failpoints, lease, opened, services, stages
+from synthweb.runs import artefacts, call_log, failpoints, leases, opened, services, stages
 from synthweb.runs.failures import failure_of
 from synthweb.runs.models import FilledCounts, SynthesisRun
 from synthweb.runs.opened import Opened
@@ -62,7 +62,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         """What can be known before a table is opened."""
 
     def tables(self) -> Mapping[str, Dataset]:
-        """What is read, by the names of the tables."""
+        """The tables to read, by their names."""
         return {"": self.row.dataset}
 
     @abstractmethod
@@ -93,7 +93,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         return {}
 
     def settle(self, result: Any) -> None:
-        """What is written last in the transaction of the publication."""
+        """Write what belongs last into the transaction of the publication."""
 
     def published(self, fields: Mapping[str, Any]) -> None:
         """What follows that transaction; it may fail."""
@@ -160,7 +160,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         self.begin(stages.CHARGE)
         with transaction.atomic():
             self.lock()
-            lease.write(self.grip, states=self.unpaid, progress=1.0, **self.entered)
+            leases.write(self.lease, states=self.unpaid, progress=1.0, **self.entered)
             self.charge()
         self.row.state = self.entered.get("state", self.row.state)
 
@@ -174,7 +174,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         with transaction.atomic():
             self.lock()
             # The fence first: it locks the row, so that a cancellation comes before or after this.
-            lease.write(self.grip, states=self.measured, progress=1.0)
+            leases.write(self.lease, states=self.measured, progress=1.0)
             fields = self.publish(answers, result)
             self.end(state=self.finished, **fields)
             self.tell(stages.PUBLISH.name, self.ready, Event.RUN_FINISHED)
@@ -187,7 +187,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         self.lock()
         # The job in memory may be behind: a charge can be
         # committed although its answer never came.
-        state = self.grip.rows().select_for_update().values_list("state", flat=True).first()
+        state = self.lease.rows().select_for_update().values_list("state", flat=True).first()
         super().record_failure(failure)
         spent = state not in self.unpaid or self.is_spent()
         words = "The charge stays." if spent else "Nothing was spent; the hold is released."
@@ -248,12 +248,12 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
             self.begin(stages.OPEN)
             # Before the charge, because a full disk afterwards
             # would lose answers that are paid for.
-            with reserved(run, self.grip, self.plan.answers_bytes()) as room:
+            with reserved(run, self.lease, self.plan.answers_bytes()) as room:
                 secret = vault.derived_secret(f"truncation/{run.code}")
                 answers = self.measured_now(Continuation(log=room.log, secret=secret))
                 failpoints.reach(failpoints.BEFORE_STORE)
                 self.begin(stages.STORE)
-                store(run, self.grip, answers, room)
+                store(run, self.lease, answers, room)
             call_log.discard(run)
             failpoints.reach(failpoints.AFTER_MEASURE)
         # Read back even if they were measured a moment ago: a first try and a resumed one then fit

@@ -47,7 +47,7 @@ STATED = "the number that was stated"
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """What is given beside a spec. rows: about how many records there are, as stated with it; None: as stated before. table: a public table beside
+    """Facts that are given with a spec. rows: about how many records there are, as stated with it; None: as stated before. table: a public table beside
     which the answers are read. criteria: what has to hold for the release to be used. earmark: the code of the part of the budget that
     the run is paid from; empty: what is free."""
 

@@ -26,7 +26,7 @@ from synthweb.runs.released_counts import answered
 
 
 def compute(*, code: str) -> None:
-    """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
+    """Do the job of this code; a failure that may pass is left to the reconciler, a few times."""
     turns.take(MakePlausibleTables, code=code)
 
 
@@ -34,7 +34,7 @@ class MakePlausibleTables(Derivation[ImplicatesErrand]):
     """Several tables of a release, as an archive."""
 
     model = ImplicatesErrand
-    word = "implicates errand"
+    word = "implicates job"
 
     def do(self) -> None:
         progress, release = self.progress, self.row.release

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from django.db import DatabaseError, close_old_connections
 
 from synthweb.lib import tracing
-from synthweb.runs import errors, failpoints, lease, stages
+from synthweb.runs import errors, failpoints, leases, stages
 from synthweb.runs.models import RunEvent, SynthesisRun
 
 logger = logging.getLogger(__name__)
@@ -24,9 +24,9 @@ class Progress:
     """
 
     def __init__(
-        self, grip: lease.Lease, *, clock: Callable[[], float] = time.monotonic
+        self, lease: leases.Lease, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._grip, self._clock = grip, clock
+        self._lease, self._clock = lease, clock
         self._stage, self._written = "", float("-inf")
 
     def __call__(self, stage: str, fraction: float) -> None:
@@ -48,15 +48,19 @@ class Progress:
             failpoints.reach(failpoints.STAGE + stage)
 
     def _write(self, stage: str, fraction: float, *, fresh: bool) -> None:
-        lease.write(self._grip, states=self._grip.subject.OPEN, stage=stage, progress=fraction)
-        if fresh and self._grip.subject is SynthesisRun:
-            RunEvent.objects.create(run_id=self._grip.pk, stage=stage, text=stages.title(stage))
+        leases.write(
+            self._lease, states=self._lease.subject.OPEN, stage=stage, progress=fraction
+        )
+        if fresh and self._lease.subject is SynthesisRun:
+            RunEvent.objects.create(
+                run_id=self._lease.pk, stage=stage, text=stages.title(stage)
+            )
 
     def check(self) -> None:
         """LeaseLost if a heartbeat has been refused."""
-        if self._grip.gone.is_set():
+        if self._lease.gone.is_set():
             raise errors.LeaseLost("another worker took this over")
 
     def gone(self) -> bool:
         """Whether the caller should stop: asked by the engine between two stages."""
-        return self._grip.gone.is_set()
+        return self._lease.gone.is_set()

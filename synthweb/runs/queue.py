@@ -1,4 +1,4 @@
-"""The doorbell: tell a worker, by task name, that a row waits for it.
+"""Messages to workers: each names a task, and the row that waits for it.
 
 The message is written to the outbox in the caller's transaction and sent once that commits. If the broker is away the
 request succeeds all the same and the reconciler sends it later; a message sent twice is refused by the lease. Tasks
@@ -31,7 +31,7 @@ from synthweb.runs.models import (
 logger = logging.getLogger(__name__)
 
 SYNTHESIZE = SynthesisRun.TASK
-TABLE_ERRAND = TableErrand.TASK
+TABLE_JOB = TableErrand.TASK
 EXPECTED_RANGES = RangesErrand.TASK
 COUNTS = CountsErrand.TASK
 IMPLICATES = ImplicatesErrand.TASK
@@ -41,15 +41,15 @@ RECONCILE = "runs.reconcile"
 RETENTION = "runs.retention"
 CONFIDENTIAL = "confidential"
 DEFAULT = "default"
-PATIENCE = 1.0  # seconds a request waits for the broker to open its door
+PATIENCE = 1.0  # seconds a request waits for the broker to accept a connection
 
 
-def ring(task: str, code: str, queue: str = CONFIDENTIAL) -> None:
-    """Have `task` called with `code`; once per task and code, however often it is rung for."""
+def enqueue(task: str, code: str, queue: str = CONFIDENTIAL) -> None:
+    """Have `task` called with `code`; once per task and code, however often it is enqueued."""
     message, _ = OutboxMessage.objects.update_or_create(
         task=task, subject_code=code, defaults={"queue": queue, "sent_at": None}
     )
-    # After the commit: a worker that is rung for earlier would not find the row.
+    # After the commit: a worker that is called earlier would not find the row.
     transaction.on_commit(lambda: send(message.pk))
 
 
@@ -60,7 +60,7 @@ def send(pk: int) -> bool:
     if message is None:
         return True
     try:
-        _knock()
+        _probe()
         # Without retries: somebody waits for this request, and
         # the reconciler tries again later.
         app.send_task(
@@ -75,7 +75,7 @@ def send(pk: int) -> bool:
         )
     except (OperationalError, OSError) as error:
         logger.warning(
-            "the broker is away (%s); the reconciler will ring for %s",
+            "the broker is away (%s); the reconciler will send %s",
             type(error).__name__,
             message.task,
         )
@@ -84,14 +84,14 @@ def send(pk: int) -> bool:
     return True
 
 
-def _knock() -> None:
+def _probe() -> None:
     """OSError at once when nobody listens: the client library would keep a person waiting for seconds of retries."""
     broker = app.connection_for_write()
     host = broker.hostname or ""
     if host.startswith("socket://"):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-            door.settimeout(PATIENCE)
-            door.connect(host.removeprefix("socket://").partition("?")[0])
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(PATIENCE)
+            probe.connect(host.removeprefix("socket://").partition("?")[0])
     elif broker.transport_cls in ("redis", "rediss"):
         socket.create_connection(
             (host or "localhost", broker.port or 6379), timeout=PATIENCE

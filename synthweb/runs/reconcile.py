@@ -1,7 +1,7 @@
 """The reconciler: whatever the broker lost and whatever a dead worker left behind comes to an end here.
 
 Run by beat every RECONCILE_SECONDS and by `manage.py reconcile`. How long something has been silent is what one process
-has seen by its own monotonic clock (`lease.Watch`), never a difference of dates. Each step is a conditional UPDATE or takes rows that
+has seen by its own monotonic clock (`leases.Watch`), never a difference of dates. Each step is a conditional UPDATE or takes rows that
 nobody else has locked, so that any number of reconcilers may run at once.
 """
 
@@ -21,7 +21,7 @@ from synthweb.ledger import services as ledger
 from synthweb.lib import occurrences
 from synthweb.notifications.models import Event
 from synthweb.releases import public_links
-from synthweb.runs import artefacts, call_log, lease, queue, services
+from synthweb.runs import artefacts, call_log, leases, queue, services
 from synthweb.runs.models import OutboxMessage, SynthesisRun, leased
 
 State = SynthesisRun.State
@@ -40,7 +40,7 @@ class Outcome:
     """How many rows each step touched."""
 
     interrupted: int
-    rung: int
+    sent: int
     unread: int
     expired: int
 
@@ -48,27 +48,27 @@ class Outcome:
         """Of two passes."""
         return Outcome(
             interrupted=self.interrupted + other.interrupted,
-            rung=self.rung + other.rung,
+            sent=self.sent + other.sent,
             unread=self.unread + other.unread,
             expired=self.expired + other.expired,
         )
 
 
-WATCH = lease.Watch()
+WATCH = leases.Watch()
 """What this process has seen; what no process has seen for long enough is left alone."""
 
 
-def reconcile(watch: lease.Watch = WATCH) -> Outcome:
+def reconcile(watch: leases.Watch = WATCH) -> Outcome:
     """One pass over everything that may be stuck. A process that begins afresh finds nothing silent before a lease has
     passed under its own eyes."""
-    freed = lease.expire(watch)
-    # A message without a date is due at once, in `ring_again` below.
+    freed = leases.expire(watch)
+    # A message without a date is due at once, in `resend` below.
     OutboxMessage.objects.filter(subject_code__in=freed).update(sent_at=None)
-    # In this order: a run that is failed here is not rung for below.
+    # In this order: a run that is failed here gets no message below.
     return Outcome(
         interrupted=fail_interrupted(),
         unread=read_forgotten(watch),
-        rung=ring_again(watch),
+        sent=resend(watch),
         expired=datasets.sweep()
         + sweep_answers()
         + ledger.settle_all()
@@ -91,7 +91,7 @@ def fail_interrupted() -> int:
     """Runs that were charged without a log of their calls and whose worker is gone: they fail, the charge stays, nothing is
     drawn again. Of the others the next worker finds out whether they go on."""
     lost = SynthesisRun.objects.filter(
-        lease.free(), state=State.CHARGED, calls_begun=None
+        leases.free(), state=State.CHARGED, calls_begun=None
     ).order_by("pk")
     return sum(_fail(run) for run in lost[:BATCH])
 
@@ -99,7 +99,7 @@ def fail_interrupted() -> int:
 @transaction.atomic
 def _fail(run: SynthesisRun) -> bool:
     rows = SynthesisRun.objects.filter(
-        lease.free(), pk=run.pk, lease_token=run.lease_token, state=State.CHARGED
+        leases.free(), pk=run.pk, lease_token=run.lease_token, state=State.CHARGED
     )
     taken = rows.update(
         state=State.FAILED,
@@ -118,7 +118,7 @@ def _fail(run: SynthesisRun) -> bool:
     return bool(taken)
 
 
-def read_forgotten(watch: lease.Watch = WATCH) -> int:
+def read_forgotten(watch: leases.Watch = WATCH) -> int:
     """Uploads that were stored and whose reading was never asked for: the web stopped between the two."""
     unread = Dataset.objects.filter(_unread())
     forgotten = watch.unchanged("Dataset", dict(unread.values_list("pk", "vault_name")))
@@ -148,13 +148,13 @@ def is_known(name: str) -> bool:
     return SynthesisRun.objects.filter(answers_name=name).exists()
 
 
-def ring_again(watch: lease.Watch = WATCH) -> int:
-    """Messages that were never sent, or sent so long ago that somebody should have come: ring if the row still waits.
+def resend(watch: leases.Watch = WATCH) -> int:
+    """Messages that were never sent, or sent so long ago that somebody should have come: sent again if the row still waits.
     Messages of rows that are over are deleted."""
-    return sum(_ring(message) for message in _due(watch))
+    return sum(_resend(message) for message in _due(watch))
 
 
-def _due(watch: lease.Watch) -> list[OutboxMessage]:
+def _due(watch: leases.Watch) -> list[OutboxMessage]:
     """Take due messages by dating them: another reconciler leaves them alone, a crash here costs one lease's time. The
     date is compared with itself alone, so that the database's clock does not matter."""
     states = {
@@ -181,12 +181,12 @@ def _due(watch: lease.Watch) -> list[OutboxMessage]:
     return taken
 
 
-def _ring(message: OutboxMessage) -> bool:
+def _resend(message: OutboxMessage) -> bool:
     rows = _subject(message)
     if not rows.exists():
         message.delete()
         return False
-    if not rows.filter(lease.free()).exists():
+    if not rows.filter(leases.free()).exists():
         return False  # somebody is at work on it
     if queue.send(message.pk):
         return True
@@ -196,11 +196,11 @@ def _ring(message: OutboxMessage) -> bool:
 
 
 SUBJECTS = {kind.TASK: kind for kind in leased()}
-"""What each message rings for."""
+"""The model of the rows that each task is about."""
 
 
 def _subject(message: OutboxMessage) -> QuerySet[Any]:
-    """The open row that a message rings for."""
+    """The open row that a message is about."""
     kind = SUBJECTS[message.task]
     rows: QuerySet[Any] = kind._default_manager.all()
     return rows.filter(code=message.subject_code, state__in=kind.OPEN)

@@ -23,7 +23,7 @@ _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
 
 
 def compute(*, code: str) -> None:
-    """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
+    """Do the job of this code; a failure that may pass is left to the reconciler, a few times."""
     turns.take(GatherCounts, code=code)
 
 
@@ -31,7 +31,7 @@ class GatherCounts(Derivation[CountsErrand]):
     """What tables of counts of a release are computed from."""
 
     model = CountsErrand
-    word = "counts errand"
+    word = "counts job"
 
     def do(self) -> None:
         self.progress(stages.GATHER.name, 0.0)

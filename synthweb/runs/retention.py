@@ -46,7 +46,7 @@ def delete_due() -> int:
 
 
 def upcoming(visible: QuerySet[Dataset]) -> list[Leaving]:
-    """What is deleted on which day, of these datasets, the nearest day first. What is gone already is left out."""
+    """Objects of these datasets that are deleted, each with its day, the nearest first. Deleted ones are left out."""
     leaving = [
         Leaving(day=day, what=what, dataset=dataset, count=count)
         for dataset in visible.exclude(

@@ -324,28 +324,26 @@ def stage_lines(run: SynthesisRun) -> list[StageLine]:
 
 
 def report(
-    user: User, release: Release, errand: TableErrand | None, form: ComparisonForm
+    user: User, release: Release, job: TableErrand | None, form: ComparisonForm
 ) -> dict[str, object]:
     """The page that asks for a comparison with real data, and waits for it: a tab of the release. form: what it is to have
     besides."""
     return releases.frame(user, release, card="compare") | {
         "dataset": release.dataset,
-        "errand": errand,
+        "job": job,
         "sentence": _(
             "A worker is reading the real table. This page opens the comparison as soon as it is ready."
         ),
-        "stages": errand_lines(errand, of=_report_stages(errand))
-        if errand and errand.is_open
-        else [],
-        "expired": errand is not None and errand.state == TableErrand.State.FINISHED,
+        "stages": job_lines(job, of=_report_stages(job)) if job and job.is_open else [],
+        "expired": job is not None and job.state == TableErrand.State.FINISHED,
         "ask_url": reverse("runs:report", args=[release.code]),
         "extras": form,
     }
 
 
-def _report_stages(errand: TableErrand) -> tuple[stages.Stage, ...]:
+def _report_stages(job: TableErrand) -> tuple[stages.Stage, ...]:
     """The stages of a comparison with what was asked for besides."""
-    extras = Extras.of(errand.extras)
+    extras = Extras.of(job.extras)
     return (
         *stages.REPORT,
         *(stages.MODELS if extras.models else ()),
@@ -382,54 +380,54 @@ class Waiting:
         return look.prepared(release) == "all"
 
 
-def ranges(user: User, release: Release, errand: RangesErrand) -> dict[str, object]:
+def ranges(user: User, release: Release, job: RangesErrand) -> dict[str, object]:
     """The page that waits for expected ranges: a tab of the release."""
     return releases.frame(user, release, card="expected") | {
-        "errand": errand,
+        "job": job,
         "sentence": _(
             "A worker is computing the expected ranges, once for this release. This page opens them as soon as they are ready."
         ),
-        "stages": errand_lines(errand, of=stages.RANGES),
+        "stages": job_lines(job, of=stages.RANGES),
     }
 
 
-def counts(user: User, release: Release, errand: CountsErrand) -> dict[str, object]:
+def counts(user: User, release: Release, job: CountsErrand) -> dict[str, object]:
     """The page that waits for the counts of a release: a tab of it."""
     return releases.frame(user, release, card="marginals") | {
-        "errand": errand,
+        "job": job,
         "sentence": _(
             "A worker is gathering the noisy answers of this release, once. This page shows your table as soon as they are ready."
         ),
-        "stages": errand_lines(errand, of=stages.COUNTS),
+        "stages": job_lines(job, of=stages.COUNTS),
     }
 
 
-def implicates(user: User, release: Release, errand: ImplicatesErrand) -> dict[str, object]:
+def implicates(user: User, release: Release, job: ImplicatesErrand) -> dict[str, object]:
     """The page that waits for plausible tables of a release: a part of its files."""
     return releases.frame(
         user, release, card="files", leaf=gettext("Several plausible tables")
     ) | {
-        "errand": errand,
+        "job": job,
         "sentence": _(
             "A worker is making several plausible tables of this release, once. This page leads back to the files as soon as they are ready."
         ),
-        "stages": errand_lines(errand, of=stages.IMPLICATES),
+        "stages": job_lines(job, of=stages.IMPLICATES),
     }
 
 
-def errand_lines(
-    errand: TableErrand | RangesErrand | CountsErrand | ImplicatesErrand | CityBuild,
+def job_lines(
+    job: TableErrand | RangesErrand | CountsErrand | ImplicatesErrand | CityBuild,
     *,
     of: tuple[stages.Stage, ...] = stages.REPORT,
 ) -> list[StageLine]:
-    """The stages of a comparison, or of another errand, as far as it has come."""
+    """The stages of a comparison, or of another job, as far as it has come."""
     names = [stage.name for stage in of]
-    here = names.index(errand.stage) if errand.stage in names else 0
+    here = names.index(job.stage) if job.stage in names else 0
     return [
         StageLine(
             name=stage.title,
             state="done" if place < here else "running" if place == here else "waiting",
-            fraction=1.0 if place < here else errand.progress if place == here else 0.0,
+            fraction=1.0 if place < here else job.progress if place == here else 0.0,
         )
         for place, stage in enumerate(of)
     ]
@@ -437,7 +435,7 @@ def errand_lines(
 
 def city_stages(build: CityBuild) -> list[StageLine]:
     """The stages of a city, as far as it has come."""
-    return errand_lines(build, of=stages.CITY)
+    return job_lines(build, of=stages.CITY)
 
 
 def _seconds(since: datetime, until: datetime | None) -> int:

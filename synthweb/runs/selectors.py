@@ -1,4 +1,4 @@
-"""Who sees which run, and what a run or errand looks like to them. Reads only; every function authorises."""
+"""Who sees which run, and what a run or job looks like to them. Reads only; every function authorises."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, organisation_of, roles_of
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs.models import ReleaseErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import ReleaseJob, SynthesisRun, TableErrand
 
-Errand = TypeVar("Errand", bound=ReleaseErrand)
+ReleaseJobT = TypeVar("ReleaseJobT", bound=ReleaseJob)
 
 MOST_FAILURES = 3
-"""Failures of one kind of errand for a release, after which nobody but the operator has it tried again."""
+"""Failures of one kind of job for a release, after which nobody but the operator has it tried again."""
 
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
@@ -61,10 +61,10 @@ def waits_for_an_end(user: AbstractBaseUser) -> bool:
     return SynthesisRun.objects.filter(created_by=user.pk, state__in=SynthesisRun.OPEN).exists()
 
 
-def latest_errand(
+def latest_job(
     *, kind: str, dataset: Dataset, release: Release | None = None
 ) -> TableErrand | None:
-    """The newest errand of a kind, for its page to say whether it waits, ended or failed; the caller authorised."""
+    """The newest job of a kind, for its page to say whether it waits, ended or failed; the caller authorised."""
     return (
         TableErrand.objects.filter(kind=kind, dataset=dataset, release=release)
         .order_by("-created_at", "-pk")
@@ -72,17 +72,17 @@ def latest_errand(
     )
 
 
-def latest_of_release(kind: type[Errand], release: Release) -> Errand | None:
-    """The newest errand of a kind for a release; the caller authorised."""
-    errands = kind._default_manager.filter(release=release)
-    return errands.order_by("-created_at", "-pk").first()
+def latest_of_release(kind: type[ReleaseJobT], release: Release) -> ReleaseJobT | None:
+    """The newest job of a kind for a release; the caller authorised."""
+    jobs = kind._default_manager.filter(release=release)
+    return jobs.order_by("-created_at", "-pk").first()
 
 
-def may_try_again(kind: type[ReleaseErrand], release: Release) -> bool:
-    """Whether an errand of a kind may be asked for once more: not while one waits, nor after it failed a few times."""
-    errands = kind._default_manager.filter(release=release)
-    failed = errands.filter(state=ReleaseErrand.State.FAILED).count()
-    waits = errands.filter(state__in=ReleaseErrand.OPEN).exists()
+def may_try_again(kind: type[ReleaseJob], release: Release) -> bool:
+    """Whether a job of a kind may be asked for once more: not while one waits, nor after it failed a few times."""
+    jobs = kind._default_manager.filter(release=release)
+    failed = jobs.filter(state=ReleaseJob.State.FAILED).count()
+    waits = jobs.filter(state__in=ReleaseJob.OPEN).exists()
     return not waits and failed < MOST_FAILURES
 
 

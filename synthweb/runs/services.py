@@ -1,4 +1,4 @@
-"""What people do with runs: submit, cancel, resume, and ask for errands that open a table.
+"""What people do with runs: submit, cancel, resume, and ask for jobs that open a table.
 
 The order of locks is the same everywhere: run, then dataset, then account, then audit log.
 """
@@ -29,7 +29,7 @@ from synthweb.runs.models import (
     CountsErrand,
     ImplicatesErrand,
     RangesErrand,
-    ReleaseErrand,
+    ReleaseJob,
     RunEvent,
     SynthesisRun,
     TableErrand,
@@ -42,8 +42,8 @@ _REQUESTED: dict[str, str] = {
     TableErrand.Kind.REPORT: "report.requested",
     TableErrand.Kind.KEYS: "keys.requested",
 }
-"""What the audit log calls an errand that is asked for."""
-Errand = TypeVar("Errand", bound=ReleaseErrand)
+"""What the audit log calls a job that is asked for."""
+ReleaseJobT = TypeVar("ReleaseJobT", bound=ReleaseJob)
 
 
 def submit(
@@ -114,7 +114,7 @@ def take_tables(run: SynthesisRun, proposal: AnyProposal) -> None:
 
 def hold(run: SynthesisRun, proposal: AnyProposal) -> None:
     """Queue a run and hold its price. Errors: what the ledger refuses."""
-    queue.ring(queue.SYNTHESIZE, run.code)
+    queue.enqueue(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
     planned = PlannedRun(
         code=run.code,
@@ -202,7 +202,7 @@ def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
             "finished_at",
         ]
     )
-    queue.ring(queue.SYNTHESIZE, run.code)
+    queue.enqueue(queue.SYNTHESIZE, run.code)
     note(run, stages.FIT.name, "Resumed from the stored noisy answers.")
     audit.record(
         actor=actor,
@@ -223,7 +223,7 @@ def _locked(run: SynthesisRun) -> SynthesisRun:
 
 def request_ingest(*, dataset: Dataset, actor: User) -> TableErrand:
     """Have an upload read by the confidential worker; asking again while one waits gives the one that waits."""
-    return _errand(kind=TableErrand.Kind.INGEST, dataset=dataset, release=None, actor=actor)
+    return _job(kind=TableErrand.Kind.INGEST, dataset=dataset, release=None, actor=actor)
 
 
 def request_report(
@@ -235,7 +235,7 @@ def request_report(
     was erased."""
     if not release.dataset.is_deleted:
         datasets.require_kept(taken.table for taken in tables_of_run(release.run_code))
-    return _errand(
+    return _job(
         kind=TableErrand.Kind.REPORT,
         dataset=release.dataset,
         release=release,
@@ -248,13 +248,13 @@ def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
     """Have the keys of a confirmed database checked by the confidential worker; its counts are for its steward alone. Errors:
     NotReady."""
     asked = CheckedKeys.now(root)
-    return _errand(
+    return _job(
         kind=TableErrand.Kind.KEYS, dataset=root, release=None, actor=actor, extras=asked
     )
 
 
 @transaction.atomic
-def _errand(
+def _job(
     *,
     kind: str,
     dataset: Dataset,
@@ -266,8 +266,8 @@ def _errand(
         raise errors.NotReady(
             "the table was deleted", repair="upload it again as a new dataset"
         )
-    # The unique constraints of waiting errands give two requests at once the same row.
-    errand, created = TableErrand.objects.get_or_create(
+    # The unique constraints of waiting jobs give two requests at once the same row.
+    job, created = TableErrand.objects.get_or_create(
         kind=kind,
         dataset=dataset,
         release=release,
@@ -279,14 +279,14 @@ def _errand(
         },
     )
     if created:
-        queue.ring(queue.TABLE_ERRAND, errand.code)
+        queue.enqueue(queue.TABLE_JOB, job.code)
         audit.record(
             actor=actor,
             action=_REQUESTED[kind],
             target=("release", release.code) if release else ("dataset", dataset.code),
             organisation=dataset.organisation,
         )
-    return errand
+    return job
 
 
 def request_ranges(*, release: Release) -> RangesErrand:
@@ -305,17 +305,17 @@ def request_implicates(*, release: Release) -> ImplicatesErrand:
 
 
 @transaction.atomic
-def _of_release(kind: type[Errand], release: Release, task: str, to: str) -> Errand:
-    """Asking again while an errand waits gives the one that waits. Not in the audit log: no table is opened, and whoever may
+def _of_release(kind: type[ReleaseJobT], release: Release, task: str, to: str) -> ReleaseJobT:
+    """Asking again while a job waits gives the one that waits. Not in the audit log: no table is opened, and whoever may
     see the result has been authorised."""
-    errand, created = kind._default_manager.get_or_create(
+    job, created = kind._default_manager.get_or_create(
         release=release,
         state=kind.State.WAITING,
         defaults={"stage": stages.WAIT.name},
     )
     if created:
-        queue.ring(task, errand.code, to)
-    return errand
+        queue.enqueue(task, job.code, to)
+    return job
 
 
 def notify_end(run: SynthesisRun, event: Event) -> None:

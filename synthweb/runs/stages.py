@@ -207,5 +207,5 @@ def position(name: str) -> int:
 
 
 def title(name: str) -> str:
-    """What people read for a stage, of runs and errands alike."""
+    """What people read for a stage, of runs and jobs alike."""
     return gettext(TITLES.get(name, name.replace("-", " ").capitalize()))

@@ -14,7 +14,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 
 from synth_engine.measurement import Answers
 from synth_engine.relational.answers import DatabaseAnswers
-from synthweb.runs import artefacts, call_log, errors, lease, stages
+from synthweb.runs import artefacts, call_log, errors, leases, stages
 from synthweb.runs.models import RunEvent, SynthesisRun
 from synthweb.runs.reconcile import is_known
 
@@ -30,14 +30,14 @@ WAITING_FOR_ROOM = "The noisy answers cannot be stored yet: disk or database do 
 
 @dataclass(frozen=True, kw_only=True)
 class ReservedRoom:
-    """What is reserved for a run: the file of all its answers, and the log of its calls."""
+    """The reserved room of a run: the file of all its answers, and the log of its calls."""
 
     answers: artefacts.Reservation
     log: call_log.CallLog
 
 
 @contextlib.contextmanager
-def reserved(run: SynthesisRun, grip: lease.Lease, size: int) -> Iterator[ReservedRoom]:
+def reserved(run: SynthesisRun, lease: leases.Lease, size: int) -> Iterator[ReservedRoom]:
     """Room for `size` bytes in both files. What is charged already waits for it while the lease lives. Errors: NoRoom before the charge."""
     # What a killed worker had reserved is room for this one.
     artefacts.sweep(is_known=is_known)
@@ -47,26 +47,29 @@ def reserved(run: SynthesisRun, grip: lease.Lease, size: int) -> Iterator[Reserv
             def once() -> artefacts.Reservation:
                 return stack.enter_context(artefacts.reserved(size, suffix=suffix))
 
-            return once() if run.state == State.HELD else _insist(grip, once)
+            return once() if run.state == State.HELD else _retry(lease, once)
 
         answers, calls = reserve(artefacts.ANSWERS), reserve(artefacts.CALLS)
         stored = call_log.stored_of(run) if run.state == State.CHARGED else []
         if stored is None:
             raise TypeError("a run that cannot go on")
-        log = call_log.CallLog(grip, calls, stored=stored, insist=partial(_insist, grip))
-        calls.name(call_log.name_of(run, grip))
+        log = call_log.CallLog(lease, calls, stored=stored, retry=partial(_retry, lease))
+        calls.name(call_log.name_of(run, lease))
         yield ReservedRoom(answers=answers, log=log)
 
 
 def store(
-    run: SynthesisRun, grip: lease.Lease, answers: Answers | DatabaseAnswers, room: ReservedRoom
+    run: SynthesisRun,
+    lease: leases.Lease,
+    answers: Answers | DatabaseAnswers,
+    room: ReservedRoom,
 ) -> None:
     """Answers to their file, then their digest and the state to the row under the fence. The name carries the token,
     so that a worker that was overtaken can never overwrite what its successor stored."""
-    name, content = f"{run.code}-{grip.token}.npz", answers.to_bytes()
+    name, content = f"{run.code}-{lease.token}.npz", answers.to_bytes()
     try:
-        _insist(grip, lambda: room.answers.store(content, name=name))
-        _insist(grip, lambda: _record(grip, answers_name=name, answers_digest=answers.digest))
+        _retry(lease, lambda: room.answers.store(content, name=name))
+        _retry(lease, lambda: _record(lease, answers_name=name, answers_digest=answers.digest))
     except errors.LeaseLost:
         # The UPDATE may have been committed although its answer was lost:
         # only a file that no row names is removed.
@@ -76,7 +79,7 @@ def store(
     run.state, run.answers_name, run.answers_digest = State.MEASURED, name, answers.digest
 
 
-def _insist(grip: lease.Lease, write: Callable[[], Result]) -> Result:
+def _retry(lease: leases.Lease, write: Callable[[], Result]) -> Result:
     """Do one of the writes that must not be lost to a full disk or a database that is away: what they keep is paid
     for and drawn once. Tried again for as long as the lease is ours; LeaseLost after that."""
     for pause in itertools.chain(RECORD_PAUSES, itertools.repeat(RECORD_PAUSES[-1])):
@@ -87,18 +90,18 @@ def _insist(grip: lease.Lease, write: Callable[[], Result]) -> Result:
             # A broken connection would fail every later try as well.
             if not isinstance(error, OSError):
                 close_old_connections()
-            _say_waiting(grip)
-        if grip.gone.wait(pause):
+            _say_waiting(lease)
+        if lease.gone.wait(pause):
             break
     raise errors.LeaseLost("another worker took this over")
 
 
-def _say_waiting(grip: lease.Lease) -> None:
+def _say_waiting(lease: leases.Lease) -> None:
     """One line in the log of the run, for whoever wonders why it stands still."""
     try:
-        if not RunEvent.objects.filter(run_id=grip.pk, text=WAITING_FOR_ROOM).exists():
+        if not RunEvent.objects.filter(run_id=lease.pk, text=WAITING_FOR_ROOM).exists():
             RunEvent.objects.create(
-                run_id=grip.pk, stage=stages.STORE.name, text=WAITING_FOR_ROOM
+                run_id=lease.pk, stage=stages.STORE.name, text=WAITING_FOR_ROOM
             )
     except DatabaseError as error:
         # The outage may be that of the database itself. It must not
@@ -106,9 +109,9 @@ def _say_waiting(grip: lease.Lease) -> None:
         logger.warning("nothing written to the log of the run: %s", type(error).__name__)
 
 
-def _record(grip: lease.Lease, *, answers_name: str, answers_digest: str) -> None:
+def _record(lease: leases.Lease, *, answers_name: str, answers_digest: str) -> None:
     """The file and the digest of answers, and that they are there. A try whose answer was lost may have been committed,
     so it first looks for its own result."""
     stored = {"answers_name": answers_name, "answers_digest": answers_digest}
-    if not grip.rows().filter(state=State.MEASURED, **stored).exists():
-        lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, **stored)
+    if not lease.rows().filter(state=State.MEASURED, **stored).exists():
+        leases.write(lease, states=(State.CHARGED,), state=State.MEASURED, **stored)

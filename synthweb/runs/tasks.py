@@ -1,5 +1,5 @@
 """Celery tasks: a code in, one call out. Early acknowledgement is right here, because a message is only a doorbell:
-a lost one is rung again by the reconciler, a doubled one is refused by the lease.
+a lost one is sent again by the reconciler, a doubled one is refused by the lease.
 
 What a task needs is imported by it, so that the `default` queue's process never loads the room, and beat and the worker of
 notifications do not load the engine.
@@ -19,13 +19,13 @@ def synthesize(code: str) -> None:
     worker.synthesize(code=code)
 
 
-@app.task(name=queue.TABLE_ERRAND)
-def table_errand(code: str) -> None:
+@app.task(name=queue.TABLE_JOB)
+def table_job(code: str) -> None:
     """Read an upload, or compare a release with the real data."""
     from synthweb.runs import paid_first, worker
 
     paid_first.do_waiting()
-    worker.table_errand(code=code)
+    worker.table_job(code=code)
 
 
 @app.task(name=queue.EXPECTED_RANGES)

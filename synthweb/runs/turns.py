@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from synth_engine.errors import InputError
 from synthweb.lib import tracing
 from synthweb.lib.language import in_english
-from synthweb.runs import errors, lease, models
+from synthweb.runs import errors, leases, models
 from synthweb.runs.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ GAVE_UP = {
 
 
 class Job(ABC, Generic[RowT]):
-    """What is done with the rows of one model. word: what logs call one; taken_over: how a turn ends without a word; max_attempts: claims of one row,
+    """A kind of job: the work on the rows of one model. word: what logs call one; taken_over: how a turn ends without a word; max_attempts: claims of one row,
     because what keeps killing its worker must not do so for ever; expected: errors that are no fault of the program, which logs leave out."""
 
     model: type[RowT]
@@ -40,8 +40,8 @@ class Job(ABC, Generic[RowT]):
     max_attempts: ClassVar[int] = 3
     expected: ClassVar[tuple[type[Exception], ...]] = ()
 
-    def __init__(self, row: RowT, grip: lease.Lease) -> None:
-        self.row, self.grip, self.progress = row, grip, Progress(grip)
+    def __init__(self, row: RowT, lease: leases.Lease) -> None:
+        self.row, self.lease, self.progress = row, lease, Progress(lease)
 
     @abstractmethod
     def do(self) -> None:
@@ -72,26 +72,26 @@ class Job(ABC, Generic[RowT]):
             logger.info(text, self.word, self.row.code, self.taken_over)
 
     def record_failure(self, failure: Failure) -> None:
-        """What is written of a failure. Errors: LeaseLost."""
+        """End the job as failed, for this reason. Errors: LeaseLost."""
         self.end(state="failed", failure=failure)
 
     def end(self, *, state: str, **changes: Any) -> None:
         """Record the end, first in the transaction that stores the result: a worker that was overtaken stores nothing. Errors: LeaseLost."""
         changes |= {"state": state, "finished_at": Now(), "lease_held": False}
-        lease.write(self.grip, states=self.row.OPEN, **changes)
+        leases.write(self.lease, states=self.row.OPEN, **changes)
 
 
 @in_english
 def take(kind: type[Job[RowT]], *, code: str) -> None:
     """Take the job of this code as far as it goes, if nobody else does. Harmless when repeated, late or doubled."""
     row = kind.model._default_manager.filter(code=code).first()
-    grip = lease.claim(row) if row else None
-    if row is None or grip is None:
+    lease = leases.claim(row) if row else None
+    if row is None or lease is None:
         return
     # The claim changed the row, and its state may have moved between reading and claiming.
     row.refresh_from_db()
-    job = kind(row, grip)
-    with lease.keep_alive(grip):
+    job = kind(row, lease)
+    with leases.keep_alive(lease):
         try:
             if failure := job.hopeless():
                 job.fail(failure)
@@ -105,6 +105,6 @@ def take(kind: type[Job[RowT]], *, code: str) -> None:
             logger.warning("%s %s: %s; left for the reconciler", kind.word, code, name)
         except Exception as error:  # noqa: BLE001 - whatever it was, the job gets an end and the log gets no data
             # Once the lease is lost, the error is only how the engine passes that on.
-            if not (grip.gone.is_set() or isinstance(error, kind.expected)):
+            if not (lease.gone.is_set() or isinstance(error, kind.expected)):
                 logger.error("%s %s: failed with %s", kind.word, code, type(error).__name__)
             job.stopped(error)

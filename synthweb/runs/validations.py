@@ -263,7 +263,7 @@ def grant(
     analyst: User | None = None,
     note: str = "",
 ) -> ValidationAllowance:
-    """Let an analyst, or each reader of a release, spend so much of the dataset's budget on figures of it, to the end of a day (UTC),
+    """Let an analyst, or each reader of a release, spend a part of the dataset's budget on figures of it, to the end of a day (UTC),
     at most a year ahead. Nothing is held: a validation is refused if the budget has less left by then.
 
     Raises NotReady, Refused."""

@@ -1,4 +1,4 @@
-"""Pages of runs: ask for one, watch it, cancel it; and the errand that compares a release with the real data."""
+"""Pages of runs: ask for one, watch it, cancel it; and the job that compares a release with the real data."""
 
 from __future__ import annotations
 
@@ -340,10 +340,10 @@ def report(request: SignedInRequest, code: str) -> HttpResponse:
         except Conflict as refusal:
             messages.warning(request, sentence(refusal))
         return redirect("runs:report", code)
-    errand = selectors.latest_errand(
+    job = selectors.latest_job(
         kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release
     )
-    working = errand is not None and errand.is_open
+    working = job is not None and job.is_open
     asking_again = bool(request.headers.get("HX-Request"))
     stored = datasets.preview_exists(release.dataset, Preview.Kind.REPORT, release.code)
     if not working and stored and not form.is_bound:
@@ -351,7 +351,7 @@ def report(request: SignedInRequest, code: str) -> HttpResponse:
     if not working and asking_again:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/compare_ask.html"
-    return render(request, page, screens.report(request.user, release, errand, form))
+    return render(request, page, screens.report(request.user, release, job, form))
 
 
 # --- expected ranges ----------------------------------------------------------------------------------------------
@@ -371,16 +371,14 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
         return HttpResponseClientRefresh()  # the page is loaded again with what it lacked
     if waits is None and screens.Waiting.whole().has_arrived(release):
         return _go(reverse("releases:expected", args=[code]), by_htmx=asking_again)
-    errand = selectors.latest_of_release(RangesErrand, release)
-    if errand is None or errand.state == RangesErrand.State.FINISHED:
-        errand = services.request_ranges(release=release)
-    if asking_again and not errand.is_open and waits is None:
+    job = selectors.latest_of_release(RangesErrand, release)
+    if job is None or job.state == RangesErrand.State.FINISHED:
+        job = services.request_ranges(release=release)
+    if asking_again and not job.is_open and waits is None:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/expected_wait.html"
     page = "releases/_look_waiting.html" if waits is not None else page
-    return render(
-        request, page, screens.ranges(request.user, release, errand) | {"waits": waits}
-    )
+    return render(request, page, screens.ranges(request.user, release, job) | {"waits": waits})
 
 
 @login_required
@@ -401,13 +399,13 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
     if marginals.is_ready(release):
         address = f"{reverse('releases:marginals', args=[code])}{query}"
         return _go(address, by_htmx=asking_again)
-    errand = selectors.latest_of_release(CountsErrand, release)
-    if errand is None or errand.state == CountsErrand.State.FINISHED:
-        errand = services.request_counts(release=release)
-    if asking_again and not errand.is_open:
+    job = selectors.latest_of_release(CountsErrand, release)
+    if job is None or job.state == CountsErrand.State.FINISHED:
+        job = services.request_counts(release=release)
+    if asking_again and not job.is_open:
         return _go(request.get_full_path(), by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/marginals_wait.html"
-    return render(request, page, screens.counts(request.user, release, errand))
+    return render(request, page, screens.counts(request.user, release, job))
 
 
 @login_required
@@ -423,13 +421,13 @@ def implicates(request: SignedInRequest, code: str) -> HttpResponse:
             services.request_implicates(release=release)
         return redirect("runs:implicates", code)
     asking_again = bool(request.headers.get("HX-Request"))
-    errand = selectors.latest_of_release(ImplicatesErrand, release)
-    if plausible.is_ready(release) or errand is None:
+    job = selectors.latest_of_release(ImplicatesErrand, release)
+    if plausible.is_ready(release) or job is None:
         return _go(reverse("releases:files", args=[code]), by_htmx=asking_again)
-    if asking_again and not errand.is_open:
+    if asking_again and not job.is_open:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/implicates_wait.html"
-    context = screens.implicates(request.user, release, errand) | {
+    context = screens.implicates(request.user, release, job) | {
         "may_make_again": selectors.may_try_again(ImplicatesErrand, release)
     }
     return render(request, page, context)

@@ -13,7 +13,7 @@ from synth_engine import pipeline
 from synthweb.lib import tracing
 from synthweb.runs import turns
 from synthweb.runs.job_kinds.filled import Filled
-from synthweb.runs.job_kinds.table_errand import TableErrands
+from synthweb.runs.job_kinds.table_job import TableJobs
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.paid_job import KINDS, PaidRun
 
@@ -43,6 +43,6 @@ def fill_counts(*, code: str) -> None:
     turns.take(Filled, code=code)
 
 
-def table_errand(*, code: str) -> None:
-    """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
-    turns.take(TableErrands, code=code)
+def table_job(*, code: str) -> None:
+    """Do the job of this code; a failure that may pass is left to the reconciler, a few times."""
+    turns.take(TableJobs, code=code)

@@ -35,7 +35,7 @@ MAY_KNOW = {
 MAY_KNOW["backup"] = set().union(*MAY_KNOW.values())
 PRIVATE = {"vault_private", "preview_private"}
 """Keys that open what people uploaded."""
-OF_ONE = {
+SINGLE_SERVICE_SETTINGS = {
     "SYNTHWEB_METRICS_TOKEN": {"web"},
     "SYNTHWEB_OIDC_CLIENT_SECRET": {"web"},
     "SYNTHWEB_BREACHED_PASSWORDS_FILE": {"web"},
@@ -49,9 +49,9 @@ OF_ONE = {
     "SYNTHWEB_BACKUP_RECIPIENT": {"migrate", "backup"},
 }
 """Settings that one process alone may know or needs, and its services; those of the owner of the tables share a file with systemd."""
-WITH_FILE = {f"{name}_FILE": services for name, services in OF_ONE.items()}
+WITH_FILE = {f"{name}_FILE": services for name, services in SINGLE_SERVICE_SETTINGS.items()}
 # The file says these itself: addresses of its own services, and places in the container.
-OF_THE_FILE = {
+COMPOSE_FILE_SETTINGS = {
     "DATABASE_URL",
     "DATABASE_URL_FILE",
     "SYNTHWEB_APPLICATION_PASSWORD",
@@ -73,7 +73,7 @@ OF_THE_FILE = {
         )
     ),
 }
-OF_THE_IMAGE = {"SYNTHWEB_VAR", "SYNTHWEB_STATIC_ROOT"}
+IMAGE_SETTINGS = {"SYNTHWEB_VAR", "SYNTHWEB_STATIC_ROOT"}
 REDIS_PASSWORD = "${REDIS_PASSWORD:?set it in .env}"
 OWNERS = ("migrate", "backup")
 """Who connects as the owner of the tables: whoever changes them, and whoever copies all of them."""
@@ -317,7 +317,12 @@ def test_there_are_at_most_sixty_settings() -> None:
 
 def test_every_setting_of_operators_reaches_the_services_that_need_it() -> None:
     everybodys = (
-        _documented() - set(OF_ONE) - set(WITH_FILE) - OF_THE_FILE - OF_THE_IMAGE - env.OF_LOCAL
+        _documented()
+        - set(SINGLE_SERVICE_SETTINGS)
+        - set(WITH_FILE)
+        - COMPOSE_FILE_SETTINGS
+        - IMAGE_SETTINGS
+        - env.LOCAL_SETTINGS
     )
     assert len(everybodys) > 25
     for name in MAY_KNOW:
@@ -327,8 +332,8 @@ def test_every_setting_of_operators_reaches_the_services_that_need_it() -> None:
 def test_what_one_process_alone_may_know_reaches_no_other_one() -> None:
     operators = {
         name: services
-        for name, services in (OF_ONE | WITH_FILE).items()
-        if name in _documented() - OF_THE_FILE
+        for name, services in (SINGLE_SERVICE_SETTINGS | WITH_FILE).items()
+        if name in _documented() - COMPOSE_FILE_SETTINGS
     } | {"SYNTHWEB_BACKUP_RECIPIENT": {"backup"}}
     for name, services in operators.items():
         assert {each for each in MAY_KNOW if name in _set_by_operators(each)} == services, name
@@ -344,7 +349,7 @@ def test_names_of_the_file_alone_are_known_to_the_check_of_names() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     text += (ROOT / "deploy" / "compose-logs.yml").read_text()
     named = set(re.findall(r"\$\{(SYNTHWEB_\w+)", text))
-    assert named - _documented() == env.OF_COMPOSE
+    assert named - _documented() == env.COMPOSE_SETTINGS
 
 
 def test_all_of_the_settings_file_is_checked_by_who_can_tell_nobody() -> None:

@@ -76,7 +76,7 @@ def test_every_setting_of_the_compose_file_is_known() -> None:
             (ROOT / "docker-compose.yml").read_text() + (ROOT / ".env.example").read_text()
         )
     )
-    assert used <= _in_code() | env.OF_COMPOSE
+    assert used <= _in_code() | env.COMPOSE_SETTINGS
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ import pytest
 from synthweb import settings as shipped
 from tests.architecture.test_compose import (
     MAY_KNOW,
-    OF_ONE,
     OURS,
     OWNERS,
     PRIVATE,
     ROOT,
     SERVICES,
+    SINGLE_SERVICE_SETTINGS,
 )
 
 FOLDER = ROOT / "deploy" / "systemd"
@@ -171,9 +171,9 @@ def test_settings_reach_every_unit_and_secrets_the_one_that_has_them_in_compose(
         for setting in re.findall(r"`(\w+)`", settings)
     }
     assert set(files[1:]) <= set(said.values())
-    assert own == {setting for setting, services in OF_ONE.items() if name in services} | (
-        {"DATABASE_URL"} if name in OWNERS else set()
-    )
+    assert own == {
+        setting for setting, services in SINGLE_SERVICE_SETTINGS.items() if name in services
+    } | ({"DATABASE_URL"} if name in OWNERS else set())
 
 
 def test_the_children_of_a_worker_are_not_asked_to_stop() -> None:

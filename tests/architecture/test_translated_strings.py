@@ -40,7 +40,7 @@ OTHER_TABLES = frozenset(
         "releases/screens.py:NOISE",
         "releases/screens.py:VERBS",
         "runs/methods.py:BEYOND",
-        "runs/job_kinds/table_errand.py:READING_FAILED",
+        "runs/job_kinds/table_job.py:READING_FAILED",
         "runs/reconcile.py:INTERRUPTED",
         "runs/turns.py:GAVE_UP",
         "settings.py:SPECTACULAR_SETTINGS",

@@ -28,7 +28,16 @@ BANNED = (
     "mended",
     "drawn",
     "settled",
+    "grip",
+    "insist",
+    "ring",
+    "errand",
+    "desk",
+    "let_go",
+    "step_back",
 )
+BANNED_BEGINNING = "OF_"
+"""A constant is named by a noun: `RELEASE_URLS`, not `OF_RELEASE`."""
 
 
 def sources(package: str) -> list[Path]:
@@ -51,7 +60,11 @@ def identifiers(tree: ast.AST) -> Iterator[str]:
 
 
 def banned(tree: ast.AST) -> set[str]:
-    return {name for name in identifiers(tree) if name.strip("_") in BANNED}
+    return {
+        name
+        for name in identifiers(tree)
+        if name.strip("_") in BANNED or name.strip("_").startswith(BANNED_BEGINNING)
+    }
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -73,6 +86,8 @@ def test_identifiers_have_none_of_the_words_that_are_not_used(package: str) -> N
         "def f(*, beside): ...",
         "self._drawn = 1",
         "for said in (): ...",
+        "OF_RELEASE = 1",
+        "_OF_RELEASE = 1",
     ],
 )
 def test_each_kind_of_identifier_is_looked_at(source: str) -> None:

@@ -626,8 +626,8 @@ def test_files_that_a_worker_has_to_prepare_are_waited_for(
 
     def work(seconds: float) -> None:
         waited.append(seconds)
-        errand = RangesErrand.objects.exclude(state=RangesErrand.State.FINISHED).latest("pk")
-        ranges.compute(code=errand.code)
+        job = RangesErrand.objects.exclude(state=RangesErrand.State.FINISHED).latest("pk")
+        ranges.compute(code=job.code)
 
     retries = Retries(wait=work)
     with Client(server, token=token_of(scene.reader)[1], retries=retries) as client:

@@ -202,7 +202,7 @@ def running_installation(variables: Mapping[str, str] = NOTHING) -> Iterator[Ins
 _VARIABLES = {
     "POSTGRES_PASSWORD": "unused",
     "APPLICATION_PASSWORD": "limited",
-    "REDIS_PASSWORD": "rung",
+    "REDIS_PASSWORD": "queued",
     "SYNTHWEB_HOSTS": "127.0.0.1",
     "SYNTHWEB_HTTPS": "false",
 }
@@ -220,7 +220,7 @@ def _places(folder: Path, database: str, broker: str, port: int) -> dict[str, st
         "postgres://synthweb_application:limited@postgres:5432/synthweb": re.sub(
             r"//[^@]*@", "//synthweb_application:limited@", database
         ),
-        "redis://:rung@redis:6379/0": broker,
+        "redis://:queued@redis:6379/0": broker,
         "0.0.0.0:8000": f"127.0.0.1:{port}",
     }
     return (

@@ -28,7 +28,7 @@ from synthweb.ledger import services as ledger  # noqa: E402
 from synthweb.ledger.models import BudgetAccount, LedgerEntry  # noqa: E402
 from synthweb.lib.errors import Conflict  # noqa: E402
 from synthweb.releases import selectors as of_releases  # noqa: E402
-from synthweb.runs import lease  # noqa: E402
+from synthweb.runs import leases  # noqa: E402
 from synthweb.runs import services as runs  # noqa: E402
 from synthweb.runs.models import (  # noqa: E402
     CountsErrand,
@@ -109,7 +109,7 @@ def let_lapse() -> None:
     """End the leases of what is at work, whose worker is dead or stands still. They would end by themselves after so many seconds:
     the reconciler's next look finds each of them silent for long enough."""
     for kind in leased():
-        lease.open_rows(kind).update(lease_seconds=0)
+        leases.open_rows(kind).update(lease_seconds=0)
 
 
 def report() -> None:
@@ -131,11 +131,11 @@ def derive() -> None:
 
 
 def begun(code: str) -> int | None:
-    """How many free errands were begun before a run was; None before all of them have been."""
+    """How many free jobs were begun before a run was; None before all of them have been."""
     free = [
-        errand.started_at
+        job.started_at
         for kind in (CountsErrand, ImplicatesErrand, TableErrand)
-        for errand in kind._default_manager.exclude(state="cancelled")
+        for job in kind._default_manager.exclude(state="cancelled")
     ]
     if None in free:
         return None
@@ -143,8 +143,8 @@ def begun(code: str) -> int | None:
     return sum(at < started for at in free)
 
 
-def errands() -> list[str]:
-    """The states of all errands, oldest first."""
+def jobs() -> list[str]:
+    """The states of all jobs, oldest first."""
     return list(TableErrand.objects.order_by("pk").values_list("state", flat=True))
 
 
@@ -192,7 +192,7 @@ def cancel(code: str) -> None:
     )
 
 
-def ring(code: str, times: int) -> None:
+def send(code: str, times: int) -> None:
     """The same message several times, as a broker may deliver it."""
     for _ in range(times):
         app.send_task("runs.synthesize", args=[code], queue="confidential")
@@ -328,10 +328,10 @@ VERBS: dict[str, Callable[..., Any]] = {
         report,
         derive,
         begun,
-        errands,
+        jobs,
         delete,
         cancel,
-        ring,
+        send,
         let_lapse,
         look,
         sent,

@@ -39,8 +39,8 @@ def test_a_list_of_baskets_becomes_a_release(
     page.press("Upload and encrypt")
     until(chrome, lambda _: Dataset.objects.exists())
     page.reads("A worker is reading your table")
-    for errand in TableErrand.objects.filter(state="waiting"):
-        worker.table_errand(code=errand.code)
+    for job in TableErrand.objects.filter(state="waiting"):
+        worker.table_job(code=job.code)
     page.reads("Your table is ready")
 
     dataset = Dataset.objects.get()

@@ -1,4 +1,4 @@
-"""Columns that their description damaged, on the Compare page in a real browser: red in light and dark, legible on a desk
+"""Columns that their description damaged, on the Compare page in a real browser: red in light and dark, legible on a desktop
 and on a phone."""
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def test_damaged_columns_are_red_with_their_repair(
         document=damaged.MORE_DOCUMENT,
         dialect=damaged.DIALECT,
     )
-    errand = runs.request_report(release=release, actor=cast.steward)
-    worker.table_errand(code=errand.code)
-    errand.refresh_from_db()
-    assert errand.state == "finished", errand.failure
+    job = runs.request_report(release=release, actor=cast.steward)
+    worker.table_job(code=job.code)
+    job.refresh_from_db()
+    assert job.state == "finished", job.failure
     client = Client()
     client.force_login(cast.steward)
     chrome.get(f"{live_server.url}/livez")

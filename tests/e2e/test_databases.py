@@ -110,5 +110,5 @@ def _upload(
 
 def _work() -> None:
     """The worker does what waits."""
-    for errand in TableErrand.objects.filter(state="waiting"):
-        worker.table_errand(code=errand.code)
+    for job in TableErrand.objects.filter(state="waiting"):
+        worker.table_job(code=job.code)

@@ -19,7 +19,7 @@ from tests.cast import Cast
 from tests.e2e import patience
 from tests.e2e.patience import complaints, element, until
 from tests.e2e.test_accessibility import judged
-from tests.web.desk import ready
+from tests.web.describe_page import ready
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

@@ -42,7 +42,7 @@ def described(cast: Cast) -> Dataset:
         chunks=[damaged.TABLE.encode()],
     )
     runs.request_ingest(dataset=dataset, actor=cast.steward)
-    worker.table_errand(code=TableErrand.objects.get(dataset=dataset).code)
+    worker.table_job(code=TableErrand.objects.get(dataset=dataset).code)
     dataset.refresh_from_db()
     document = {"attributes": [dict(each) for each in damaged.DOCUMENT["attributes"]]}
     document["attributes"][NAMES.index("zip")]["width"] = 1

@@ -120,7 +120,7 @@ def test_a_paid_run_begins_before_free_work_that_was_asked_for_earlier(plant: Pl
 
 def test_five_copies_of_a_message_for_two_workers_are_one_charge(plant: Plant) -> None:
     code = plant.ask("submit")
-    plant.ask("ring", code, 5)
+    plant.ask("send", code, 5)
     plant.worker()
     plant.worker()
     found = plant.until(code, *OVER)
@@ -240,7 +240,7 @@ def test_a_disk_that_is_full_after_the_draw_costs_only_time(plant: Plant) -> Non
 def test_a_step_of_the_databases_clock_neither_ends_a_living_run_nor_keeps_a_dead_one(
     plant: Plant, point: str, seconds: int
 ) -> None:
-    """Failed before: a step forward ended the run that was charged; a step back kept the held one of a dead worker."""
+    """Failed before: a clock set forward ended the run that was charged; a clock set back kept the held one of a dead worker."""
     plant.ask("step_clock", 0)
     plant.ask("cut_connections")  # those of before still have the old search path
     worker = plant.worker(failpoints=f"{point}:stop", lease=30)

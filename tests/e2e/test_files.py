@@ -31,8 +31,8 @@ def keyboard(chrome: webdriver.Chrome, live_server: LiveServer, cast: Cast) -> K
 
 
 def work() -> None:
-    for errand in TableErrand.objects.filter(state="waiting"):
-        worker.table_errand(code=errand.code)
+    for job in TableErrand.objects.filter(state="waiting"):
+        worker.table_job(code=job.code)
 
 
 def test_a_file_is_uploaded_corrected_replaced_and_deleted_by_keyboard_alone(

@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(tran
 
 
 def read_tables() -> None:
-    for errand in TableErrand.objects.filter(state="waiting"):
-        worker.table_errand(code=errand.code)
+    for job in TableErrand.objects.filter(state="waiting"):
+        worker.table_job(code=job.code)
 
 
 def test_upload_to_comparison_by_keyboard_alone(

@@ -139,7 +139,7 @@ def test_a_pool_child_killed_in_the_check_of_an_upload_leaves_nothing(
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
     plant.ask("let_lapse")
-    plant.wait_for(lambda: plant.ask("errands")[-1] == "finished")
+    plant.wait_for(lambda: plant.ask("jobs")[-1] == "finished")
     plant.ask("delete", codes[0])
     assert readable(plant) == []
 
@@ -156,7 +156,7 @@ def test_a_pool_child_killed_in_a_comparison_leaves_nothing(plant: Plant, point:
     plant.wait_for(lambda: child not in worker.processes())
     assert readable(plant) == []
     plant.ask("let_lapse")
-    plant.wait_for(lambda: plant.ask("errands")[-1] == "finished")
+    plant.wait_for(lambda: plant.ask("jobs")[-1] == "finished")
 
 
 def test_the_reconciler_and_beat_killed_leave_nothing(plant: Plant) -> None:

@@ -84,5 +84,5 @@ def test_a_file_of_every_kind_is_uploaded_and_read(
 
 
 def work() -> None:
-    for errand in TableErrand.objects.filter(state="waiting"):
-        worker.table_errand(code=errand.code)
+    for job in TableErrand.objects.filter(state="waiting"):
+        worker.table_job(code=job.code)

@@ -74,7 +74,7 @@ def test_a_request_and_its_task_are_one_trace_across_the_broker(
     custodian = Program(installation, tokens["custodian"])
     table = (scene.TABLE + f"{WORD},41,yes\n").encode()
     dataset = steward.send("POST", f"/datasets/?name={WORD}", raw=table)["code"]
-    collector.until(lambda spans: any(each["name"] == "runs.table_errand" for each in spans))
+    collector.until(lambda spans: any(each["name"] == "runs.table_job" for each in spans))
     steward.send(
         "PUT", f"/datasets/{dataset}/domain/?because={WORD}&lists_because={WORD}", scene.DOMAIN
     )

@@ -23,7 +23,7 @@ from tests.cast import PASSWORD, Cast
 from tests.e2e.gate import Gate
 from tests.e2e.patience import click, complaints, element, until
 from tests.e2e.test_resumable_upload import HELD, TABLE
-from tests.web.desk import ready
+from tests.web.describe_page import ready
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 KEPT = """return Object.keys(sessionStorage).filter(

@@ -226,7 +226,7 @@ def test_without_a_workload_pairs_with_a_column_of_two_codes_matter_more() -> No
         return found
 
     assert weights() == [2.3, 2.3, 1.0]
-    # What is said of the workload is followed to the letter.
+    # The statement about the workload is followed to the letter.
     assert weights(weights={"c2": 2.0}) == [1.0, 2.0, 2.0]
     assert weights(marginals=[["c0", "c1"], ["c1", "c2"]]) == [1.0, 1.0]
 

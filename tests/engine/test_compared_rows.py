@@ -1,4 +1,4 @@
-"""What is said of the rows of a release is about rows that are drawn as people get them."""
+"""Statements about the rows of a release are about rows that are drawn as people get them."""
 
 from __future__ import annotations
 

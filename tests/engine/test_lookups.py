@@ -41,7 +41,7 @@ AREAS: dict[str, Any] = {
     "columns": ["code", "label"],
     "rows": [["north", "The north"], ["south", ""], ["east", "The east"]],
 }
-OF_KINDS: dict[str, Any] = {
+HOME_KINDS: dict[str, Any] = {
     "name": "kinds of homes",
     "key": "kind",
     "references": ["homes.kind"],
@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real database of forty homes, and its description with two look-up tables, one of which is a file."""
     folder = tmp_path_factory.mktemp("real")
     (folder / "kinds.csv").write_text('kind,rooms\nfarm,9\n"flat, old",2\nhouse,5\n')
-    (folder / "database.json").write_text(json.dumps(described(AREAS, OF_KINDS)))
+    (folder / "database.json").write_text(json.dumps(described(AREAS, HOME_KINDS)))
     homes = [f"{n},{'north' if n % 3 else 'south'},{[*KINDS, '?'][n % 4]!r}" for n in range(40)]
     text = "home,area,kind\n" + "\n".join(homes).replace("'", '"') + "\n"
     (folder / "homes.csv").write_text(text)
@@ -156,7 +156,7 @@ def refusals() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
     yield "column twice", [{**AREAS, "columns": ["code", "code"]}], "the name of another one"
     yield "missing key", [{**AREAS, "rows": [["north", ""]]}], "1 of 2 declared values"
     yield "rows and a file", [{**AREAS, "file": "a.csv"}], "rows and a file"
-    yield "a file alone", [OF_KINDS], "does not come with the description"
+    yield "a file alone", [HOME_KINDS], "does not come with the description"
     yield "too many", [{**AREAS, "name": f"n{n}"} for n in range(21)], "at most 20 look-up"
 
 
@@ -201,6 +201,6 @@ def test_a_file_that_is_no_csv_is_refused(
 ) -> None:
     if content is not None:
         (tmp_path / "kinds.csv").write_bytes(content)
-    path = databases.save(tmp_path, described(OF_KINDS), {})
+    path = databases.save(tmp_path, described(HOME_KINDS), {})
     with pytest.raises(DomainError, match=rule):
         read_database(path)

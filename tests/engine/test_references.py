@@ -144,7 +144,7 @@ def test_a_bad_place_is_named_by_its_line_and_no_value_is_repeated(
         )
 
 
-def test_columns_chosen_the_wrong_way_round_are_noticed_by_their_names_and_points_in_the_antarctic_by_advice() -> (
+def test_swapped_columns_are_noticed_by_their_names_and_points_in_the_antarctic_by_advice() -> (
     None
 ):
     with pytest.raises(TableError, match="seem to be swapped"):

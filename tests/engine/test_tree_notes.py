@@ -1,4 +1,4 @@
-"""What is said of trees: that nothing but noise is in one, or what ended it; by the engine, in models, by the command line."""
+"""Remarks about trees: that nothing but noise is in one, or what ended it; by the engine, in models, by the command line."""
 
 from __future__ import annotations
 

@@ -30,7 +30,12 @@ from tests import compiled_types as cases
 
 pipeline.warm_up()
 ready = cases.called()
-for case, method in ((cases.ADULT, "auto"), (cases.PLACES, "adaptive"), (cases.POINTS, "privtree"), (cases.WORDS, "weak-domain")):
+for case, method in (
+    (cases.ADULT, "auto"),
+    (cases.PLACES, "adaptive"),
+    (cases.POINTS, "privtree"),
+    (cases.WORDS, "weak-domain"),
+):
     cases.run(case, method, Path(sys.argv[1]))
 cases.run_database(Path(sys.argv[1]))
 cases.draw_large_target(Path(sys.argv[1]))

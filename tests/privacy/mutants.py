@@ -75,7 +75,7 @@ GAUSSIAN_DP = "privacy/test_gaussian_dp.py::"
 CHECK = "privacy/test_law_of_release_check.py::"
 LEARNING = "privacy/test_law_of_learning.py::"
 GROW = "privacy/test_law_of_grow.py::"
-OF_UNITS = "test_people_of_several_records_and_replaced_ones_lose_the_target_at_most"
+UNITS_TEST = "test_people_of_several_records_and_replaced_ones_lose_the_target_at_most"
 REFERENCES = "privacy/test_law_of_auto_references.py::"
 GAUSSIAN_CAPS = "privacy/test_law_of_gaussian_caps.py::"
 RELATIONAL = "privacy/test_law_of_relational.py::"
@@ -523,28 +523,28 @@ MUTANTS = (
         PRIVACY + "unit.py",
         "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
         "    m = 1\n    if relation is Relation.ADD_REMOVE:\n",
-        (LEARNING + OF_UNITS,),
+        (LEARNING + UNITS_TEST,),
     ),
     Mutant(
         "a check as if a person had one record",
         PRIVACY + "unit.py",
         "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
         "    m = 1\n    if relation is Relation.ADD_REMOVE:\n",
-        (CHECK + OF_UNITS,),
+        (CHECK + UNITS_TEST,),
     ),
     Mutant(
         "learning where a record is replaced as where one is added",
         PRIVACY + "unit.py",
         "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
         "    m = unit.max_records\n    if relation in Relation:\n",
-        (LEARNING + OF_UNITS,),
+        (LEARNING + UNITS_TEST,),
     ),
     Mutant(
         "a check where a record is replaced as where one is added",
         PRIVACY + "unit.py",
         "    m = unit.max_records\n    if relation is Relation.ADD_REMOVE:\n",
         "    m = unit.max_records\n    if relation in Relation:\n",
-        (CHECK + OF_UNITS,),
+        (CHECK + UNITS_TEST,),
     ),
     Mutant(
         "nodes that are opened for one record that is added",

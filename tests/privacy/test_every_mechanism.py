@@ -57,14 +57,20 @@ ENDS = Domain(
     totals=Totals(column="work", counts=(20, 6, 3, 1)),
 )
 DOMAINS = {"flat": FLAT, "placed": PLACED, "beside": BESIDE, "texts": TEXTS, "ends": ENDS}
-OF_PLACES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")
+PLACE_METHODS = (
+    "adaptive",
+    "adaptive-basic",
+    "adaptive-improved",
+    "privtree",
+    "direct-synthesis",
+)
 CALLED: dict[str, dict[str, Any]] = {"generalize": {"k": 1}}
 
 
 def described(identifier: str) -> list[tuple[str, Domain]]:
     if identifier == "on-the-map":
         return [("ends", ENDS)]
-    if identifier not in OF_PLACES:
+    if identifier not in PLACE_METHODS:
         return [("flat", FLAT)]
     return [("placed", PLACED), ("texts", TEXTS)] + [("beside", BESIDE)] * (
         identifier == "adaptive"

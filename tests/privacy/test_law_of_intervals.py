@@ -391,8 +391,8 @@ def test_an_event_of_half_the_sensitivity_is_noticed(
         monkeypatch,
         intervals.question,
         "noise.event(facts.sensitivity)",
-        "noise.event(OF_ONE_RECORD)",
-        OF_ONE_RECORD=Sensitivity(l1=1, l2_squared=1, linf=1),
+        "noise.event(ONE_RECORD)",
+        ONE_RECORD=Sensitivity(l1=1, l2_squared=1, linf=1),
     )
     ratio, charged = worst(domain, tmp_path, **asked)
     assert not exact.proves(ratio, epsilon=charged + exact.SLACK)

@@ -128,7 +128,9 @@ BESIDE = Domain(
 
 def divide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every count that is not zero is kept, and every part with records is divided."""
-    monkeypatch.setattr(adaptive, "OF_TEXTS", threshold_tree.Settings(rule="improved", clean=0))
+    monkeypatch.setattr(
+        adaptive, "TEXT_SETTINGS", threshold_tree.Settings(rule="improved", clean=0)
+    )
     for module in (string_covariates, remeasured):
         monkeypatch.setattr(module, "_RECORDS_PER_NOISE", 0.01)
 

@@ -347,7 +347,9 @@ name: A small town
 population: 20
 areas: {file: areas.csv, key: area, latitude: latitude, longitude: longitude, published: a public list}
 sources: {persons: {model: persons.model.json, receipt: persons.receipt.json}}
-tables: {persons: {source: persons, key: person_id, rows: 20, joins: [{column: area, to: areas, by: weight, weight: {column: people}}]}}
+tables:
+  persons: {source: persons, key: person_id, rows: 20,
+    joins: [{column: area, to: areas, by: weight, weight: {column: people}}]}
 """
 
 

@@ -20,7 +20,7 @@ from tests.environment import WORKER
 
 if TYPE_CHECKING:
     from tests.cast import Cast
-    from tests.web.desk import Desk
+    from tests.web.describe_page import DescribePage
 
 
 @pytest.fixture(autouse=True)
@@ -47,11 +47,11 @@ def places(settings: Settings, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
+def describe_page(browser: Callable[..., Client], cast: Cast) -> DescribePage:
     """The describe page of a table that was read, as its steward works it."""
-    from tests.web.desk import Desk, ready  # it loads the engine
+    from tests.web.describe_page import DescribePage, ready  # it loads the engine
 
-    return Desk(browser(cast.steward), ready(cast))
+    return DescribePage(browser(cast.steward), ready(cast))
 
 
 @pytest.fixture

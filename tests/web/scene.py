@@ -96,7 +96,7 @@ class Scene:
 def upload(
     *, steward: User, organisation: Organisation, table: str = TABLE, name: str = "Commutes"
 ) -> Dataset:
-    """A table in, as the streaming upload does it, and its errand."""
+    """A table in, as the streaming upload does it, and its job."""
     dataset = datasets.store_stream(
         steward=steward,
         organisation=organisation,
@@ -110,7 +110,7 @@ def upload(
 
 def read(dataset: Dataset) -> Dataset:
     """The worker reads the upload."""
-    worker.table_errand(code=dataset.errands.filter(kind="ingest").latest("pk").code)
+    worker.table_job(code=dataset.errands.filter(kind="ingest").latest("pk").code)
     dataset.refresh_from_db()
     return dataset
 
@@ -227,7 +227,7 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
     release = run.release
     assert release is not None, run.failure
     releases.share(actor=steward, release=release, analyst=reader)
-    worker.table_errand(code=runs.request_report(release=release, actor=steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=steward).code)
     ranges.compute(code=runs.request_ranges(release=release).code)
     released_counts.compute(code=runs.request_counts(release=release).code)
     fresh = read(

@@ -27,7 +27,7 @@ from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.shared import needs
 from tests.web import scene
-from tests.web.desk import Desk
+from tests.web.describe_page import DescribePage
 
 pytestmark = [pytest.mark.slow, pytest.mark.shared_data, pytest.mark.django_db]
 
@@ -83,18 +83,18 @@ def test_the_national_excerpt_with_its_dictionary_and_no_hand_edits(
 ) -> None:
     path = needs("data/nist_acs/national2019.csv.gz")
     dataset = uploaded(cast, path)
-    desk = Desk(browser(cast.steward), dataset)
+    describe_page = DescribePage(browser(cast.steward), dataset)
     file = SimpleUploadedFile(
         "d.json", needs("data/nist_acs/data_dictionary.json").read_bytes()
     )
     address = reverse("datasets:import", args=[dataset.code])
-    page = desk.client.post(
-        address, desk.inputs() | {"do": "save", "document": file}, follow=True
+    page = describe_page.client.post(
+        address, describe_page.inputs() | {"do": "save", "document": file}, follow=True
     ).text
     assert "data dictionary: 24 columns were taken" in page
     assert "Column “INDP”: the dictionary does not say which values it has" in page
-    desk.press("confirm-open")
-    assert desk.press("finish").status_code == 302
+    describe_page.press("confirm-open")
+    assert describe_page.press("finish").status_code == 302
     domain = Domain.from_json(DomainVersion.objects.get().document)
     assert set(domain.facts) == {"public-file"}
     assert len(domain.attributes) == 24
@@ -115,11 +115,11 @@ def test_adult_raw_with_one_confirmation_a_column(
 ) -> None:
     path = needs("data/adult/adult.csv.gz")
     dataset = uploaded(cast, path)
-    desk = Desk(browser(cast.steward), dataset)
+    describe_page = DescribePage(browser(cast.steward), dataset)
     real = read(gzip.decompress(path.read_bytes()).decode())
     for index in range(len(real.columns)):
-        desk.press(f"confirm:{index}", in_place=True)
-    assert desk.press("finish").status_code == 302
+        describe_page.press(f"confirm:{index}", in_place=True)
+    assert describe_page.press("finish").status_code == 302
     drawn = released(cast, dataset)
     assert list(drawn) == list(real)
     assert (

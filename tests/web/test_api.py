@@ -47,7 +47,7 @@ def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) 
     code = uploaded.json()["code"]
     assert uploaded["Location"].endswith(f"/api/v1/datasets/{code}/")
     assert steward_calls.get(f"/datasets/{code}/").json()["status"] == "uploaded"
-    worker.table_errand(code=_errand(code))
+    worker.table_job(code=_job(code))
     assert steward_calls.get(f"/datasets/{code}/").json()["status"] == "ready"
 
     described = steward_calls.send(f"/datasets/{code}/domain/", DOMAIN, method="put")
@@ -101,7 +101,7 @@ def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) 
 
 def test_a_refused_upload_says_line_rule_and_repair(steward_calls: Caller) -> None:
     code = steward_calls.upload("name=Broken", b"a,b\n1,2\n3\n").json()["code"]
-    worker.table_errand(code=_errand(code))
+    worker.table_job(code=_job(code))
     refused = steward_calls.get(f"/datasets/{code}/").json()
     assert refused["status"] == "refused"
     assert refused["refusal"]["line"] == 3
@@ -561,7 +561,7 @@ def test_the_python_example_of_the_guide_runs_as_it_stands(
     assert all(sentence in said for sentence in verifier.verify(receipt).sentences), said
 
 
-def _errand(dataset_code: str) -> str:
+def _job(dataset_code: str) -> str:
     return TableErrand.objects.get(dataset__code=dataset_code, kind="ingest").code
 
 

@@ -33,10 +33,8 @@ def dataset(cast: Cast) -> Dataset:
 
 def read(code: str) -> None:
     """A worker does what is asked for."""
-    for errand in TableErrand.objects.filter(
-        dataset__code=code, state=TableErrand.State.WAITING
-    ):
-        worker.table_errand(code=errand.code)
+    for job in TableErrand.objects.filter(dataset__code=code, state=TableErrand.State.WAITING):
+        worker.table_job(code=job.code)
 
 
 def put_file(calls: Caller, dataset: Dataset, table: bytes, **extra: Any) -> Any:

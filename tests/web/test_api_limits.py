@@ -186,7 +186,8 @@ def test_no_limit_is_no_limit(cast: Cast) -> None:
 _COUNTER = """
 import sys, django
 from django.conf import settings
-settings.configure(CACHES={"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": sys.argv[1]}})
+cache = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": sys.argv[1]}
+settings.configure(CACHES={"default": cache})
 django.setup()
 from django.core.cache import caches
 from synthweb.lib import counting

@@ -209,8 +209,8 @@ def _refuse_all(cast: Cast) -> dict[str, Dataset]:
             file_kind="csv",
             chunks=[table.encode("latin-1")],
         )
-        errand = runs.request_ingest(dataset=dataset, actor=cast.steward)
-        worker.table_errand(code=errand.code)
+        job = runs.request_ingest(dataset=dataset, actor=cast.steward)
+        worker.table_job(code=job.code)
         dataset.refresh_from_db()
         made[why] = dataset
     return made

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from synthweb.lib import codes
 from tests.cast import Cast
-from tests.web.desk import Desk, ready
+from tests.web.describe_page import DescribePage, ready
 
 NO_CODES = ("", "a\0b", "\0" * codes.LENGTH, "abcdefghj", "abcdefghjkm", "ABCDEFGHJK", "\ud800")
 
@@ -27,12 +27,12 @@ def test_another_text_is_no_code(text: str) -> None:
 def test_a_template_or_reference_of_no_code_is_not_chosen(cast: Cast) -> None:
     client = Client()
     client.force_login(cast.steward)
-    desk = Desk(client, ready(cast))
+    describe_page = DescribePage(client, ready(cast))
     for page, name in (
         ("datasets:apply-template", "template"),
         ("references:use", "reference"),
     ):
-        address = reverse(page, args=[desk.dataset.code])
+        address = reverse(page, args=[describe_page.dataset.code])
         answer = client.post(address, {name: "a\0b", "column": "sector"}, follow=True)
         assert answer.status_code < 500
         assert "chosen" in answer.text

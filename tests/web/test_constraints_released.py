@@ -62,7 +62,7 @@ def test_what_is_declared_holds_in_every_row_and_is_named(
     page = steward.get(reverse("releases:about", args=[release.code])).text
     assert "works is missing exactly where age is up to 9" in page
     assert "never: region is south and works is yes" in page
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     compared = steward.get(reverse("releases:compare", args=[release.code])).text
     assert "Records that break them" in compared
     assert "The synthetic table keeps all constraints; some real records do not." in compared

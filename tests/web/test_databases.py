@@ -74,10 +74,10 @@ def described(cast: Cast, rows: databases.Rows = ROWS) -> Dataset:
 
 def checked(cast: Cast, root: Dataset) -> TableErrand:
     """Its keys, checked by a worker."""
-    errand = runs.request_keys_check(root=root, actor=cast.steward)
-    worker.table_errand(code=errand.code)
-    errand.refresh_from_db()
-    return errand
+    job = runs.request_keys_check(root=root, actor=cast.steward)
+    worker.table_job(code=job.code)
+    job.refresh_from_db()
+    return job
 
 
 def funded(cast: Cast, root: Dataset) -> None:
@@ -97,8 +97,8 @@ def test_the_whole_path_from_files_to_a_shared_database(
     client.force_login(cast.steward)
     address = reverse("runs:tables", args=[root.code])
     assert client.get(address).status_code == 200
-    errand = checked(cast, root)
-    assert errand.state == "finished", errand.failure
+    job = checked(cast, root)
+    assert job.state == "finished", job.failure
     page = client.get(address).text
     assert "Every key is unique" in page and "Real data" in page
 
@@ -162,7 +162,7 @@ def test_the_whole_path_from_files_to_a_shared_database(
     report = reverse("runs:report", args=[release.code])
     assert client.get(report).status_code == 200
     client.post(report)
-    worker.table_errand(code=TableErrand.objects.get(kind="report").code)
+    worker.table_job(code=TableErrand.objects.get(kind="report").code)
     compared = client.get(reverse("releases:compare", args=[release.code]))
     assert "numbers of children" in compared.text and "Real data" in compared.text
 
@@ -194,9 +194,9 @@ def test_a_key_that_occurs_twice_is_refused_before_anything_is_spent(cast: Cast)
     rows = {**ROWS, "homes": [*ROWS["homes"], ROWS["homes"][0]]}
     root = described(cast, rows)
     funded(cast, root)
-    errand = checked(cast, root)
-    assert errand.state == "failed"
-    assert "'homes' has a key more than once" in errand.failure["text"]
+    job = checked(cast, root)
+    assert job.state == "failed"
+    assert "'homes' has a key more than once" in job.failure["text"]
     with pytest.raises(NotReady, match="keys of the tables were not checked"):
         runs.submit(
             DatabaseRequest(dataset=root, epsilon=ONE, delta=DELTA), steward=cast.steward

@@ -18,7 +18,7 @@ from synthweb.datasets.grid import ColumnLine
 from synthweb.datasets.models import DomainVersion
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
-from tests.web.desk import Desk, ready
+from tests.web.describe_page import DescribePage, ready
 
 pytestmark = pytest.mark.django_db
 LARGE = "1" + "0" * 300
@@ -108,23 +108,25 @@ BAD_OF_KIND = [
 
 
 @pytest.fixture
-def desk(cast: Cast, browser: Callable[..., Client]) -> Desk:
-    return Desk(browser(cast.steward), ready(cast))
+def describe_page(cast: Cast, browser: Callable[..., Client]) -> DescribePage:
+    return DescribePage(browser(cast.steward), ready(cast))
 
 
 @pytest.mark.parametrize(("fields", "told"), BAD)
 def test_what_cannot_be_is_said_at_its_input(
-    desk: Desk, fields: dict[str, str], told: dict[str, str]
+    describe_page: DescribePage, fields: dict[str, str], told: dict[str, str]
 ) -> None:
     typed = {f"_1_{key}": text for key, text in fields.items()}
-    desk.press("kind:1", edit="1", **{"_1_kind": "scale", **typed})
-    answer = desk.press("confirm:1", edit="1", in_place=True, **{"_1_kind": "scale", **typed})
+    describe_page.press("kind:1", edit="1", **{"_1_kind": "scale", **typed})
+    answer = describe_page.press(
+        "confirm:1", edit="1", in_place=True, **{"_1_kind": "scale", **typed}
+    )
     errors = dict(
         re.findall(r'id="1-(\w+)-error" role="alert"[^>]*>\s*([^<]+?)\s*<', answer.text)
     )
     assert set(errors) == set(told)
     assert all(words in errors[key] for key, words in told.items())
-    assert not desk.draft["columns"]["age"]["confirmed"]
+    assert not describe_page.draft["columns"]["age"]["confirmed"]
     assert not DomainVersion.objects.exists()
     assert not SynthesisRun.objects.exists()
 
@@ -170,27 +172,29 @@ def test_a_column_confirmed_although_its_cells_do_not_fit_has_a_mark_of_its_own(
 
 
 def test_all_that_is_wrong_in_all_columns_is_listed_when_the_description_is_confirmed(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
     wrong = {"_0_kind": "integer", "_0_low": "x", "_0_high": "y"}
-    desk.press("kind:0", edit="0", **wrong)
-    desk.press("confirm:0", edit="0", **wrong)
-    desk.press("confirm:1", edit="1", _1_low="z", _1_high="many")
-    page = desk.press("finish").text
+    describe_page.press("kind:0", edit="0", **wrong)
+    describe_page.press("confirm:0", edit="0", **wrong)
+    describe_page.press("confirm:1", edit="1", _1_low="z", _1_high="many")
+    page = describe_page.press("finish").text
     listed = page.partition("Not complete yet")[2].partition("</section>")[0]
     assert listed.count("is not a whole number") == 4
 
 
-def test_a_computed_column_of_one_that_is_left_out_is_refused(desk: Desk, cast: Cast) -> None:
-    desk.press("confirm-open")
-    draft = desk.draft
+def test_a_computed_column_of_one_that_is_left_out_is_refused(
+    describe_page: DescribePage, cast: Cast
+) -> None:
+    describe_page.press("confirm-open")
+    draft = describe_page.draft
     draft["columns"]["works"] |= {
         "kind": "derived",
         "fields": {"function": "sum", "sources": "age, id"},
         "origin": "declared",
     }
-    services.save_draft(actor=cast.steward, dataset=desk.dataset, draft=draft)
-    answer = desk.press("finish")
+    services.save_draft(actor=cast.steward, dataset=describe_page.dataset, draft=draft)
+    answer = describe_page.press("finish")
     assert answer.status_code == 422
     listed = answer.text.partition("Not complete yet")[2].partition("</section>")[0]
     assert "works" in listed

@@ -20,7 +20,7 @@ from synthweb.runs import worker
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.addresses import fill, routes
-from tests.web.desk import Desk, line, ready
+from tests.web.describe_page import DescribePage, line, ready
 from tests.web.rest import Caller
 
 Open = Callable[..., Client]
@@ -37,48 +37,56 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def desk(cast: Cast, browser: Open) -> Desk:
-    return Desk(browser(cast.steward), ready(cast))
+def describe_page(cast: Cast, browser: Open) -> DescribePage:
+    return DescribePage(browser(cast.steward), ready(cast))
 
 
-def test_one_press_of_confirm_confirms_nothing_and_asks_where_it_is_written(desk: Desk) -> None:
-    answer = desk.press("confirm:1", in_place=True, because="", **{"1-because": "  "})
-    assert desk.draft.get("columns") == {}
+def test_one_press_of_confirm_confirms_nothing_and_asks_where_it_is_written(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press("confirm:1", in_place=True, because="", **{"1-because": "  "})
+    assert describe_page.draft.get("columns") == {}
     assert 'name="1-because"' in answer.text
     assert (
         "5 of 5</strong> facts equal a suggestion that was read from your data" in answer.text
     )
-    assert "Declared public" not in line(desk.page(), 1)
+    assert "Declared public" not in line(describe_page.page(), 1)
 
 
-def test_without_a_script_the_page_comes_back_with_the_question(desk: Desk) -> None:
-    answer = desk.press("confirm:1", **{"1-because": ""})
-    assert 'name="1-because"' in line(desk.client.get(answer.url).text, 1)
-    left = desk.press("leave:1")
-    assert 'name="1-because"' not in line(desk.client.get(left.url).text, 1)
+def test_without_a_script_the_page_comes_back_with_the_question(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press("confirm:1", **{"1-because": ""})
+    assert 'name="1-because"' in line(describe_page.client.get(answer.url).text, 1)
+    left = describe_page.press("leave:1")
+    assert 'name="1-because"' not in line(describe_page.client.get(left.url).text, 1)
 
 
-def test_an_open_editor_keeps_what_was_typed_while_it_asks(desk: Desk) -> None:
-    answer = desk.press("confirm:1", edit="1", in_place=True, _1_low="16", **{"1-because": ""})
+def test_an_open_editor_keeps_what_was_typed_while_it_asks(describe_page: DescribePage) -> None:
+    answer = describe_page.press(
+        "confirm:1", edit="1", in_place=True, _1_low="16", **{"1-because": ""}
+    )
     assert 'value="16"' in answer.text
     assert "Confirm only what is known without this table" in answer.text
-    assert desk.draft["columns"]["age"]["fields"] == {"low": "16"}
-    assert not desk.draft["columns"]["age"]["confirmed"]
+    assert describe_page.draft["columns"]["age"]["fields"] == {"low": "16"}
+    assert not describe_page.draft["columns"]["age"]["confirmed"]
 
 
-def test_a_statement_stays_with_a_column_that_is_not_sound_yet(desk: Desk) -> None:
-    answer = desk.press(
+def test_a_statement_stays_with_a_column_that_is_not_sound_yet(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press(
         "confirm:1", edit="1", in_place=True, _1_low="seventeen", **{"1-because": LAW}
     )
     assert f'value="{LAW}"' in answer.text
 
 
 def test_the_statements_are_kept_with_the_description_and_with_the_deed(
-    desk: Desk, cast: Cast, browser: Open
+    describe_page: DescribePage, cast: Cast, browser: Open
 ) -> None:
-    desk.press("confirm:1", **{"1-because": LAW})
-    desk.press("confirm-open", because="The codebook, page 3.")
-    desk.press("finish")
+    describe_page.press("confirm:1", **{"1-because": LAW})
+    describe_page.press("confirm-open", because="The codebook, page 3.")
+    describe_page.press("finish")
     basis = DomainBasis.objects.get()
     assert {tuple(each["columns"]): each["because"] for each in basis.statements} == {
         ("age",): LAW,
@@ -93,48 +101,55 @@ def test_the_statements_are_kept_with_the_description_and_with_the_deed(
         ["The codebook."],  # of the list that was read, on a page of its own
     ]
     page = (
-        browser(cast.auditor).get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+        browser(cast.auditor)
+        .get(reverse("datasets:domain", args=[describe_page.dataset.code, 1]))
+        .text
     )
     assert LAW in page
     assert "Suggestions read from the data were shown" in page
 
 
 def test_how_many_facts_equal_a_suggestion_is_counted_even_after_it_expired(
-    desk: Desk, cast: Cast
+    describe_page: DescribePage, cast: Cast
 ) -> None:
-    desk.press("confirm-open")
+    describe_page.press("confirm-open")
     Preview.objects.filter(kind=Preview.Kind.TABLE).delete()
-    desk.press("finish")
+    describe_page.press("finish")
     basis = DomainBasis.objects.get()
     assert basis.facts_as_suggested == basis.facts > 10
 
 
-def test_facts_that_somebody_typed_do_not_count_as_suggested(desk: Desk) -> None:
-    desk.press("confirm:1", edit="1", _1_low="0", _1_high="120")
-    desk.press("confirm-open")
-    desk.press("finish")
+def test_facts_that_somebody_typed_do_not_count_as_suggested(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("confirm:1", edit="1", _1_low="0", _1_high="120")
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
     basis = DomainBasis.objects.get()
     assert basis.facts_as_suggested == basis.facts - 2
 
 
 def test_a_count_that_nobody_can_make_is_unknown_and_said_so(
-    desk: Desk, cast: Cast, browser: Open
+    describe_page: DescribePage, cast: Cast, browser: Open
 ) -> None:
-    desk.page()
+    describe_page.page()
     Preview.objects.filter(kind=Preview.Kind.TABLE).delete()
     services.declare_domain(
-        actor=cast.steward, dataset=desk.dataset, document=_document(desk), because=LAW
+        actor=cast.steward,
+        dataset=describe_page.dataset,
+        document=_document(describe_page),
+        because=LAW,
     )
     assert DomainBasis.objects.get().facts_as_suggested is None
     page = (
         browser(cast.custodian)
-        .get(reverse("datasets:domain", args=[desk.dataset.code, 1]))
+        .get(reverse("datasets:domain", args=[describe_page.dataset.code, 1]))
         .text
     )
     assert "The suggestions had expired" in page
 
 
-def _document(desk: Desk) -> dict[str, object]:
+def _document(describe_page: DescribePage) -> dict[str, object]:
     return {
         "schema": "synth_engine/domain/1",
         "attributes": [
@@ -151,18 +166,18 @@ def _document(desk: Desk) -> dict[str, object]:
 
 
 def test_steward_and_custodian_see_the_count_and_the_auditor_does_not(
-    desk: Desk, cast: Cast, browser: Open
+    describe_page: DescribePage, cast: Cast, browser: Open
 ) -> None:
-    desk.press("confirm-open")
-    desk.press("finish")
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
     basis = DomainBasis.objects.get()
     said = (
         f"<strong>{basis.facts_as_suggested} of {basis.facts}</strong> facts equal a suggestion"
     )
-    address = reverse("datasets:domain", args=[desk.dataset.code, 1])
+    address = reverse("datasets:domain", args=[describe_page.dataset.code, 1])
     request = ledger.request_budget(
         steward=cast.steward,
-        dataset=desk.dataset,
+        dataset=describe_page.dataset,
         terms=ledger.Terms(rule="basic", amount=scene.Amount(epsilon=10**9)),
         reason="To publish.",
     )
@@ -259,33 +274,39 @@ def test_no_page_and_no_answer_of_rest_gives_an_analyst_the_count(
     assert met > 20
 
 
-def test_statements_of_an_odd_kind_do_no_harm(desk: Desk) -> None:
-    desk.press("confirm:1", **{"1-because": "<script>alert(1)</script>\x00" + "x" * 5_000})
-    kept = desk.draft["columns"]["age"]["because"]
+def test_statements_of_an_odd_kind_do_no_harm(describe_page: DescribePage) -> None:
+    describe_page.press(
+        "confirm:1", **{"1-because": "<script>alert(1)</script>\x00" + "x" * 5_000}
+    )
+    kept = describe_page.draft["columns"]["age"]["because"]
     assert len(kept) == 500
-    desk.press("confirm-open")
-    desk.press("finish")
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
     assert (
         "<script>alert"
-        not in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+        not in describe_page.client.get(
+            reverse("datasets:domain", args=[describe_page.dataset.code, 1])
+        ).text
     )
 
 
 def test_a_damaged_store_of_suggestions_costs_no_confirmation(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    describe_page: DescribePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preview = Preview.objects.get(kind=Preview.Kind.TABLE)
-    desk.page()
+    describe_page.page()
     preview_store._path(preview.store_name).write_bytes(b"damaged")
     fields = {"do": "confirm:1", "1-name": "age", "1-because": LAW, "total": "4"}
     fields |= {"1-kind": "integer", "1-low": "0", "1-high": "9", "1-outside": "clamp"}
-    desk.client.post(desk.address, fields, headers={"HX-Request": "true"})
-    assert desk.draft["columns"]["age"]["confirmed"]
-    assert desk.draft["columns"]["age"]["as_suggested"] is None
+    describe_page.client.post(describe_page.address, fields, headers={"HX-Request": "true"})
+    assert describe_page.draft["columns"]["age"]["confirmed"]
+    assert describe_page.draft["columns"]["age"]["as_suggested"] is None
 
 
-def test_one_press_confirms_all_open_columns_and_the_description(desk: Desk) -> None:
-    answer = desk.press("finish-open", **{"because-open": "The codebook."})
+def test_one_press_confirms_all_open_columns_and_the_description(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press("finish-open", **{"because-open": "The codebook."})
     assert answer.status_code == 302
     basis = DomainBasis.objects.get()
     assert {each["because"] for each in basis.statements} == {"The codebook."}
@@ -293,9 +314,9 @@ def test_one_press_confirms_all_open_columns_and_the_description(desk: Desk) -> 
 
 
 def test_without_a_statement_that_press_confirms_nothing_and_says_so_at_the_field(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    answer = desk.press("finish-open", **{"because-open": " "})
+    answer = describe_page.press("finish-open", **{"because-open": " "})
     assert answer.status_code == 422
     assert "Say first where these facts are written" in answer.text
     assert 'aria-invalid="true"' in answer.text
@@ -303,15 +324,15 @@ def test_without_a_statement_that_press_confirms_nothing_and_says_so_at_the_fiel
 
 
 def test_steward_and_custodian_alone_see_which_facts_equal_a_suggestion(
-    desk: Desk, cast: Cast, browser: Open
+    describe_page: DescribePage, cast: Cast, browser: Open
 ) -> None:
-    desk.press("confirm:1", edit="1", _1_low="0")
-    desk.press("confirm-open")
-    desk.press("finish")
+    describe_page.press("confirm:1", edit="1", _1_low="0")
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
     basis = DomainBasis.objects.get()
     assert "high" in basis.equal_facts["age"]
     assert "low" not in basis.equal_facts["age"]
-    address = reverse("datasets:domain", args=[desk.dataset.code, 1])
+    address = reverse("datasets:domain", args=[describe_page.dataset.code, 1])
     shown = "Which of them equal one"
     assert shown in browser(cast.steward).get(address).text
     assert shown in browser(cast.custodian).get(address).text
@@ -319,24 +340,24 @@ def test_steward_and_custodian_alone_see_which_facts_equal_a_suggestion(
 
 
 def test_a_description_after_a_look_at_a_comparison_says_so(
-    desk: Desk, cast: Cast, browser: Open
+    describe_page: DescribePage, cast: Cast, browser: Open
 ) -> None:
-    desk.press("confirm-open")
-    desk.press("finish")
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
     audit.record(
         actor=cast.steward,
         action=labels.REPORT,
-        target=("dataset", desk.dataset.code),
+        target=("dataset", describe_page.dataset.code),
         organisation=cast.organisation,
         detail={},
     )
-    desk.press("confirm:1", edit="1", _1_low="0")
-    desk.press("finish")
+    describe_page.press("confirm:1", edit="1", _1_low="0")
+    describe_page.press("finish")
     marks = DomainBasis.objects.order_by("version__number")
     assert [basis.after_looking for basis in marks] == [False, True]
     pages = [
         browser(cast.auditor)
-        .get(reverse("datasets:domain", args=[desk.dataset.code, number]))
+        .get(reverse("datasets:domain", args=[describe_page.dataset.code, number]))
         .text
         for number in (1, 2)
     ]

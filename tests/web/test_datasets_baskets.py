@@ -26,7 +26,7 @@ from synthweb.runs import worker
 from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.desk import Desk
+from tests.web.describe_page import DescribePage
 
 Open = Callable[..., Client]
 BASKETS = [["1", "2"] if n % 3 == 0 else ["2", "7"] if n % 3 == 1 else [] for n in range(1_200)]
@@ -86,11 +86,16 @@ def test_a_list_of_baskets_is_described_released_sampled_and_compared(
     dataset = uploaded(cast, kind, content)
     assert dataset.status == Dataset.Status.READY, dataset.refusal
     client = browser(cast.steward)
-    desk = Desk(client, dataset)
-    assert "Baskets, items chosen by a run" in desk.page("?edit=0")
-    desk.press("confirm:0", edit="0", _0_set_low="1", _0_set_high="20", _0_keep="3")
-    assert desk.draft["columns"]["items"]["confirmed"]
-    assert client.post(desk.address, desk.inputs() | {"do": "finish"}).status_code == 302
+    describe_page = DescribePage(client, dataset)
+    assert "Baskets, items chosen by a run" in describe_page.page("?edit=0")
+    describe_page.press("confirm:0", edit="0", _0_set_low="1", _0_set_high="20", _0_keep="3")
+    assert describe_page.draft["columns"]["items"]["confirmed"]
+    assert (
+        client.post(
+            describe_page.address, describe_page.inputs() | {"do": "finish"}
+        ).status_code
+        == 302
+    )
     latest = newest(dataset)
     assert latest is not None
     (column,) = domain_of(latest).undeclared
@@ -103,7 +108,7 @@ def test_a_list_of_baskets_is_described_released_sampled_and_compared(
     with_two = sum("2" in row["items"].split() for row in rows) / 300
     assert with_two == pytest.approx(2 / 3, abs=0.15)
     if kind == "baskets":
-        worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+        worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
         page = client.get(reverse("releases:compare", args=[release.code]))
         assert page.status_code == 200 and "items=2" in page.text
 
@@ -112,10 +117,10 @@ def test_a_list_of_baskets_is_described_released_sampled_and_compared(
 def test_a_column_of_baskets_beside_another_column(cast: Cast, browser: Open) -> None:
     dataset = uploaded(cast, "csv", TABLE)
     client = browser(cast.steward)
-    desk = Desk(client, dataset)
-    desk.press("confirm:0", edit="0")
-    desk.press("kind:1", edit="1", _1_kind="basket")
-    desk.press(
+    describe_page = DescribePage(client, dataset)
+    describe_page.press("confirm:0", edit="0")
+    describe_page.press("kind:1", edit="1", _1_kind="basket")
+    describe_page.press(
         "confirm:1",
         edit="1",
         _1_kind="basket",
@@ -123,8 +128,13 @@ def test_a_column_of_baskets_beside_another_column(cast: Cast, browser: Open) ->
         _1_items_between="semicolon",
         _1_wide="on",
     )
-    assert desk.draft["columns"]["bought"]["confirmed"], desk.page("?edit=1")
-    assert client.post(desk.address, desk.inputs() | {"do": "finish"}).status_code == 302
+    assert describe_page.draft["columns"]["bought"]["confirmed"], describe_page.page("?edit=1")
+    assert (
+        client.post(
+            describe_page.address, describe_page.inputs() | {"do": "finish"}
+        ).status_code
+        == 302
+    )
     release = released(cast, dataset, views="triples")
     sample = releases.draw_sample(user=cast.steward, release=release, rows=50, seed="7")
     rows = lines_of(client, release, sample)
@@ -134,8 +144,8 @@ def test_a_column_of_baskets_beside_another_column(cast: Cast, browser: Open) ->
 
 @pytest.mark.django_db
 def test_a_basket_without_items_is_refused_at_its_input(cast: Cast, browser: Open) -> None:
-    desk = Desk(browser(cast.steward), uploaded(cast, "csv", TABLE))
-    desk.press("kind:1", edit="1", _1_kind="basket")
-    page = desk.press("confirm:1", edit="1", _1_kind="basket").url
-    assert "no item is listed" in desk.client.get(page).text.casefold()
-    assert not desk.draft["columns"]["bought"]["confirmed"]
+    describe_page = DescribePage(browser(cast.steward), uploaded(cast, "csv", TABLE))
+    describe_page.press("kind:1", edit="1", _1_kind="basket")
+    page = describe_page.press("confirm:1", edit="1", _1_kind="basket").url
+    assert "no item is listed" in describe_page.client.get(page).text.casefold()
+    assert not describe_page.draft["columns"]["bought"]["confirmed"]

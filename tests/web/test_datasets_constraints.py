@@ -15,7 +15,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import services
 from synthweb.datasets.models import Dataset, DomainVersion
 from tests.cast import Cast
-from tests.web.desk import Desk, ready
+from tests.web.describe_page import DescribePage, ready
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -40,27 +40,27 @@ def dataset(cast: Cast) -> Dataset:
 
 
 @pytest.fixture
-def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
-    desk = Desk(browser(cast.steward), dataset)
-    desk.press("confirm-open")
-    return desk
+def describe_page(browser: Browser, cast: Cast, dataset: Dataset) -> DescribePage:
+    describe_page = DescribePage(browser(cast.steward), dataset)
+    describe_page.press("confirm-open")
+    return describe_page
 
 
-def add(desk: Desk, kind: str, **typed: str) -> Any:
-    return desk.press(
+def add(describe_page: DescribePage, kind: str, **typed: str) -> Any:
+    return describe_page.press(
         f"rule-add-{kind}", **{f"rule-{kind}-{field}": text for field, text in typed.items()}
     )
 
 
 def test_constraints_are_declared_shown_and_become_part_of_the_version(
-    desk: Desk, dataset: Dataset
+    describe_page: DescribePage, dataset: Dataset
 ) -> None:
-    assert "None so far" in desk.page()
-    answer = add(desk, "order", first="wed", second="age", origin="public-file")
+    assert "None so far" in describe_page.page()
+    answer = add(describe_page, "order", first="wed", second="age", origin="public-file")
     assert answer.status_code == 302
     assert answer["Location"].endswith("#constraints")
     add(
-        desk,
+        describe_page,
         "impossible",
         column1="age",
         values1="..14",
@@ -68,12 +68,12 @@ def test_constraints_are_declared_shown_and_become_part_of_the_version(
         values2="0 to 4, 5..99",
     )
     add(
-        desk,
+        describe_page,
         "dependency",
         **{"from": "zip", "to": "county", "table": "02139, Middlesex\n01002, Hampshire"},
     )
-    add(desk, "missing-iff", column="wed", when="age", values="..14")
-    page = desk.page()
+    add(describe_page, "missing-iff", column="wed", when="age", values="..14")
+    page = describe_page.page()
     for sentence in (
         "wed ≤ age",
         "never: age is up to 14 and wed is 0 to 4 or 5 to 99",
@@ -82,7 +82,7 @@ def test_constraints_are_declared_shown_and_become_part_of_the_version(
     ):
         assert sentence in page
     assert "From a public file" in page
-    desk.press("finish")
+    describe_page.press("finish")
     version = DomainVersion.objects.get()
     domain = Domain.from_json(version.document)
     assert [each.kind for each in domain.constraints] == [
@@ -93,28 +93,32 @@ def test_constraints_are_declared_shown_and_become_part_of_the_version(
     ]
     assert domain.constraints[0].provenance == "public-file"
     assert domain.digest == version.digest
-    shown = desk.client.get(reverse("datasets:domain", args=[dataset.code, 1])).text
+    shown = describe_page.client.get(reverse("datasets:domain", args=[dataset.code, 1])).text
     assert "wed is missing exactly where age is up to 14" in shown
 
 
-def test_what_is_typed_elsewhere_on_the_page_is_kept(desk: Desk) -> None:
-    desk.press(
+def test_what_is_typed_elsewhere_on_the_page_is_kept(describe_page: DescribePage) -> None:
+    describe_page.press(
         "rule-add-order",
         **{"rule-order-first": "wed", "rule-order-second": "age", "max_records": "3"},
     )
-    assert desk.draft["table"]["max_records"] == "3"
-    assert len(desk.draft["constraints"]) == 1
+    assert describe_page.draft["table"]["max_records"] == "3"
+    assert len(describe_page.draft["constraints"]) == 1
 
 
-def test_a_constraint_is_taken_away_by_its_own_button(desk: Desk) -> None:
-    add(desk, "order", first="wed", second="age")
-    add(desk, "dependency", **{"from": "zip", "to": "county", "table": "02139, Middlesex"})
-    page = desk.page()
+def test_a_constraint_is_taken_away_by_its_own_button(describe_page: DescribePage) -> None:
+    add(describe_page, "order", first="wed", second="age")
+    add(
+        describe_page,
+        "dependency",
+        **{"from": "zip", "to": "county", "table": "02139, Middlesex"},
+    )
+    page = describe_page.page()
     assert "Remove<span" in page
-    desk.press("rule-drop-0")
-    assert [each["kind"] for each in desk.draft["constraints"]] == ["dependency"]
-    desk.press("rule-drop-0")
-    assert desk.draft["constraints"] == []
+    describe_page.press("rule-drop-0")
+    assert [each["kind"] for each in describe_page.draft["constraints"]] == ["dependency"]
+    describe_page.press("rule-drop-0")
+    assert describe_page.draft["constraints"] == []
 
 
 @pytest.mark.parametrize(
@@ -153,34 +157,40 @@ def test_a_constraint_is_taken_away_by_its_own_button(desk: Desk) -> None:
     ],
 )
 def test_a_bad_one_is_refused_in_the_form_and_what_was_typed_stays(
-    desk: Desk, kind: str, typed: dict[str, str], says: str
+    describe_page: DescribePage, kind: str, typed: dict[str, str], says: str
 ) -> None:
-    answer = add(desk, kind, **typed)
+    answer = add(describe_page, kind, **typed)
     assert answer.status_code == 422
     assert says in answer.text
     assert "It was not added" in answer.text
-    assert desk.draft.get("constraints") in (None, [])
+    assert describe_page.draft.get("constraints") in (None, [])
     for text in typed.values():
         assert text in answer.text
 
 
-def test_the_same_one_twice_and_one_against_another_are_refused(desk: Desk) -> None:
-    add(desk, "order", first="wed", second="age")
-    assert "there already" in add(desk, "order", first="wed", second="age").text
-    assert "circle" in add(desk, "order", first="age", second="wed", strict="on").text
-    assert len(desk.draft["constraints"]) == 1
+def test_the_same_one_twice_and_one_against_another_are_refused(
+    describe_page: DescribePage,
+) -> None:
+    add(describe_page, "order", first="wed", second="age")
+    assert "there already" in add(describe_page, "order", first="wed", second="age").text
+    assert "circle" in add(describe_page, "order", first="age", second="wed", strict="on").text
+    assert len(describe_page.draft["constraints"]) == 1
 
 
-def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
-    fields = desk.inputs() | {"rule-dependency-from": "zip", "rule-dependency-to": "county"}
+def test_a_public_list_can_be_uploaded(describe_page: DescribePage) -> None:
+    fields = describe_page.inputs() | {
+        "rule-dependency-from": "zip",
+        "rule-dependency-to": "county",
+    }
     file = SimpleUploadedFile(
         "zips.csv", "\ufeffzip;county\n02139;Middlesex\n01002;(other)\n".encode()
     )
-    answer = desk.client.post(
-        desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file}
+    answer = describe_page.client.post(
+        describe_page.address,
+        fields | {"do": "rule-add-dependency", "rule-dependency-file": file},
     )
     assert answer.status_code == 302, answer.text[answer.text.index('id="constraints"') :][:900]
-    (kept,) = desk.draft["constraints"]
+    (kept,) = describe_page.draft["constraints"]
     assert kept["table"] == [["02139", "Middlesex"], ["01002", "(other)"]]
     for content, says in (
         (b"\xff\xfe\x00", "is not CSV in UTF-8"),
@@ -188,40 +198,54 @@ def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
         (b'"' + b"a" * 20_000 + b'",b', "no CSV of two short texts a line"),
     ):
         broken = SimpleUploadedFile("zips.csv", content)
-        answer = desk.client.post(
-            desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": broken}
+        answer = describe_page.client.post(
+            describe_page.address,
+            fields | {"do": "rule-add-dependency", "rule-dependency-file": broken},
         )
         assert answer.status_code == 422
         assert says in answer.text
 
 
 @pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
-def test_lines_of_a_public_list_end_as_they_like(desk: Desk, end: str) -> None:
+def test_lines_of_a_public_list_end_as_they_like(describe_page: DescribePage, end: str) -> None:
     file = SimpleUploadedFile("zips.csv", f"02139,Middlesex{end}01002,Hampshire{end}".encode())
-    fields = desk.inputs() | {"rule-dependency-from": "zip", "rule-dependency-to": "county"}
-    desk.client.post(
-        desk.address, fields | {"do": "rule-add-dependency", "rule-dependency-file": file}
+    fields = describe_page.inputs() | {
+        "rule-dependency-from": "zip",
+        "rule-dependency-to": "county",
+    }
+    describe_page.client.post(
+        describe_page.address,
+        fields | {"do": "rule-add-dependency", "rule-dependency-file": file},
     )
-    (kept,) = desk.draft["constraints"]
+    (kept,) = describe_page.draft["constraints"]
     assert kept["table"] == [["02139", "Middlesex"], ["01002", "Hampshire"]]
 
 
-def test_a_description_that_no_longer_fits_is_refused_at_the_end(desk: Desk) -> None:
-    add(desk, "impossible", column1="age", values1="..14", column2="zip", values2="02139")
-    desk.press("confirm:2", edit="2", _2_width="10")
-    answer = desk.press("finish")
+def test_a_description_that_no_longer_fits_is_refused_at_the_end(
+    describe_page: DescribePage,
+) -> None:
+    add(
+        describe_page,
+        "impossible",
+        column1="age",
+        values1="..14",
+        column2="zip",
+        values2="02139",
+    )
+    describe_page.press("confirm:2", edit="2", _2_width="10")
+    answer = describe_page.press("finish")
     assert answer.status_code == 422
     assert "cuts a bin in two" in answer.text
     assert not DomainVersion.objects.exists()
 
 
 def test_documents_carry_constraints_in_and_out(
-    desk: Desk, dataset: Dataset, cast: Cast
+    describe_page: DescribePage, dataset: Dataset, cast: Cast
 ) -> None:
-    add(desk, "order", first="wed", second="age")
-    out = desk.client.get(reverse("datasets:draft-file", args=[dataset.code])).json()
+    add(describe_page, "order", first="wed", second="age")
+    out = describe_page.client.get(reverse("datasets:draft-file", args=[dataset.code])).json()
     assert [each["kind"] for each in out["constraints"]] == ["order"]
-    desk.press("rule-drop-0")
+    describe_page.press("rule-drop-0")
     elsewhere = {"name": "elsewhere", "kind": "integer", "low": 0, "high": 9}
     more = {"kind": "order", "first": "elsewhere", "second": "age"}
     document = out | {
@@ -233,15 +257,15 @@ def test_documents_carry_constraints_in_and_out(
         "Constraints about columns that are not in this table were not taken."
         in brought.remarks
     )
-    assert [each["second"] for each in desk.draft["constraints"]] == ["age"]
+    assert [each["second"] for each in describe_page.draft["constraints"]] == ["age"]
     other = out | {
         "constraints": [{"kind": "order", "first": "wed", "second": "age", "strict": True}]
     }
     brought = services.import_document(actor=cast.steward, dataset=dataset, document=other)
     assert any("are kept" in remark for remark in brought.remarks)
-    assert desk.draft["constraints"][0]["strict"] is False
+    assert describe_page.draft["constraints"][0]["strict"] is False
     services.import_document(actor=cast.steward, dataset=dataset, document=other, replaces=True)
-    assert desk.draft["constraints"][0]["strict"] is True
+    assert describe_page.draft["constraints"][0]["strict"] is True
 
 
 def test_a_whole_document_declares_constraints(cast: Cast, dataset: Dataset) -> None:
@@ -259,22 +283,26 @@ def test_a_whole_document_declares_constraints(cast: Cast, dataset: Dataset) -> 
     assert AuditEntry.objects.filter(action="domain.confirmed").count() == 1
 
 
-def test_a_public_list_of_pairs_that_exist_is_declared(desk: Desk, dataset: Dataset) -> None:
+def test_a_public_list_of_pairs_that_exist_is_declared(
+    describe_page: DescribePage, dataset: Dataset
+) -> None:
     file = SimpleUploadedFile("pairs.csv", b"zip,county\n02139,Middlesex\n01002,Hampshire\n")
-    fields = desk.inputs() | {
+    fields = describe_page.inputs() | {
         "do": "rule-add-existing-pairs",
         "rule-existing-pairs-first": "zip",
         "rule-existing-pairs-second": "county",
         "rule-existing-pairs-origin": "public-file",
     }
-    answer = desk.client.post(desk.address, fields | {"rule-existing-pairs-file": file})
+    answer = describe_page.client.post(
+        describe_page.address, fields | {"rule-existing-pairs-file": file}
+    )
     assert answer.status_code == 302
     dataset.refresh_from_db()
     (kept,) = dataset.draft["constraints"]
     assert kept["kind"] == "existing-pairs"
     assert kept["table"] == [["02139", "Middlesex"], ["01002", "Hampshire"]]
     typed = {"first": "zip", "second": "zip", "table": "02139,02139"}
-    refused = add(desk, "existing-pairs", **typed)
+    refused = add(describe_page, "existing-pairs", **typed)
     assert refused.status_code == 422
     dataset.refresh_from_db()
     assert len(dataset.draft["constraints"]) == 1

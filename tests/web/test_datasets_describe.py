@@ -24,7 +24,7 @@ from synthweb.ledger import services as ledger
 from synthweb.lib import codes
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.desk import SUGGESTIONS, Desk, line, ready
+from tests.web.describe_page import SUGGESTIONS, DescribePage, line, ready
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -37,8 +37,8 @@ def dataset(cast: Cast) -> Dataset:
 
 
 @pytest.fixture
-def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
-    return Desk(browser(cast.steward), dataset)
+def describe_page(browser: Browser, cast: Cast, dataset: Dataset) -> DescribePage:
+    return DescribePage(browser(cast.steward), dataset)
 
 
 def openings() -> int:
@@ -46,52 +46,58 @@ def openings() -> int:
 
 
 # --- suggestions stay where they are ---------------------------------------------------------------------------------
-def test_the_page_shows_suggestions_as_such_and_stores_none_of_them(desk: Desk) -> None:
-    page = desk.page()
+def test_the_page_shows_suggestions_as_such_and_stores_none_of_them(
+    describe_page: DescribePage,
+) -> None:
+    page = describe_page.page()
     assert "Real data, not differentially private" in page
     assert "is-suggested" in line(page, 0)
     assert "Read from your data" in line(page, 0)
     assert "2 values: Farm, Mine, any other" in line(page, 0)
     assert "17 to 90" in line(page, 1)
     assert re.search(r"<strong>4</strong> of 4 columns still open", page)
-    assert desk.draft == {}
+    assert describe_page.draft == {}
 
 
 def test_a_sitting_at_the_page_is_on_record_once_with_the_presses_in_place(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    describe_page: DescribePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.page()
-    desk.page()
-    desk.press("finish")
+    describe_page.page()
+    describe_page.page()
+    describe_page.press("finish")
     assert openings() == 1
-    fields = desk.inputs()
+    fields = describe_page.inputs()
     monkeypatch.setattr(
         selectors, "SITTING", datetime.timedelta(0)
     )  # from here on every opening would be written
     before = openings()
     # What is typed is held against real cells, so a press is a look as well.
-    desk.client.post(desk.address, fields | {"do": "confirm:1"}, headers={"HX-Request": "true"})
+    describe_page.client.post(
+        describe_page.address, fields | {"do": "confirm:1"}, headers={"HX-Request": "true"}
+    )
     assert openings() == before + 1
 
 
-def test_looking_into_the_editor_stores_nothing(desk: Desk) -> None:
-    desk.press("edit:1")
-    desk.press("save", edit="all")
-    desk.press("keep:1", edit="1")
-    assert desk.draft.get("columns") == {}
+def test_looking_into_the_editor_stores_nothing(describe_page: DescribePage) -> None:
+    describe_page.press("edit:1")
+    describe_page.press("save", edit="all")
+    describe_page.press("keep:1", edit="1")
+    assert describe_page.draft.get("columns") == {}
 
 
-def test_what_is_kept_unconfirmed_holds_only_what_was_typed(desk: Desk) -> None:
-    desk.press("keep:1", edit="1", _1_low="0")
-    assert desk.draft["columns"]["age"]["fields"] == {"low": "0"}
-    assert "90" not in json.dumps(desk.draft)
-    assert "0 to 90" in line(desk.page(), 1)
-    assert "Typed, not confirmed" in line(desk.page(), 1)
+def test_what_is_kept_unconfirmed_holds_only_what_was_typed(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("keep:1", edit="1", _1_low="0")
+    assert describe_page.draft["columns"]["age"]["fields"] == {"low": "0"}
+    assert "90" not in json.dumps(describe_page.draft)
+    assert "0 to 90" in line(describe_page.page(), 1)
+    assert "Typed, not confirmed" in line(describe_page.page(), 1)
 
 
 # --- line by line ----------------------------------------------------------------------------------------------------
-def test_confirming_a_line_declares_what_the_page_showed(desk: Desk) -> None:
-    answer = desk.press("confirm:1", in_place=True)
+def test_confirming_a_line_declares_what_the_page_showed(describe_page: DescribePage) -> None:
+    answer = describe_page.press("confirm:1", in_place=True)
     assert "is-confirmed" in answer.text
     assert "Declared public" in answer.text
     assert re.search(
@@ -99,7 +105,7 @@ def test_confirming_a_line_declares_what_the_page_showed(desk: Desk) -> None:
         answer.text,
         re.DOTALL,
     )
-    kept = desk.draft["columns"]
+    kept = describe_page.draft["columns"]
     assert list(kept) == ["age"]
     assert kept["age"]["fields"] == {
         "low": "17",
@@ -114,26 +120,28 @@ def test_confirming_a_line_declares_what_the_page_showed(desk: Desk) -> None:
     )
 
 
-def test_a_mistake_keeps_what_was_typed_and_says_what_to_mend(desk: Desk) -> None:
-    answer = desk.press("confirm:1", edit="1", in_place=True, _1_low="seventeen")
+def test_a_mistake_keeps_what_was_typed_and_says_what_to_mend(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press("confirm:1", edit="1", in_place=True, _1_low="seventeen")
     assert 'value="seventeen"' in answer.text
     assert (
         "“Lowest” is not a whole number of at most 18 digits; write digits only" in answer.text
     )
     assert "still open" in answer.text
-    page = desk.page("?edit=1")
+    page = describe_page.page("?edit=1")
     assert 'value="seventeen"' in line(page, 1)
-    assert "is not a whole number" in line(desk.page(), 1)
-    desk.press("confirm:1", edit="1", _1_low="16")
-    assert "16 to 90" in line(desk.page(), 1)
-    assert "is-confirmed" in line(desk.page(), 1)
+    assert "is not a whole number" in line(describe_page.page(), 1)
+    describe_page.press("confirm:1", edit="1", _1_low="16")
+    assert "16 to 90" in line(describe_page.page(), 1)
+    assert "is-confirmed" in line(describe_page.page(), 1)
 
 
-def test_the_kind_can_be_changed_and_shows_its_own_fields(desk: Desk) -> None:
-    answer = desk.press("kind:1", edit="1", in_place=True, _1_kind="categorical")
+def test_the_kind_can_be_changed_and_shows_its_own_fields(describe_page: DescribePage) -> None:
+    answer = describe_page.press("kind:1", edit="1", in_place=True, _1_kind="categorical")
     assert 'name="1-values"' in answer.text
     assert 'name="1-low"' not in answer.text
-    answer = desk.press(
+    answer = describe_page.press(
         "confirm:1",
         edit="1",
         in_place=True,
@@ -144,57 +152,57 @@ def test_the_kind_can_be_changed_and_shows_its_own_fields(desk: Desk) -> None:
     assert "2 values: young, old, any other" in answer.text
 
 
-def test_a_confirmed_line_that_is_changed_is_open_again(desk: Desk) -> None:
-    desk.press("confirm:1")
-    desk.press("keep:1", edit="1")  # looked at, not changed
-    assert desk.draft["columns"]["age"]["confirmed"] is True
-    desk.press("keep:1", edit="1", _1_high="99")
-    assert desk.draft["columns"]["age"]["confirmed"] is False
+def test_a_confirmed_line_that_is_changed_is_open_again(describe_page: DescribePage) -> None:
+    describe_page.press("confirm:1")
+    describe_page.press("keep:1", edit="1")  # looked at, not changed
+    assert describe_page.draft["columns"]["age"]["confirmed"] is True
+    describe_page.press("keep:1", edit="1", _1_high="99")
+    assert describe_page.draft["columns"]["age"]["confirmed"] is False
 
 
-def test_what_was_typed_can_be_forgotten(desk: Desk) -> None:
-    desk.press("confirm:1", edit="1", _1_low="0")
-    desk.press("discard:1", edit="1")
-    assert desk.draft["columns"] == {}
-    assert "17 to 90" in line(desk.page(), 1)
+def test_what_was_typed_can_be_forgotten(describe_page: DescribePage) -> None:
+    describe_page.press("confirm:1", edit="1", _1_low="0")
+    describe_page.press("discard:1", edit="1")
+    assert describe_page.draft["columns"] == {}
+    assert "17 to 90" in line(describe_page.page(), 1)
 
 
-def test_a_column_can_be_left_out(desk: Desk) -> None:
-    desk.press("drop:1", edit="1")
-    assert desk.draft["columns"]["age"]["kind"] == "identifier"
-    assert "not in the release" in line(desk.page(), 1)
+def test_a_column_can_be_left_out(describe_page: DescribePage) -> None:
+    describe_page.press("drop:1", edit="1")
+    assert describe_page.draft["columns"]["age"]["kind"] == "identifier"
+    assert "not in the release" in line(describe_page.page(), 1)
 
 
-def test_the_origin_is_recorded(desk: Desk) -> None:
-    desk.press("confirm:1", edit="1", _1_origin="public-file")
-    assert "From a public file" in line(desk.page(), 1)
+def test_the_origin_is_recorded(describe_page: DescribePage) -> None:
+    describe_page.press("confirm:1", edit="1", _1_origin="public-file")
+    assert "From a public file" in line(describe_page.page(), 1)
 
 
 def test_without_script_a_press_comes_back_to_its_line_with_the_same_editors_open(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    answer = desk.press("edit:2", edit="1", _1_low="0")
+    answer = describe_page.press("edit:2", edit="1", _1_low="0")
     assert answer.status_code == 302
-    assert answer.url == f"{desk.address}?edit=1-2#line-2"
-    assert desk.draft["columns"]["age"]["fields"] == {"low": "0"}
+    assert answer.url == f"{describe_page.address}?edit=1-2#line-2"
+    assert describe_page.draft["columns"]["age"]["fields"] == {"low": "0"}
 
 
 # --- together --------------------------------------------------------------------------------------------------------
-def test_confirming_all_takes_the_explicit_statement(desk: Desk) -> None:
-    answer = desk.press("confirm-open", because=" ")
-    assert desk.draft.get("columns") == {}
+def test_confirming_all_takes_the_explicit_statement(describe_page: DescribePage) -> None:
+    answer = describe_page.press("confirm-open", because=" ")
+    assert describe_page.draft.get("columns") == {}
     assert answer.status_code == 422
     assert "Say first where these facts are written" in answer.text
-    desk.press("confirm-open")
-    assert sorted(desk.draft["columns"]) == ["age", "id", "sector", "works"]
-    assert "All 4 columns confirmed" in desk.page()
+    describe_page.press("confirm-open")
+    assert sorted(describe_page.draft["columns"]) == ["age", "id", "sector", "works"]
+    assert "All 4 columns confirmed" in describe_page.page()
 
 
-def test_only_the_selected_are_confirmed_or_left_out(desk: Desk) -> None:
-    desk.press("confirm-selected", select=["0", "2"])
-    assert set(desk.draft["columns"]) == {"sector", "works"}
-    desk.press("drop-selected", select=["1"])
-    assert desk.draft["columns"]["age"]["kind"] == "identifier"
+def test_only_the_selected_are_confirmed_or_left_out(describe_page: DescribePage) -> None:
+    describe_page.press("confirm-selected", select=["0", "2"])
+    assert set(describe_page.draft["columns"]) == {"sector", "works"}
+    describe_page.press("drop-selected", select=["1"])
+    assert describe_page.draft["columns"]["age"]["kind"] == "identifier"
 
 
 def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast) -> None:
@@ -202,17 +210,19 @@ def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast
         *SUGGESTIONS[1:2],
         {"name": "odd", "kind": "integer", "low": 9, "high": 1, "why": ""},
     ]
-    desk = Desk(browser(cast.steward), ready(cast, both))
-    desk.press("confirm-open")
-    assert desk.draft["columns"]["age"]["confirmed"] is True
-    assert desk.draft["columns"]["odd"]["confirmed"] is False
-    assert "Low is above high" in line(desk.page(), 1)
+    describe_page = DescribePage(browser(cast.steward), ready(cast, both))
+    describe_page.press("confirm-open")
+    assert describe_page.draft["columns"]["age"]["confirmed"] is True
+    assert describe_page.draft["columns"]["odd"]["confirmed"] is False
+    assert "Low is above high" in line(describe_page.page(), 1)
 
 
 # --- the description -------------------------------------------------------------------------------------------------
-def test_an_incomplete_description_is_refused_with_everything_that_is_open(desk: Desk) -> None:
-    desk.press("confirm:1")
-    answer = desk.press("finish", max_records="many")
+def test_an_incomplete_description_is_refused_with_everything_that_is_open(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("confirm:1")
+    answer = describe_page.press("finish", max_records="many")
     assert answer.status_code == 422
     assert "3 columns not confirmed yet: sector, works, id" in answer.text
     assert "records per person is not a whole number" in answer.text
@@ -220,10 +230,12 @@ def test_an_incomplete_description_is_refused_with_everything_that_is_open(desk:
     assert not DomainVersion.objects.exists()
 
 
-def test_a_complete_description_becomes_an_immutable_version(desk: Desk, cast: Cast) -> None:
-    desk.press("confirm-open")
-    answer = desk.press("finish")
-    assert answer.url == reverse("pages:dataset", args=[desk.dataset.code])
+def test_a_complete_description_becomes_an_immutable_version(
+    describe_page: DescribePage, cast: Cast
+) -> None:
+    describe_page.press("confirm-open")
+    answer = describe_page.press("finish")
+    assert answer.url == reverse("pages:dataset", args=[describe_page.dataset.code])
     version = DomainVersion.objects.get()
     domain = Domain.from_json(version.document)
     domain.require_confirmed()
@@ -247,35 +259,37 @@ def test_a_complete_description_becomes_an_immutable_version(desk: Desk, cast: C
 
 
 def test_the_same_description_again_is_the_same_version_and_another_one_the_next(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    desk.press("confirm-open")
-    desk.press("finish")
-    desk.press("finish")
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
+    describe_page.press("finish")
     assert DomainVersion.objects.count() == 1
-    desk.press("confirm:1", edit="1", _1_high="99")
-    desk.press("finish")
+    describe_page.press("confirm:1", edit="1", _1_high="99")
+    describe_page.press("finish")
     assert [version.number for version in DomainVersion.objects.order_by("number")] == [1, 2]
 
 
 def test_a_line_that_was_tried_and_mended_elsewhere_still_wants_to_be_confirmed(
-    desk: Desk, cast: Cast
+    describe_page: DescribePage, cast: Cast
 ) -> None:
-    desk.press("confirm-open")
-    desk.press("confirm:1", edit="1", _1_low="x")
-    mended = desk.draft
+    describe_page.press("confirm-open")
+    describe_page.press("confirm:1", edit="1", _1_low="x")
+    mended = describe_page.draft
     assert mended["columns"]["age"]["tried"] is True
     mended["columns"]["age"]["fields"]["low"] = "1"
-    services.save_draft(actor=cast.steward, dataset=desk.dataset, draft=mended)
+    services.save_draft(actor=cast.steward, dataset=describe_page.dataset, draft=mended)
     with pytest.raises(services.Incomplete) as caught:
-        services.confirm_domain(actor=cast.steward, dataset=desk.dataset)
+        services.confirm_domain(actor=cast.steward, dataset=describe_page.dataset)
     assert [(error.column, error.rule) for error in caught.value.errors] == [
         ("age", "not confirmed yet")
     ]
 
 
-def test_unit_relation_and_number_of_rows_are_taken_as_said(desk: Desk) -> None:
-    desk.press("confirm-open")
+def test_unit_relation_and_number_of_rows_are_taken_as_said(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("confirm-open")
     terms = {
         "max_records": "3",
         "unit_column": "id",
@@ -283,15 +297,15 @@ def test_unit_relation_and_number_of_rows_are_taken_as_said(desk: Desk) -> None:
         "rows_public": "on",
         "rows": "1000",
     }
-    desk.press("finish", **terms)
+    describe_page.press("finish", **terms)
     domain = Domain.from_json(DomainVersion.objects.get().document)
     assert (domain.unit.max_records, domain.unit.column) == (3, "id")
     assert (domain.relation.value, domain.rows) == ("replace-one", 1000)
 
 
-def test_a_public_number_of_rows_needs_replace_one(desk: Desk) -> None:
-    desk.press("confirm-open")
-    answer = desk.press("finish", rows_public="on", rows="1000")
+def test_a_public_number_of_rows_needs_replace_one(describe_page: DescribePage) -> None:
+    describe_page.press("confirm-open")
+    answer = describe_page.press("finish", rows_public="on", rows="1000")
     assert answer.status_code == 422
     assert "contradicts the add-remove relation" in answer.text
 
@@ -359,25 +373,25 @@ def test_save_draft_keeps_whatever_was_typed(cast: Cast, dataset: Dataset) -> No
 
 # --- the page around it ----------------------------------------------------------------------------------------------
 def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_read_again(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    desk.press("confirm:1")
+    describe_page.press("confirm:1")
     Preview.objects.update(expires_at=timezone.now())
-    page = desk.page()
+    page = describe_page.page()
     assert "The preview has expired" in page
-    assert reverse("pages:read-again", args=[desk.dataset.code]) in page
+    assert reverse("pages:read-again", args=[describe_page.dataset.code]) in page
     assert "17 to 90" in page
     assert not re.search(r"\bFarm\b", page)  # the token of a form may hold the four letters
     assert "Real data" not in page
-    assert "read the table again" in desk.press("finish").text
+    assert "read the table again" in describe_page.press("finish").text
 
 
 def test_a_description_that_was_complete_can_be_confirmed_after_the_preview_has_expired(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    desk.press("confirm-open")
+    describe_page.press("confirm-open")
     Preview.objects.update(expires_at=timezone.now())
-    assert desk.press("finish").status_code == 302
+    assert describe_page.press("finish").status_code == 302
     assert DomainVersion.objects.exists()
 
 
@@ -421,15 +435,17 @@ def test_names_and_values_from_the_table_are_shown_as_text(
         "other": True,
         "why": nasty,
     }
-    desk = Desk(browser(cast.steward), ready(cast, [suggestion]))
-    assert "<script>alert" not in desk.page("?edit=all")
-    assert "<script>alert" not in desk.press("confirm:0", in_place=True).text
-    desk.press("finish")
+    describe_page = DescribePage(browser(cast.steward), ready(cast, [suggestion]))
+    assert "<script>alert" not in describe_page.page("?edit=all")
+    assert "<script>alert" not in describe_page.press("confirm:0", in_place=True).text
+    describe_page.press("finish")
     version = DomainVersion.objects.get()
     assert Domain.from_json(version.document).attributes[0].name == nasty
     assert (
         "<script>alert"
-        not in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+        not in describe_page.client.get(
+            reverse("datasets:domain", args=[describe_page.dataset.code, 1])
+        ).text
     )
 
 
@@ -457,20 +473,26 @@ def test_names_and_values_from_the_table_are_shown_as_text(
         {"relation": "x", "max_records": "9" * 500, "do": "finish"},
     ],
 )
-def test_a_made_up_post_breaks_nothing(desk: Desk, posted: dict[str, str]) -> None:
+def test_a_made_up_post_breaks_nothing(
+    describe_page: DescribePage, posted: dict[str, str]
+) -> None:
     clean = {
         key: text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
         for key, text in posted.items()
     }
     for headers in ({}, {"HX-Request": "true"}):
-        assert desk.client.post(desk.address, clean, headers=headers).status_code in (
+        assert describe_page.client.post(
+            describe_page.address, clean, headers=headers
+        ).status_code in (
             200,
             302,
             422,
         )
-    assert desk.page()
+    assert describe_page.page()
     assert not [
-        column for column in desk.draft.get("columns", {}).values() if column["confirmed"]
+        column
+        for column in describe_page.draft.get("columns", {}).values()
+        if column["confirmed"]
     ]
 
 
@@ -488,26 +510,26 @@ def test_a_hundred_columns_take_few_queries_and_no_editors(
         }
         for number in range(100)
     ]
-    desk = Desk(browser(cast.steward), ready(cast, many))
+    describe_page = DescribePage(browser(cast.steward), ready(cast, many))
     with CaptureQueriesContext(
         connection,
     ) as few:
-        page = desk.page()
+        page = describe_page.page()
     assert len(few) < 30
     assert 'class="editor"' not in page
     assert len(page) < 600_000
     with CaptureQueriesContext(connection) as some:
-        desk.press_alone("confirm-open")
+        describe_page.press_alone("confirm-open")
     assert len(some) < 60
     with CaptureQueriesContext(connection) as others:
-        desk.answer_lists("lists", public="The codebook.")
+        describe_page.answer_lists("lists", public="The codebook.")
     assert len(others) < 60
-    assert len(desk.draft["columns"]) == 100
-    assert len(json.dumps(desk.draft)) < 400_000
+    assert len(describe_page.draft["columns"]) == 100
+    assert len(json.dumps(describe_page.draft)) < 400_000
 
 
-def test_the_page_can_be_searched_without_script(desk: Desk) -> None:
-    desk.press("confirm:1")
+def test_the_page_can_be_searched_without_script(describe_page: DescribePage) -> None:
+    describe_page.press("confirm:1")
     for query, shown in {
         "?q=WOR": {2},
         "?q=r": {0, 2},
@@ -518,7 +540,7 @@ def test_the_page_can_be_searched_without_script(desk: Desk) -> None:
         "?kind=boolean&show=confirmed": set(),
         "?kind=nonsense&show=nonsense": {0, 1, 2, 3},
     }.items():
-        page = desk.page(query)
+        page = describe_page.page(query)
         hidden = {
             int(index)
             for index in re.findall(r'<li class="column" id="line-(\d+)" hidden>', page)
@@ -527,11 +549,12 @@ def test_the_page_can_be_searched_without_script(desk: Desk) -> None:
         assert (f"{len(shown)} of 4 columns shown" in page) == (len(shown) < 4)
 
 
-def test_a_press_keeps_what_is_searched_for(desk: Desk) -> None:
-    answer = desk.client.post(
-        desk.address + "?q=wor&kind=boolean&show=open", desk.inputs() | {"do": "edit:2"}
+def test_a_press_keeps_what_is_searched_for(describe_page: DescribePage) -> None:
+    answer = describe_page.client.post(
+        describe_page.address + "?q=wor&kind=boolean&show=open",
+        describe_page.inputs() | {"do": "edit:2"},
     )
-    assert answer.url == f"{desk.address}?q=wor&kind=boolean&show=open&edit=2#line-2"
+    assert answer.url == f"{describe_page.address}?q=wor&kind=boolean&show=open&edit=2#line-2"
 
 
 # --- the list, and a version for reading -----------------------------------------------------------------------------
@@ -577,11 +600,11 @@ def test_a_long_list_pages_with_few_queries(
 
 
 def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(
-    browser: Browser, cast: Cast, desk: Desk
+    browser: Browser, cast: Cast, describe_page: DescribePage
 ) -> None:
-    desk.press("confirm-open")
-    desk.press("finish")
-    arguments = [desk.dataset.code, 1]
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
+    arguments = [describe_page.dataset.code, 1]
     for who in (cast.steward, cast.custodian, cast.auditor):
         page = browser(who).get(reverse("datasets:domain", args=arguments))
         assert "Farm, Mine" in page.text
@@ -592,7 +615,7 @@ def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(
         assert browser(who).get(reverse("datasets:domain", args=arguments)).status_code == 404
     assert (
         browser(cast.auditor)
-        .get(reverse("datasets:domain", args=[desk.dataset.code, 2]))
+        .get(reverse("datasets:domain", args=[describe_page.dataset.code, 2]))
         .status_code
         == 404
     )
@@ -692,16 +715,16 @@ def test_whom_the_description_protects_stays_while_a_custodian_decides(cast: Cas
 
 
 # --- what a line says about itself -----------------------------------------------------------------------------------
-def test_a_suggestion_says_why_until_something_is_said(desk: Desk) -> None:
-    assert "Whole numbers." in line(desk.page(), 1)
-    desk.press("confirm:1")
-    assert "Whole numbers." not in line(desk.page(), 1)
+def test_a_suggestion_says_why_until_something_is_said(describe_page: DescribePage) -> None:
+    assert "Whole numbers." in line(describe_page.page(), 1)
+    describe_page.press("confirm:1")
+    assert "Whole numbers." not in line(describe_page.page(), 1)
 
 
-def test_very_many_codes_say_how_many_records_they_need(desk: Desk) -> None:
-    assert "noise outweighs" not in desk.page()
-    desk.press("drop:3")
-    answer = desk.press(
+def test_very_many_codes_say_how_many_records_they_need(describe_page: DescribePage) -> None:
+    assert "noise outweighs" not in describe_page.page()
+    describe_page.press("drop:3")
+    answer = describe_page.press(
         "keep:1", edit="1", in_place=True, _1_low="0", _1_high="999", _1_width="1", _1_bins=""
     )
     assert (
@@ -709,14 +732,18 @@ def test_very_many_codes_say_how_many_records_they_need(desk: Desk) -> None:
         in answer.text
     )
     assert "below about 3\u202f000 records. Fewer values or wider bins keep more." in line(
-        desk.page(), 1
+        describe_page.page(), 1
     )
     name = next(
-        name for name, column in desk.draft["columns"].items() if column.get("place") == 1
+        name
+        for name, column in describe_page.draft["columns"].items()
+        if column.get("place") == 1
     )
     services.keep(
-        actor=desk.dataset.steward,
-        dataset=desk.dataset,
+        actor=describe_page.dataset.steward,
+        dataset=describe_page.dataset,
         changes=services.DraftChanges(table={"places": f"home: {name}, other"}),
     )
-    assert "1\u202f000 codes of a coordinate: methods for places" in line(desk.page(), 1)
+    assert "1\u202f000 codes of a coordinate: methods for places" in line(
+        describe_page.page(), 1
+    )

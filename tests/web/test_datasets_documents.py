@@ -22,7 +22,7 @@ from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services import terms
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.desk import Desk, line, ready
+from tests.web.describe_page import DescribePage, line, ready
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -38,27 +38,29 @@ WORKS = {"name": "works", "kind": "boolean", "true": "yes", "false": "no"}
 HEIGHT = {"name": "height", "kind": "number", "low": 0, "high": 3}
 
 
-def bring(desk: Desk, document: Any, *, edit: str = "", **typed: Any) -> str:
+def bring(describe_page: DescribePage, document: Any, *, edit: str = "", **typed: Any) -> str:
     """Choose a file and press the button, with everything else that the page's form holds."""
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    address = reverse("datasets:import", args=[desk.dataset.code])
-    fields = desk.inputs(f"?edit={edit}" if edit else "")
+    address = reverse("datasets:import", args=[describe_page.dataset.code])
+    fields = describe_page.inputs(f"?edit={edit}" if edit else "")
     fields |= {
         key[1:].replace("_", "-", 1) if key.startswith("_") else key: value
         for key, value in typed.items()
     }
     sent = fields | {"do": "save", "document": SimpleUploadedFile("d.json", text)}
-    return str(desk.client.post(address, sent, follow=True).text)
+    return str(describe_page.client.post(address, sent, follow=True).text)
 
 
-def draft_file(desk: Desk) -> Any:
-    return desk.client.get(reverse("datasets:draft-file", args=[desk.dataset.code]))
+def draft_file(describe_page: DescribePage) -> Any:
+    return describe_page.client.get(
+        reverse("datasets:draft-file", args=[describe_page.dataset.code])
+    )
 
 
 # --- in --------------------------------------------------------------------------------------------------------------
-def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
+def test_a_document_fills_the_draft_and_confirms_nothing(describe_page: DescribePage) -> None:
     document = {"attributes": [AGE, WORKS | {"provenance": "suggested"}, HEIGHT]}
-    page = bring(desk, document | {"unit": {"max_records": 2, "column": "id"}})
+    page = bring(describe_page, document | {"unit": {"max_records": 2, "column": "id"}})
     assert "Nothing of it is confirmed yet" in page
     assert "0 to 120" in line(page, 1)
     assert "From a public file, imported and not confirmed" in line(page, 1)
@@ -68,21 +70,21 @@ def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
     assert "Column “works”: holds facts that are only suggested by data" in page
     assert "3 columns: sector, works, id" in " ".join(page.split())
     assert "Describe below what is not described, or leave it out." in page
-    assert list(desk.draft["columns"]) == ["age"]
-    assert desk.draft["columns"]["age"]["confirmed"] is False
-    assert desk.draft["table"]["unit_column"] == "id"
+    assert list(describe_page.draft["columns"]) == ["age"]
+    assert describe_page.draft["columns"]["age"]["confirmed"] is False
+    assert describe_page.draft["table"]["unit_column"] == "id"
     assert not AuditEntry.objects.filter(action="columns.confirmed").exists()
-    answer = desk.press("finish")
+    answer = describe_page.press("finish")
     assert answer.status_code == 422
     assert "4 columns not confirmed yet" in answer.text
 
 
 def test_what_was_brought_is_confirmed_as_the_file_says_and_not_as_the_data_suggest(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    bring(desk, {"attributes": [AGE | {"outside": "clamp"}]})
-    desk.press("confirm:1")
-    kept = desk.draft["columns"]["age"]
+    bring(describe_page, {"attributes": [AGE | {"outside": "clamp"}]})
+    describe_page.press("confirm:1")
+    kept = describe_page.draft["columns"]["age"]
     assert (
         kept["confirmed"],
         kept["origin"],
@@ -94,65 +96,71 @@ def test_what_was_brought_is_confirmed_as_the_file_says_and_not_as_the_data_sugg
         "0",
         "5",
     )
-    declared = {name: desk.draft["columns"].get(name) for name in ("age",)}
+    declared = {name: describe_page.draft["columns"].get(name) for name in ("age",)}
     assert "17" not in json.dumps(declared)
 
 
-def test_the_short_form_is_taken_as_codes_without_an_order(desk: Desk) -> None:
-    bring(desk, {"age": 85})
-    desk.press("confirm:1")
+def test_the_short_form_is_taken_as_codes_without_an_order(describe_page: DescribePage) -> None:
+    bring(describe_page, {"age": 85})
+    describe_page.press("confirm:1")
     for index in (0, 2, 3):
-        desk.press(f"drop:{index}")
-    desk.press("finish")
+        describe_page.press(f"drop:{index}")
+    describe_page.press("finish")
     [age] = Domain.from_json(DomainVersion.objects.get().document).modelled
     assert (age.size, age.ordered) == (85, False)
-    assert "codes without an order" in desk.page("?edit=1")
+    assert "codes without an order" in describe_page.page("?edit=1")
 
 
 def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    desk.press("confirm:1", edit="1", _1_low="16")
-    page = bring(desk, {"attributes": [AGE, WORKS]})
+    describe_page.press("confirm:1", edit="1", _1_low="16")
+    page = bring(describe_page, {"attributes": [AGE, WORKS]})
     assert "Column “age”: described here already, kept" in page
     assert "16 to 90" in line(page, 1)
-    assert desk.draft["columns"]["age"]["confirmed"] is True
+    assert describe_page.draft["columns"]["age"]["confirmed"] is True
     assert "Declared public, imported and" in line(page, 2)
     assert "1 column was taken into the draft" in page
-    page = bring(desk, {"attributes": [AGE]})
+    page = bring(describe_page, {"attributes": [AGE]})
     assert "The file was read as a DOMAIN.json: no column was taken from it" in page
     assert "Not described by the file" not in page
-    page = bring(desk, {"attributes": [AGE, WORKS]}, **{"both-say": "file"})
+    page = bring(describe_page, {"attributes": [AGE, WORKS]}, **{"both-say": "file"})
     assert "described here already, kept" not in page
     assert "0 to 120" in line(page, 1)
-    assert desk.draft["columns"]["age"]["confirmed"] is False
+    assert describe_page.draft["columns"]["age"]["confirmed"] is False
 
 
 @pytest.mark.parametrize(
     "document", [b"nonsense", {"attributes": [AGE]}, {"attributes": [HEIGHT]}]
 )
 def test_what_was_typed_and_not_saved_is_kept_whatever_the_file_is(
-    desk: Desk, document: Any
+    describe_page: DescribePage, document: Any
 ) -> None:
-    bring(desk, document, edit="0,1", _1_low="3", _0_values="Shop\nFarm", max_records="7")
-    kept = desk.draft["columns"]
+    bring(
+        describe_page, document, edit="0,1", _1_low="3", _0_values="Shop\nFarm", max_records="7"
+    )
+    kept = describe_page.draft["columns"]
     assert kept["age"]["fields"] == {"low": "3"}
     assert kept["sector"]["fields"]["values"].split() == ["Shop", "Farm"]
-    assert desk.draft["table"]["max_records"] == "7"
+    assert describe_page.draft["table"]["max_records"] == "7"
 
 
-def test_whom_the_file_protects_gives_way_to_what_was_typed(desk: Desk) -> None:
+def test_whom_the_file_protects_gives_way_to_what_was_typed(
+    describe_page: DescribePage,
+) -> None:
     document = {"attributes": [AGE], "unit": {"max_records": 2}}
-    page = bring(desk, document, max_records="7")
+    page = bring(describe_page, document, max_records="7")
     assert "was typed here already and is kept" in page
-    assert desk.draft["table"]["max_records"] == "7"
-    bring(desk, document, max_records="7", **{"both-say": "file"})
-    assert desk.draft["table"]["max_records"] == "2"
+    assert describe_page.draft["table"]["max_records"] == "7"
+    bring(describe_page, document, max_records="7", **{"both-say": "file"})
+    assert describe_page.draft["table"]["max_records"] == "2"
     page = bring(
-        desk, {"attributes": [AGE], "unit": {"column": "person"}}, **{"both-say": "file"}
+        describe_page,
+        {"attributes": [AGE], "unit": {"column": "person"}},
+        **{"both-say": "file"},
     )
     assert "Column “person”: is to tell people apart and is not in this table" in page
-    assert desk.draft["table"]["unit_column"] == ""
+    assert describe_page.draft["table"]["unit_column"] == ""
 
 
 POINTS = [
@@ -164,23 +172,27 @@ HOME = {"name": "home", "latitude": "lat", "longitude": "lon, east"}
 def test_places_are_brought_typed_confirmed_and_taken_away(
     browser: Callable[..., Client], cast: Cast
 ) -> None:
-    desk = Desk(browser(cast.steward), ready(cast, [point | {"why": "."} for point in POINTS]))
-    bring(desk, {"attributes": POINTS, "places": [HOME]})
-    assert "home: lat, &quot;lon, east&quot;</textarea>" in desk.page()
-    desk.press("confirm-open")
-    wrong = desk.press("finish", places="home: lat")
+    describe_page = DescribePage(
+        browser(cast.steward), ready(cast, [point | {"why": "."} for point in POINTS])
+    )
+    bring(describe_page, {"attributes": POINTS, "places": [HOME]})
+    assert "home: lat, &quot;lon, east&quot;</textarea>" in describe_page.page()
+    describe_page.press("confirm-open")
+    wrong = describe_page.press("finish", places="home: lat")
     assert wrong.status_code == 422
     assert "a place is not a name and two columns; write it like" in wrong.text
-    desk.press("finish", places='home: lat, "lon, east"')
+    describe_page.press("finish", places='home: lat, "lon, east"')
     assert DomainVersion.objects.get().document["places"] == [HOME]
-    assert draft_file(desk).json()["places"] == [HOME]
+    assert draft_file(describe_page).json()["places"] == [HOME]
     assert (
         "home: lat, lon, east"
-        in desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+        in describe_page.client.get(
+            reverse("datasets:domain", args=[describe_page.dataset.code, 1])
+        ).text
     )
-    page = bring(desk, {"attributes": POINTS, "places": [HOME | {"name": "work"}]})
+    page = bring(describe_page, {"attributes": POINTS, "places": [HOME | {"name": "work"}]})
     assert "The places were typed here already and are kept." in page
-    desk.press("finish", places="")
+    describe_page.press("finish", places="")
     assert "places" not in DomainVersion.objects.get(number=2).document
 
 
@@ -198,24 +210,28 @@ def test_whom_an_account_protects_is_not_taken_from_a_file(
     assert any("is settled" in remark for remark in brought.remarks)
 
 
-def test_a_file_about_another_table_is_refused_by_its_columns(desk: Desk) -> None:
-    page = bring(desk, {"attributes": [HEIGHT, {"name": "weight", "kind": "identifier"}]})
+def test_a_file_about_another_table_is_refused_by_its_columns(
+    describe_page: DescribePage,
+) -> None:
+    page = bring(
+        describe_page, {"attributes": [HEIGHT, {"name": "weight", "kind": "identifier"}]}
+    )
     assert (
         "Columns “height”, “weight”: not in this table, and the file describes no other" in page
     )
     assert "nothing was changed" in page
-    assert desk.draft["columns"] == {}
+    assert describe_page.draft["columns"] == {}
 
 
-def test_what_the_page_cannot_show_is_told(desk: Desk) -> None:
+def test_what_the_page_cannot_show_is_told(describe_page: DescribePage) -> None:
     broken = {"name": "sector", "kind": "categorical", "values": ["a\nb", "c"], "other": True}
     mixed = AGE | {
         "provenance": {"kind": "declared", "bounds": "public-file", "missing": "declared"}
     }
-    page = bring(desk, {"attributes": [broken, mixed]})
+    page = bring(describe_page, {"attributes": [broken, mixed]})
     assert "Column “sector”: holds something that this page cannot show" in page
     assert "Column “age”: its facts come from different places" in page
-    assert desk.draft["columns"]["age"]["origin"] == "declared"
+    assert describe_page.draft["columns"]["age"]["origin"] == "declared"
 
 
 @pytest.mark.parametrize(
@@ -255,10 +271,10 @@ def test_what_the_page_cannot_show_is_told(desk: Desk) -> None:
     ids=range(14),
 )
 def test_an_unsound_document_is_refused_with_the_reason(
-    desk: Desk, document: Any, words: str
+    describe_page: DescribePage, document: Any, words: str
 ) -> None:
-    assert words in bring(desk, document)
-    assert desk.draft.get("columns", {}) == {}
+    assert words in bring(describe_page, document)
+    assert describe_page.draft.get("columns", {}) == {}
 
 
 @pytest.mark.parametrize(
@@ -273,40 +289,42 @@ def test_an_unsound_document_is_refused_with_the_reason(
         },
     ],
 )
-def test_columns_of_baskets_come_with_a_file(basket: Any, desk: Desk) -> None:
-    bring(desk, {"attributes": [{"name": "sector"} | basket]})
-    assert desk.draft["columns"]["sector"]["kind"] == basket["kind"]
-    described = attribute_of("sector", desk.draft["columns"]["sector"]).to_json()
+def test_columns_of_baskets_come_with_a_file(basket: Any, describe_page: DescribePage) -> None:
+    bring(describe_page, {"attributes": [{"name": "sector"} | basket]})
+    assert describe_page.draft["columns"]["sector"]["kind"] == basket["kind"]
+    described = attribute_of("sector", describe_page.draft["columns"]["sector"]).to_json()
     assert all(described[key] == value for key, value in basket.items() if key != "values")
 
 
 def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(
-    cast: Cast, desk: Desk
+    cast: Cast, describe_page: DescribePage
 ) -> None:
     Preview.objects.update(expires_at=timezone.now())
     with pytest.raises(DomainError, match="not known any more"):
-        services.import_document(actor=cast.steward, dataset=desk.dataset, document={"age": 5})
+        services.import_document(
+            actor=cast.steward, dataset=describe_page.dataset, document={"age": 5}
+        )
 
 
 # --- out -------------------------------------------------------------------------------------------------------------
 def test_the_draft_goes_out_without_a_suggestion_and_comes_back_as_it_was(
-    desk: Desk, cast: Cast, monkeypatch: pytest.MonkeyPatch
+    describe_page: DescribePage, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.press("confirm:1", edit="1", _1_low="16", _1_origin="public-file")
-    desk.press("keep:2", edit="2", _2_true="ja")  # a part, over a suggestion
-    desk.press(
+    describe_page.press("confirm:1", edit="1", _1_low="16", _1_origin="public-file")
+    describe_page.press("keep:2", edit="2", _2_true="ja")  # a part, over a suggestion
+    describe_page.press(
         "keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9", _0_outside="clamp"
     )
-    desk.press("save", max_records="3")
+    describe_page.press("save", max_records="3")
     monkeypatch.setattr(
         selectors, "SITTING", datetime.timedelta(0)
     )  # from here on every opening would be written
     before = AuditEntry.objects.filter(action="preview.opened").count()
-    answer = draft_file(desk)
+    answer = draft_file(describe_page)
     assert AuditEntry.objects.filter(action="preview.opened").count() == before
     assert (
         answer["Content-Disposition"]
-        == f'attachment; filename="domain-{desk.dataset.code}-draft.json"'
+        == f'attachment; filename="domain-{describe_page.dataset.code}-draft.json"'
     )
     document = answer.json()
     assert [(found["name"], found["provenance"]) for found in document["attributes"]] == [
@@ -317,29 +335,29 @@ def test_the_draft_goes_out_without_a_suggestion_and_comes_back_as_it_was(
     assert "Farm" not in answer.text
     with pytest.raises(DomainError, match="'sector'"):
         Domain.from_json(document).require_confirmed()
-    other = Desk(desk.client, ready(cast))
+    other = DescribePage(describe_page.client, ready(cast))
     bring(other, document)
     assert list(other.draft["columns"]) == ["age"]
     assert other.draft["columns"]["age"]["origin"] == "public-file"
     assert "16 to 90" in line(other.page(), 1)
 
 
-def test_an_empty_draft_is_no_file(desk: Desk) -> None:
-    answer = draft_file(desk)
+def test_an_empty_draft_is_no_file(describe_page: DescribePage) -> None:
+    answer = draft_file(describe_page)
     assert answer.status_code == 302
-    assert "no column is described yet; confirm one" in desk.page()
+    assert "no column is described yet; confirm one" in describe_page.page()
 
 
-def test_every_version_is_offered_on_the_page(desk: Desk) -> None:
-    desk.press("confirm-open")
-    desk.press("finish")
-    desk.press("confirm:1", edit="1", _1_high="99")
-    desk.press("finish")
-    page = desk.page()
+def test_every_version_is_offered_on_the_page(describe_page: DescribePage) -> None:
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
+    describe_page.press("confirm:1", edit="1", _1_high="99")
+    describe_page.press("finish")
+    page = describe_page.page()
     for number in (1, 2):
-        address = reverse("datasets:domain-file", args=[desk.dataset.code, number])
+        address = reverse("datasets:domain-file", args=[describe_page.dataset.code, number])
         assert address in page
-        document = desk.client.get(address).json()
+        document = describe_page.client.get(address).json()
         assert (
             Domain.from_json(document).digest == DomainVersion.objects.get(number=number).digest
         )
@@ -347,9 +365,11 @@ def test_every_version_is_offered_on_the_page(desk: Desk) -> None:
 
 
 # --- dictionaries and schemas -----------------------------------------------------------------------------------------
-def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(desk: Desk) -> None:
+def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(
+    describe_page: DescribePage,
+) -> None:
     page = bring(
-        desk,
+        describe_page,
         {
             "age": {"description": "Years", "values": {"N": "N/A", "min": 0, "max": 99}},
             "sector": {"description": "Where"},
@@ -364,10 +384,12 @@ def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(desk: Desk
     assert "Column “sector”: the dictionary does not say which values it has" in page
     assert "Column “height”: not in this table, not taken" in page
     assert "Column “works”: its range has only one end; add the other one here." in page
-    assert desk.draft["columns"]["age"]["fields"]["missing"] == "N"
+    assert describe_page.draft["columns"]["age"]["fields"]["missing"] == "N"
 
 
-def test_a_table_schema_is_recognised_and_one_comes_out_again(desk: Desk) -> None:
+def test_a_table_schema_is_recognised_and_one_comes_out_again(
+    describe_page: DescribePage,
+) -> None:
     schema = {
         "fields": [
             {"name": "sector", "constraints": {"enum": ["Farm", "Mine"]}},
@@ -376,13 +398,13 @@ def test_a_table_schema_is_recognised_and_one_comes_out_again(desk: Desk) -> Non
         ],
         "missingValues": ["-"],
     }
-    page = bring(desk, schema)
+    page = bring(describe_page, schema)
     assert "The file was read as a Table Schema: 2 columns were taken" in page
     assert "Column “age”: has a type but no minimum and maximum" in page
-    desk.press("confirm-open")
-    desk.press("finish")
-    address = reverse("datasets:table-schema-file", args=[desk.dataset.code, 1])
-    answer = desk.client.get(address)
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
+    address = reverse("datasets:table-schema-file", args=[describe_page.dataset.code, 1])
+    answer = describe_page.client.get(address)
     assert "attachment" in answer["Content-Disposition"]
     fields = {field["name"]: field for field in answer.json()["fields"]}
     assert (fields["sector"]["constraints"]["enum"], fields["sector"]["missingValues"]) == (
@@ -391,16 +413,16 @@ def test_a_table_schema_is_recognised_and_one_comes_out_again(desk: Desk) -> Non
     )
     assert fields["age"]["constraints"] == {"required": True, "minimum": 17, "maximum": 90}
     assert "id" not in fields
-    assert address in desk.page()
+    assert address in describe_page.page()
 
 
-def test_a_document_of_no_kind_changes_nothing(desk: Desk) -> None:
-    page = bring(desk, {"title": "Minutes of a meeting"})
+def test_a_document_of_no_kind_changes_nothing(describe_page: DescribePage) -> None:
+    page = bring(describe_page, {"title": "Minutes of a meeting"})
     assert (
         "nothing was changed. no description of a kind that is known; bring a DOMAIN.json"
         in page
     )
-    assert desk.draft["columns"] == {}
+    assert describe_page.draft["columns"] == {}
 
 
 def test_a_place_whose_cells_are_learned_is_typed_with_a_third_word() -> None:

@@ -12,7 +12,7 @@ from synthweb.datasets import basis, learned
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from tests.cast import Cast
-from tests.web.desk import Desk, line, ready
+from tests.web.describe_page import DescribePage, line, ready
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -31,15 +31,17 @@ SEEN = [
 
 
 @pytest.fixture
-def desk(browser: Browser, cast: Cast) -> Desk:
-    return Desk(browser(cast.steward), ready(cast, SEEN))
+def describe_page(browser: Browser, cast: Cast) -> DescribePage:
+    return DescribePage(browser(cast.steward), ready(cast, SEEN))
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_texts_of_nowhere_are_found_by_each_release(desk: Desk, index: int) -> None:
-    assert f'value="learn:{index}"' in line(desk.page(f"?edit={index}"), index)
-    desk.press(f"learn:{index}")
-    column = desk.draft["columns"][SEEN[index]["name"]]
+def test_texts_of_nowhere_are_found_by_each_release(
+    describe_page: DescribePage, index: int
+) -> None:
+    assert f'value="learn:{index}"' in line(describe_page.page(f"?edit={index}"), index)
+    describe_page.press(f"learn:{index}")
+    column = describe_page.draft["columns"][SEEN[index]["name"]]
     assert column["confirmed"]
     assert column["because"] == basis.FOUND
     attribute = attribute_of("town", column)
@@ -61,7 +63,9 @@ def test_markers_that_are_texts_of_the_set_are_found_as_values() -> None:
     assert "NA" in attribute.values
 
 
-def test_the_share_of_a_release_falls_with_each_further_column(desk: Desk) -> None:
-    assert "about 10 % of each release" in line(desk.page("?edit=0"), 0)
-    desk.press("learn:0")
-    assert "about 7.5 % of each release" in line(desk.page("?edit=1"), 1)
+def test_the_share_of_a_release_falls_with_each_further_column(
+    describe_page: DescribePage,
+) -> None:
+    assert "about 10 % of each release" in line(describe_page.page("?edit=0"), 0)
+    describe_page.press("learn:0")
+    assert "about 7.5 % of each release" in line(describe_page.page("?edit=1"), 1)

@@ -20,7 +20,7 @@ from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.runs.models import TableErrand
 from tests.cast import Cast
-from tests.web.desk import SUGGESTIONS, Desk, line, ready
+from tests.web.describe_page import SUGGESTIONS, DescribePage, line, ready
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -54,8 +54,8 @@ def dataset(cast: Cast, tmp_path: Path) -> Dataset:
 
 
 @pytest.fixture
-def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
-    return Desk(browser(cast.steward), dataset)
+def describe_page(browser: Browser, cast: Cast, dataset: Dataset) -> DescribePage:
+    return DescribePage(browser(cast.steward), dataset)
 
 
 def buttons(html: str) -> dict[str, str]:
@@ -71,98 +71,116 @@ def kind(html: str) -> str:
 
 
 # --- questions about a column --------------------------------------------------------------------------------------------
-def test_a_question_is_shown_at_its_column_with_cells_as_its_answers(desk: Desk) -> None:
-    shown = line(desk.page(), 0)
+def test_a_question_is_shown_at_its_column_with_cells_as_its_answers(
+    describe_page: DescribePage,
+) -> None:
+    shown = line(describe_page.page(), 0)
     assert 'data-question="0"' in shown
     assert set(buttons(shown)) == {"choose-day-first:0", "choose-month-first:0"}
     labels = buttons(shown).values()
     assert len(set(labels)) == 2
     assert not any("%" in label for label in labels)
-    assert 'data-question="2"' not in line(desk.page(), 2)
+    assert 'data-question="2"' not in line(describe_page.page(), 2)
 
 
-def test_one_click_answers_it_and_the_facts_stay_out_of_the_database(desk: Desk) -> None:
+def test_one_click_answers_it_and_the_facts_stay_out_of_the_database(
+    describe_page: DescribePage,
+) -> None:
     for in_place in (True, False):
-        answer = desk.press("choose-month-first:0", in_place=in_place)
-        shown = answer.text if in_place else line(desk.page(), 0)
+        answer = describe_page.press("choose-month-first:0", in_place=in_place)
+        shown = answer.text if in_place else line(describe_page.page(), 0)
         assert kind(shown) == "scale"
         assert "dates, bounds learned within the budget" in shown
         assert set(buttons(shown)) == {"choose-day-first:0", "choose-:0"}
-    assert desk.draft["answers"] == {"day": "month-first"}
-    assert desk.draft["columns"] == {}
-    assert "2021" not in json.dumps(desk.draft)
+    assert describe_page.draft["answers"] == {"day": "month-first"}
+    assert describe_page.draft["columns"] == {}
+    assert "2021" not in json.dumps(describe_page.draft)
 
 
-def test_an_answer_can_be_changed_and_taken_back_in_place(desk: Desk) -> None:
-    fields = desk.inputs()
+def test_an_answer_can_be_changed_and_taken_back_in_place(describe_page: DescribePage) -> None:
+    fields = describe_page.inputs()
     for verb, expected in (
         ("month-first", "scale"),
         ("day-first", "scale"),
         ("", "weak"),
     ):
-        answer = desk.client.post(
-            desk.address, fields | {"do": f"choose-{verb}:0"}, headers={"HX-Request": "true"}
+        answer = describe_page.client.post(
+            describe_page.address,
+            fields | {"do": f"choose-{verb}:0"},
+            headers={"HX-Request": "true"},
         )
         assert kind(answer.text) == expected
         fields["0-suggested"] = unescape(
             re.search(r'name="0-suggested" value="([^"]*)"', answer.text)[1]  # type: ignore[index]
         )
-    assert desk.draft["answers"] == {}
-    assert 'data-question="0"' in line(desk.page(), 0)
+    assert describe_page.draft["answers"] == {}
+    assert 'data-question="0"' in line(describe_page.page(), 0)
 
 
 def test_a_confirmed_answer_is_declared_with_its_format_and_counts_as_suggested(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    desk.press("choose-month-first:0")
-    desk.press("confirm:0")
-    column = desk.draft["columns"]["day"]
+    describe_page.press("choose-month-first:0")
+    describe_page.press("confirm:0")
+    column = describe_page.draft["columns"]["day"]
     assert (column["kind"], column["fields"]["day_format"]) == ("scale", "%m/%d/%y")
     assert column["as_suggested"] == 1 + len(column["fields"])
-    assert 'data-question="0"' not in line(desk.page(), 0)
+    assert 'data-question="0"' not in line(describe_page.page(), 0)
 
 
-def test_confirming_all_leaves_columns_with_a_question_open(desk: Desk) -> None:
-    desk.press("confirm-open")
-    confirmed = {name for name, column in desk.draft["columns"].items() if column["confirmed"]}
+def test_confirming_all_leaves_columns_with_a_question_open(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("confirm-open")
+    confirmed = {
+        name for name, column in describe_page.draft["columns"].items() if column["confirmed"]
+    }
     assert confirmed == {"age", "note"}
-    assert set(desk.draft["columns"]) == confirmed
-    assert "because of a question: day, price" in desk.page()
-    desk.press("choose-month-first:0")
-    desk.press("confirm-open")
-    assert desk.draft["columns"]["day"]["fields"]["day_format"] == "%m/%d/%y"
+    assert set(describe_page.draft["columns"]) == confirmed
+    assert "because of a question: day, price" in describe_page.page()
+    describe_page.press("choose-month-first:0")
+    describe_page.press("confirm-open")
+    assert describe_page.draft["columns"]["day"]["fields"]["day_format"] == "%m/%d/%y"
 
 
-def test_a_column_with_a_question_can_be_confirmed_by_itself(desk: Desk) -> None:
-    desk.press("confirm:0")
-    assert desk.draft["columns"]["day"]["confirmed"]
+def test_a_column_with_a_question_can_be_confirmed_by_itself(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("confirm:0")
+    assert describe_page.draft["columns"]["day"]["confirmed"]
 
 
-def test_what_else_a_column_could_be_is_offered_in_its_editor(desk: Desk) -> None:
-    assert buttons(line(desk.page(), 2)) == {}
-    shown = line(desk.page("?edit=2"), 2)
+def test_what_else_a_column_could_be_is_offered_in_its_editor(
+    describe_page: DescribePage,
+) -> None:
+    assert buttons(line(describe_page.page(), 2)) == {}
+    shown = line(describe_page.page("?edit=2"), 2)
     assert buttons(shown) == {"choose-value:2": "999 is a number like the others"}
-    desk.press("choose-value:2", edit="2")
-    after = line(desk.page(), 2)
+    describe_page.press("choose-value:2", edit="2")
+    after = line(describe_page.page(), 2)
     assert kind(after) == "scale"
     assert set(buttons(after)) == {"choose-:2"}
 
 
-def test_an_answer_forgets_what_was_typed_for_another_reading(desk: Desk) -> None:
-    desk.press("keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9")
-    assert desk.draft["columns"]["day"]["kind"] == "integer"
-    assert 'data-question="0"' not in line(desk.page(), 0)
-    desk.press("choose-day-first:0", edit="0")
-    assert desk.draft["columns"] == {}
-    assert desk.draft["answers"] == {"day": "day-first"}
+def test_an_answer_forgets_what_was_typed_for_another_reading(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9")
+    assert describe_page.draft["columns"]["day"]["kind"] == "integer"
+    assert 'data-question="0"' not in line(describe_page.page(), 0)
+    describe_page.press("choose-day-first:0", edit="0")
+    assert describe_page.draft["columns"] == {}
+    assert describe_page.draft["answers"] == {"day": "day-first"}
 
 
 @pytest.mark.parametrize(
     "button", ["choose-never:0", "choose-day-first:99", "choose-day-first:", "choose-:1x"]
 )
-def test_a_choice_that_was_not_offered_changes_nothing(desk: Desk, button: str) -> None:
-    desk.press(button)
-    assert not desk.draft.get("answers")
+def test_a_choice_that_was_not_offered_changes_nothing(
+    describe_page: DescribePage, button: str
+) -> None:
+    describe_page.press(button)
+    assert not describe_page.draft.get("answers")
 
 
 @pytest.mark.parametrize(
@@ -176,15 +194,17 @@ def test_a_choice_that_was_not_offered_changes_nothing(desk: Desk, button: str) 
         {"first": {"kind": 1, "fields": {}}, "choices": [1, {"key": {}}]},
     ],
 )
-def test_a_made_up_hint_breaks_nothing(desk: Desk, hint: Any) -> None:
+def test_a_made_up_hint_breaks_nothing(describe_page: DescribePage, hint: Any) -> None:
     made_up = json.dumps({"kind": "date", "fields": {}, "hint": hint})
-    answer = desk.press("choose-day-first:0", in_place=True, **{"0-suggested": made_up})
+    answer = describe_page.press(
+        "choose-day-first:0", in_place=True, **{"0-suggested": made_up}
+    )
     assert answer.status_code == 200
-    assert not desk.draft.get("answers")
+    assert not describe_page.draft.get("answers")
 
 
-def test_columns_with_a_question_can_be_listed(desk: Desk) -> None:
-    page = desk.page("?show=asked")
+def test_columns_with_a_question_can_be_listed(describe_page: DescribePage) -> None:
+    page = describe_page.page("?show=asked")
     hidden = [number for number in range(4) if re.search(rf'id="line-{number}"\s+hidden', page)]
     assert 0 not in hidden
     assert 2 in hidden
@@ -193,27 +213,29 @@ def test_columns_with_a_question_can_be_listed(desk: Desk) -> None:
 def test_previews_from_before_there_were_hints_are_shown_as_they_were(
     browser: Browser, cast: Cast
 ) -> None:
-    desk = Desk(browser(cast.steward), ready(cast))
-    page = desk.page()
+    describe_page = DescribePage(browser(cast.steward), ready(cast))
+    page = describe_page.page()
     assert "data-question" not in page
     assert "data-form-question" not in page
-    assert len(selectors.suggestions_to_count(desk.dataset) or {}) == len(SUGGESTIONS)
+    assert len(selectors.suggestions_to_count(describe_page.dataset) or {}) == len(SUGGESTIONS)
 
 
 # --- questions about the file --------------------------------------------------------------------------------------------
-def test_a_question_about_the_file_is_answered_with_one_click(desk: Desk) -> None:
-    page = desk.page()
+def test_a_question_about_the_file_is_answered_with_one_click(
+    describe_page: DescribePage,
+) -> None:
+    page = describe_page.page()
     forms = [unescape(text) for text in re.findall(r'name="form" value="([^"]*)"', page)]
     assert [json.loads(text)["thousands"] for text in forms] == ["", ","]
     assert "“1,000” is 1000 (comma between thousands" in page
-    answer = desk.client.post(
-        reverse("pages:form-answer", args=[desk.dataset.code]), {"form": forms[1]}
+    answer = describe_page.client.post(
+        reverse("pages:form-answer", args=[describe_page.dataset.code]), {"form": forms[1]}
     )
     assert answer.status_code == 302
-    desk.dataset.refresh_from_db()
-    dialect = Dialect.from_json(desk.dataset.dialect or {})
+    describe_page.dataset.refresh_from_db()
+    dialect = Dialect.from_json(describe_page.dataset.dialect or {})
     assert (dialect.thousands, dialect.marks_confirmed) == (",", True)
-    assert TableErrand.objects.filter(dataset=desk.dataset).exists()
+    assert TableErrand.objects.filter(dataset=describe_page.dataset).exists()
 
 
 @pytest.mark.parametrize(
@@ -229,15 +251,15 @@ def test_a_question_about_the_file_is_answered_with_one_click(desk: Desk) -> Non
         "[" * 5_000,
     ],
 )
-def test_anything_else_is_no_answer(desk: Desk, form: str) -> None:
-    before = desk.dataset.dialect
-    answer = desk.client.post(
-        reverse("pages:form-answer", args=[desk.dataset.code]), {"form": form}
+def test_anything_else_is_no_answer(describe_page: DescribePage, form: str) -> None:
+    before = describe_page.dataset.dialect
+    answer = describe_page.client.post(
+        reverse("pages:form-answer", args=[describe_page.dataset.code]), {"form": form}
     )
     assert answer.status_code == 302
-    desk.dataset.refresh_from_db()
-    assert desk.dataset.dialect == before
-    assert not TableErrand.objects.filter(dataset=desk.dataset).exists()
+    describe_page.dataset.refresh_from_db()
+    assert describe_page.dataset.dialect == before
+    assert not TableErrand.objects.filter(dataset=describe_page.dataset).exists()
 
 
 def test_only_those_who_describe_answer(browser: Browser, cast: Cast, dataset: Dataset) -> None:
@@ -251,18 +273,20 @@ def test_only_those_who_describe_answer(browser: Browser, cast: Cast, dataset: D
 def test_rules_that_hold_in_the_data_are_told_and_taken_by_no_click(
     browser: Browser, cast: Cast
 ) -> None:
-    desk = Desk(browser(cast.steward), ready(cast))
-    assert "data-held-in-data" not in desk.page()
-    stored = preview_store.latest(desk.dataset, Preview.Kind.TABLE, "")
+    describe_page = DescribePage(browser(cast.steward), ready(cast))
+    assert "data-held-in-data" not in describe_page.page()
+    stored = preview_store.latest(describe_page.dataset, Preview.Kind.TABLE, "")
     assert stored is not None
     payload = preview_store.read(stored)
     remark = "age is never above sector. This holds in the data."
     hint = {"certainty": "sure", "question": "", "choices": [], "remarks": [remark]}
-    preview_store.put(desk.dataset, Preview.Kind.TABLE, "", {**payload, "hints": {"age": hint}})
-    page = desk.page()
+    preview_store.put(
+        describe_page.dataset, Preview.Kind.TABLE, "", {**payload, "hints": {"age": hint}}
+    )
+    page = describe_page.page()
     listed = re.search(r'data-held-in-data="1".*?</details>', page, re.DOTALL)
     assert listed
     assert remark in listed[0]
-    assert remark in line(desk.page("?edit=1"), 1)
-    desk.press("confirm-open")
-    assert "constraints" not in desk.draft
+    assert remark in line(describe_page.page("?edit=1"), 1)
+    describe_page.press("confirm-open")
+    assert "constraints" not in describe_page.draft

@@ -77,8 +77,8 @@ def table(content: str | bytes, name: str = "people.csv") -> SimpleUploadedFile:
 
 def work(dataset: Dataset) -> Dataset:
     """The worker does what waits."""
-    for errand in TableErrand.objects.filter(dataset=dataset, state="waiting"):
-        worker.table_errand(code=errand.code)
+    for job in TableErrand.objects.filter(dataset=dataset, state="waiting"):
+        worker.table_job(code=job.code)
     dataset.refresh_from_db()
     return dataset
 
@@ -837,17 +837,17 @@ def test_lists_leave_deleted_datasets_out_unless_they_are_asked_for(
 def test_deleting_while_a_worker_reads_leaves_nothing_of_what_it_read(
     cast: Cast, dataset: Dataset, django_capture_on_commit_callbacks: Any
 ) -> None:
-    errand = runs.request_ingest(dataset=dataset, actor=cast.steward)
+    job = runs.request_ingest(dataset=dataset, actor=cast.steward)
     reading = Dataset.objects.get(pk=dataset.pk)
     with django_capture_on_commit_callbacks(execute=True):
         services.delete(actor=cast.steward, dataset=dataset)
         with pytest.raises(preview_store.PreviewError, match="deleted"):
             preview_store.put(reading, Preview.Kind.TABLE, "", {"preview": "real"})
         for _ in range(4):
-            worker.table_errand(code=errand.code)
-    errand.refresh_from_db()
+            worker.table_job(code=job.code)
+    job.refresh_from_db()
     dataset.refresh_from_db()
-    assert (errand.state, dataset.status) == ("failed", "deleted")
+    assert (job.state, dataset.status) == ("failed", "deleted")
     assert not Preview.objects.filter(dataset=dataset).exists()
     assert dataset.vault_name not in in_vault()
 

@@ -22,7 +22,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import worker
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.desk import SUGGESTIONS, Desk, ready
+from tests.web.describe_page import SUGGESTIONS, DescribePage, ready
 from tests.web.rest import Caller, assert_problem
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -33,13 +33,13 @@ REGISTER = "The register of trades."
 
 
 @pytest.fixture
-def desk(browser: Open, cast: Cast) -> Desk:
-    return Desk(browser(cast.steward), ready(cast))
+def describe_page(browser: Open, cast: Cast) -> DescribePage:
+    return DescribePage(browser(cast.steward), ready(cast))
 
 
-def finish(desk: Desk) -> Any:
+def finish(describe_page: DescribePage) -> Any:
     """The press of the button that confirms everything, and nothing after it."""
-    return desk.press_alone("finish-open", **{"because-open": "The codebook."})
+    return describe_page.press_alone("finish-open", **{"because-open": "The codebook."})
 
 
 def discharges() -> str:
@@ -60,11 +60,11 @@ def test_two_presses_publish_no_number_of_a_patient(browser: Open, cast: Cast) -
     dataset = scene.read(
         scene.upload(steward=cast.steward, organisation=cast.organisation, table=table)
     )
-    desk = Desk(browser(cast.steward), dataset)
-    answer = finish(desk)
-    assert answer.url == desk.lists_address
+    describe_page = DescribePage(browser(cast.steward), dataset)
+    answer = finish(describe_page)
+    assert answer.url == describe_page.lists_address
     assert not DomainVersion.objects.exists()
-    assert desk.answer_lists("lists-finish").status_code == 302
+    assert describe_page.answer_lists("lists-finish").status_code == 302
     domain = Domain.from_json(DomainVersion.objects.get().document)
     kinds = {each.name: each.kind for each in domain.attributes}
     assert kinds == {
@@ -90,7 +90,7 @@ def test_two_presses_publish_no_number_of_a_patient(browser: Open, cast: Cast) -
         reverse(f"releases:{name}", args=[release.code])
         for name in ("dictionary-csv", "dictionary-json")
     ]
-    texts = [desk.client.get(address).text for address in (*here, *there)]
+    texts = [describe_page.client.get(address).text for address in (*here, *there)]
     texts.append(
         Caller(cast.steward, "read").get(f"/datasets/{dataset.code}/domain/").content.decode()
     )
@@ -103,70 +103,80 @@ def test_two_presses_publish_no_number_of_a_patient(browser: Open, cast: Cast) -
 
 
 # --- the page ----------------------------------------------------------------------------------------------------------
-def test_the_page_shows_each_list_in_full_and_finds_by_default(desk: Desk) -> None:
-    assert finish(desk).url == desk.lists_address
-    page = desk.client.get(desk.lists_address).text
+def test_the_page_shows_each_list_in_full_and_finds_by_default(
+    describe_page: DescribePage,
+) -> None:
+    assert finish(describe_page).url == describe_page.lists_address
+    page = describe_page.client.get(describe_page.lists_address).text
     assert page.count("data-list=") == 1
     assert all(f'<li class="cell">{value}</li>' in page for value in SECTOR["values"])
-    assert set(desk.draft["columns"]) == {"age", "works", "id"}
-    desk.answer_lists("lists")
-    column = desk.draft["columns"]["sector"]
+    assert set(describe_page.draft["columns"]) == {"age", "works", "id"}
+    describe_page.answer_lists("lists")
+    column = describe_page.draft["columns"]["sector"]
     assert (column["kind"], column["confirmed"]) == ("weak", True)
     assert ANY_TEXT.items() <= column["fields"].items()
-    assert "Farm" not in str(desk.draft)
-    assert desk.client.get(desk.lists_address).url == desk.address  # nothing is left to decide
+    assert "Farm" not in str(describe_page.draft)
+    assert (
+        describe_page.client.get(describe_page.lists_address).url == describe_page.address
+    )  # nothing is left to decide
 
 
 def test_the_page_says_how_many_values_no_release_finds(browser: Open, cast: Cast) -> None:
     values = ["Bäcker", "Farmer", "Driver of a heavy vehicle"]
     column = {"name": "job", "kind": "categorical", "values": values, "why": "."}
-    desk = Desk(browser(cast.steward), ready(cast, [column]))
-    finish(desk)
-    assert 'data-lost="2"' in desk.client.get(desk.lists_address).text
+    describe_page = DescribePage(browser(cast.steward), ready(cast, [column]))
+    finish(describe_page)
+    assert 'data-lost="2"' in describe_page.client.get(describe_page.lists_address).text
 
 
-def test_a_list_is_published_with_a_statement_of_its_own_alone(desk: Desk) -> None:
-    finish(desk)
-    answer = desk.answer_lists("lists-finish", _0_list="public")
+def test_a_list_is_published_with_a_statement_of_its_own_alone(
+    describe_page: DescribePage,
+) -> None:
+    finish(describe_page)
+    answer = describe_page.answer_lists("lists-finish", _0_list="public")
     assert answer.status_code == 422
     assert 'aria-invalid="true"' in answer.text
     assert 'value="public"' in answer.text
     assert not DomainVersion.objects.exists()
-    assert "sector" not in desk.draft["columns"]
-    assert desk.answer_lists("lists-finish", public=REGISTER).status_code == 302
+    assert "sector" not in describe_page.draft["columns"]
+    assert describe_page.answer_lists("lists-finish", public=REGISTER).status_code == 302
     version = DomainVersion.objects.get()
     assert version.document["attributes"][0]["values"] == SECTOR["values"]
     assert {"columns": ["sector"], "because": REGISTER} in DomainBasis.objects.get().statements
 
 
-def test_every_way_to_confirm_several_columns_leads_to_the_page(desk: Desk) -> None:
+def test_every_way_to_confirm_several_columns_leads_to_the_page(
+    describe_page: DescribePage,
+) -> None:
     for verb in ("confirm-open", "confirm-selected"):
-        answer = desk.press_alone(verb, select=["0", "1"])
-        assert answer.url == desk.lists_address
-        assert "sector" not in desk.draft["columns"]
-    desk.press_alone("confirm:0", **{"0-because": REGISTER})
-    assert desk.draft["columns"]["sector"]["confirmed"] is True
+        answer = describe_page.press_alone(verb, select=["0", "1"])
+        assert answer.url == describe_page.lists_address
+        assert "sector" not in describe_page.draft["columns"]
+    describe_page.press_alone("confirm:0", **{"0-because": REGISTER})
+    assert describe_page.draft["columns"]["sector"]["confirmed"] is True
 
 
-def test_a_browser_that_hides_what_was_suggested_confirms_no_list(desk: Desk) -> None:
-    fields = desk.inputs("?edit=0")
+def test_a_browser_that_hides_what_was_suggested_confirms_no_list(
+    describe_page: DescribePage,
+) -> None:
+    fields = describe_page.inputs("?edit=0")
     del fields["0-suggested"]
-    desk.client.post(
-        desk.address, fields | {"do": "finish-open", "because-open": "The codebook."}
+    describe_page.client.post(
+        describe_page.address, fields | {"do": "finish-open", "because-open": "The codebook."}
     )
-    assert desk.draft["columns"]["sector"]["confirmed"] is False
+    assert describe_page.draft["columns"]["sector"]["confirmed"] is False
     assert not DomainVersion.objects.exists()
 
 
 def test_a_saved_draft_with_a_list_that_was_read_is_not_confirmed(
-    desk: Desk, cast: Cast
+    describe_page: DescribePage, cast: Cast
 ) -> None:
-    desk.press("confirm-open")
-    draft = desk.draft
+    describe_page.press("confirm-open")
+    draft = describe_page.draft
     draft["columns"]["sector"]["vouched"] = False
-    services.save_draft(actor=cast.steward, dataset=desk.dataset, draft=draft)
+    services.save_draft(actor=cast.steward, dataset=describe_page.dataset, draft=draft)
     with pytest.raises(Incomplete) as caught:
-        services.confirm_domain(actor=cast.steward, dataset=desk.dataset)
+        services.confirm_domain(actor=cast.steward, dataset=describe_page.dataset)
     assert [error.column for error in caught.value.errors] == ["sector"]
 
 
@@ -178,15 +188,21 @@ def test_a_public_form_of_two_values_is_confirmed_with_all(
     browser: Open, cast: Cast, values: list[str]
 ) -> None:
     column = {"name": "sex", "kind": "categorical", "values": values, "why": "."}
-    desk = Desk(browser(cast.steward), ready(cast, [column]))
-    assert finish(desk).url == reverse("pages:dataset", args=[desk.dataset.code])
+    describe_page = DescribePage(browser(cast.steward), ready(cast, [column]))
+    assert finish(describe_page).url == reverse(
+        "pages:dataset", args=[describe_page.dataset.code]
+    )
     assert DomainVersion.objects.get().document["attributes"][0]["values"] == values
 
 
-def test_a_list_that_says_more_than_was_read_was_written_down(desk: Desk) -> None:
-    finish(desk)
-    desk.press_alone("keep:0", edit="0", _0_values="Farm\nMine\nMill")
-    assert finish(desk).url == reverse("pages:dataset", args=[desk.dataset.code])
+def test_a_list_that_says_more_than_was_read_was_written_down(
+    describe_page: DescribePage,
+) -> None:
+    finish(describe_page)
+    describe_page.press_alone("keep:0", edit="0", _0_values="Farm\nMine\nMill")
+    assert finish(describe_page).url == reverse(
+        "pages:dataset", args=[describe_page.dataset.code]
+    )
     assert DomainVersion.objects.get().document["attributes"][0]["values"] == [
         "Farm",
         "Mine",
@@ -214,8 +230,8 @@ def test_a_list_was_read_whatever_kind_takes_it(
 
 # --- the column that identifies people ---------------------------------------------------------------------------------
 def test_the_column_that_identifies_people_is_left_out(browser: Open, cast: Cast) -> None:
-    desk = Desk(browser(cast.steward), ready(cast))
-    desk.press(
+    describe_page = DescribePage(browser(cast.steward), ready(cast))
+    describe_page.press(
         "finish-open", unit_column="age", max_records="3", **{"because-open": "The codebook."}
     )
     document = DomainVersion.objects.get().document
@@ -223,7 +239,7 @@ def test_the_column_that_identifies_people_is_left_out(browser: Open, cast: Cast
     assert {each["name"]: each["kind"] for each in document["attributes"]}[
         "age"
     ] == "identifier"
-    assert '"kind": "identifier"' in desk.inputs("?edit=1").get(
+    assert '"kind": "identifier"' in describe_page.inputs("?edit=1").get(
         "1-suggested", '"kind": "identifier"'
     )
 
@@ -231,13 +247,13 @@ def test_the_column_that_identifies_people_is_left_out(browser: Open, cast: Cast
 def test_a_description_of_that_column_is_refused_with_a_repair(
     browser: Open, cast: Cast
 ) -> None:
-    desk = Desk(browser(cast.steward), ready(cast))
-    desk.press("confirm-open")
-    answer = desk.press("finish", unit_column="age", max_records="3")
+    describe_page = DescribePage(browser(cast.steward), ready(cast))
+    describe_page.press("confirm-open")
+    answer = describe_page.press("finish", unit_column="age", max_records="3")
     assert answer.status_code == 422
     assert not DomainVersion.objects.exists()
-    desk.press("drop:1")
-    assert desk.press("finish", unit_column="age", max_records="3").status_code == 302
+    describe_page.press("drop:1")
+    assert describe_page.press("finish", unit_column="age", max_records="3").status_code == 302
 
 
 # --- REST --------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from synthweb.datasets import services
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.kinds.range import WIDEST
 from synthweb.datasets.models import DomainVersion
-from tests.web.desk import Desk, line
+from tests.web.describe_page import DescribePage, line
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -41,7 +41,7 @@ INPUTS = {
 STRINGS = {"set": "strings", "alphabet": "ab", "min_length": "1", "max_length": "3"}
 
 
-def confirm(desk: Desk, kind: str, **fields: str) -> str:
+def confirm(describe_page: DescribePage, kind: str, **fields: str) -> str:
     """What a line says after its editor was filled in and confirmed."""
     typed = {f"0-{INPUTS[kind].get(key, key)}": text for key, text in fields.items()}
     cleared = {
@@ -49,12 +49,14 @@ def confirm(desk: Desk, kind: str, **fields: str) -> str:
         "0-missing": "",
         "0-outside": "clamp" if kind == "range" else "other",
     }
-    return str(desk.press("confirm:0", edit="0", in_place=True, **(cleared | typed)).text)
+    return str(
+        describe_page.press("confirm:0", edit="0", in_place=True, **(cleared | typed)).text
+    )
 
 
-def of_set(desk: Desk) -> dict[str, Any]:
+def of_set(describe_page: DescribePage) -> dict[str, Any]:
     """The set of the first column of the draft, as the engine has it."""
-    return attribute_of("sector", desk.draft["columns"]["sector"]).to_json()["values"]  # type: ignore[return-value]
+    return attribute_of("sector", describe_page.draft["columns"]["sector"]).to_json()["values"]  # type: ignore[return-value]
 
 
 @pytest.mark.django_db
@@ -96,12 +98,12 @@ def of_set(desk: Desk) -> dict[str, Any]:
     ],
 )
 def test_every_set_can_be_chosen_and_comes_back_as_it_was(
-    desk: Desk, fields: dict[str, str], size: int
+    describe_page: DescribePage, fields: dict[str, str], size: int
 ) -> None:
-    text = confirm(desk, "weak", **fields)
+    text = confirm(describe_page, "weak", **fields)
     assert "found with budget among" in text
-    assert of_set(desk)["size"] == size
-    column = desk.draft["columns"]["sector"]
+    assert of_set(describe_page)["size"] == size
+    column = describe_page.draft["columns"]["sector"]
     attribute = attribute_of("sector", column)
     again = attribute_of(
         "sector", drafts.typed_from(attribute.to_json()) | {"origin": "declared"}
@@ -190,13 +192,13 @@ def test_every_set_can_be_chosen_and_comes_back_as_it_was(
     ],
 )
 def test_sets_that_cannot_be_are_refused_with_rule_and_repair(
-    desk: Desk, fields: dict[str, str], rule: str, repair: str
+    describe_page: DescribePage, fields: dict[str, str], rule: str, repair: str
 ) -> None:
-    text = confirm(desk, "weak", **fields)
+    text = confirm(describe_page, "weak", **fields)
     [alert] = [part.split("</p>")[0] for part in text.split('role="alert">')[1:]]
     assert rule in alert
     assert repair in alert
-    assert desk.draft["columns"]["sector"]["confirmed"] is False
+    assert describe_page.draft["columns"]["sector"]["confirmed"] is False
     assert not DomainVersion.objects.exists()
 
 
@@ -220,11 +222,13 @@ COMPLETED = {
 
 
 @pytest.mark.django_db
-def test_what_no_input_shows_stays_in_a_draft_whatever_is_pressed(desk: Desk) -> None:
+def test_what_no_input_shows_stays_in_a_draft_whatever_is_pressed(
+    describe_page: DescribePage,
+) -> None:
     described = parse_attribute(COMPLETED).to_json()
     services.keep(
-        actor=User.objects.get(pk=desk.client.session["_auth_user_id"]),
-        dataset=desk.dataset,
+        actor=User.objects.get(pk=describe_page.client.session["_auth_user_id"]),
+        dataset=describe_page.dataset,
         changes=services.DraftChanges(
             columns={
                 "sector": drafts.typed_from(described)
@@ -232,7 +236,7 @@ def test_what_no_input_shows_stays_in_a_draft_whatever_is_pressed(desk: Desk) ->
             }
         ),
     )
-    page = desk.page("?edit=0")
+    page = describe_page.page("?edit=0")
     assert "completed by one of 3 public texts, the likely ones more often" in page
     assert "They are: A public list." in page and "upload a description (DOMAIN.json)" in page
     assert (
@@ -240,21 +244,21 @@ def test_what_no_input_shows_stays_in_a_draft_whatever_is_pressed(desk: Desk) ->
         and "- =\né = c</textarea>" in page
         and 'name="0-completions"' not in page
     )
-    desk.press("keep:0", edit="0", _0_set_max_length="8")
-    desk.press("kind:0", edit="0", in_place=True, _0_set_max_length="7")
-    desk.press("confirm:0", edit="0")
-    column = desk.draft["columns"]["sector"]
+    describe_page.press("keep:0", edit="0", _0_set_max_length="8")
+    describe_page.press("kind:0", edit="0", in_place=True, _0_set_max_length="7")
+    describe_page.press("confirm:0", edit="0")
+    column = describe_page.draft["columns"]["sector"]
     assert column["confirmed"]
     found = attribute_of("sector", column).to_json()
     assert found["completions"] == described["completions"]
-    kept = of_set(desk)
+    kept = of_set(describe_page)
     assert (kept["replace"], kept["case"], kept["max_length"]) == (
         {"-": "", "é": "c"},
         "lower",
         7,
     )
-    desk.press("kind:0", edit="0", in_place=True, **{"0-kind": "text"})
-    assert "completions" not in desk.draft["columns"]["sector"]["fields"]
+    describe_page.press("kind:0", edit="0", in_place=True, **{"0-kind": "text"})
+    assert "completions" not in describe_page.draft["columns"]["sector"]["fields"]
 
 
 READ = {
@@ -278,12 +282,12 @@ READ = {
     ],
 )
 def test_the_set_by_which_a_list_is_read_stays_in_a_draft(
-    desk: Desk, document: dict[str, Any], listed: str
+    describe_page: DescribePage, document: dict[str, Any], listed: str
 ) -> None:
     described = parse_attribute({"name": "sector", **document}).to_json()
     services.keep(
-        actor=User.objects.get(pk=desk.client.session["_auth_user_id"]),
-        dataset=desk.dataset,
+        actor=User.objects.get(pk=describe_page.client.session["_auth_user_id"]),
+        dataset=describe_page.dataset,
         changes=services.DraftChanges(
             columns={
                 "sector": drafts.typed_from(described)
@@ -291,16 +295,16 @@ def test_the_set_by_which_a_list_is_read_stays_in_a_draft(
             }
         ),
     )
-    assert 'name="0-reads"' not in desk.page("?edit=0")
-    desk.press("keep:0", edit="0", **{f"_0_{listed}": "farm\nmine\nshop"})
-    desk.press("confirm:0", edit="0")
-    column = desk.draft["columns"]["sector"]
+    assert 'name="0-reads"' not in describe_page.page("?edit=0")
+    describe_page.press("keep:0", edit="0", **{f"_0_{listed}": "farm\nmine\nshop"})
+    describe_page.press("confirm:0", edit="0")
+    column = describe_page.draft["columns"]["sector"]
     assert column["confirmed"]
     found = attribute_of("sector", column).to_json()
     assert found["reads"] == described["reads"]
     assert found[listed] == ["farm", "mine", "shop"]
-    desk.press("kind:0", edit="0", in_place=True, **{"0-kind": "text"})
-    assert "reads" not in desk.draft["columns"]["sector"]["fields"]
+    describe_page.press("kind:0", edit="0", in_place=True, **{"0-kind": "text"})
+    assert "reads" not in describe_page.draft["columns"]["sector"]["fields"]
 
 
 def test_sets_of_texts_that_no_input_can_hold_are_kept_as_json() -> None:
@@ -323,35 +327,37 @@ def test_sets_of_texts_that_no_input_can_hold_are_kept_as_json() -> None:
 
 
 @pytest.mark.django_db
-def test_an_editor_shows_the_fields_of_its_set_and_how_large_that_is(desk: Desk) -> None:
+def test_an_editor_shows_the_fields_of_its_set_and_how_large_that_is(
+    describe_page: DescribePage,
+) -> None:
     typed = {"0-kind": "weak", "0-set": "strings", "0-missing": "", "0-outside": "other"}
-    text = desk.press("kind:0", edit="0", in_place=True, **typed).text
+    text = describe_page.press("kind:0", edit="0", in_place=True, **typed).text
     assert 'name="0-alphabet"' in text
     assert 'name="0-separator"' not in text
     assert 'data-press="kind:0"' in text
     full = typed | {"0-alphabet": "0-9", "0-set_min_length": "5", "0-set_max_length": "5"}
-    told = desk.client.post(
-        reverse("datasets:set", args=[desk.dataset.code]) + "?line=0",
+    told = describe_page.client.post(
+        reverse("datasets:set", args=[describe_page.dataset.code]) + "?line=0",
         {"0-name": "sector", **full},
     ).text
     assert told.startswith(
         "100\u202f000 values. With a tenth of ε = 1 spent on finding them, a value comes out that"
     )
-    desk.press("save", max_records="5")
-    address = reverse("datasets:set", args=[desk.dataset.code])
-    fivefold = desk.client.post(f"{address}?line=0", {"0-name": "sector", **full}).text
+    describe_page.press("save", max_records="5")
+    address = reverse("datasets:set", args=[describe_page.dataset.code])
+    fivefold = describe_page.client.post(f"{address}?line=0", {"0-name": "sector", **full}).text
     needed = [
         int(text.split("about ")[1].split(" records")[0].replace("\u202f", ""))
         for text in (told, fivefold)
     ]
     assert needed[1] == pytest.approx(5 * needed[0], rel=0.02)
-    broken = desk.client.post(
+    broken = describe_page.client.post(
         f"{address}?line=0", {"0-name": "sector", **full, "0-set_max_length": "900"}
     ).text
     assert "a set of more than 2^256 values" in broken
-    assert desk.client.post(f"{address}?line=x", full).text == ""
+    assert describe_page.client.post(f"{address}?line=x", full).text == ""
     assert "Farm" not in json.dumps(
-        desk.draft
+        describe_page.draft
     )  # of the list suggested from the data nothing is left
 
 
@@ -374,15 +380,15 @@ def test_an_editor_shows_the_fields_of_its_set_and_how_large_that_is(desk: Desk)
     ],
 )
 def test_wide_ranges_are_typed_and_come_back(
-    desk: Desk, fields: dict[str, str], summary: str
+    describe_page: DescribePage, fields: dict[str, str], summary: str
 ) -> None:
     assert summary in confirm(
-        desk,
+        describe_page,
         "range",
         bins=fields.get("bins", ""),
         **{k: v for k, v in fields.items() if k != "bins"},
     )
-    attribute = attribute_of("sector", desk.draft["columns"]["sector"])
+    attribute = attribute_of("sector", describe_page.draft["columns"]["sector"])
     again = attribute_of(
         "sector", drafts.typed_from(attribute.to_json()) | {"origin": "declared"}
     )
@@ -413,16 +419,18 @@ def test_wide_ranges_are_typed_and_come_back(
     ],
 )
 def test_ranges_that_cannot_be_are_refused(
-    desk: Desk, fields: dict[str, str], rule: str
+    describe_page: DescribePage, fields: dict[str, str], rule: str
 ) -> None:
-    assert rule in confirm(desk, "range", **({"bins": ""} | fields))
-    assert desk.draft["columns"]["sector"]["confirmed"] is False
+    assert rule in confirm(describe_page, "range", **({"bins": ""} | fields))
+    assert describe_page.draft["columns"]["sector"]["confirmed"] is False
 
 
 @pytest.mark.django_db
-def test_a_description_with_open_columns_is_confirmed_shown_and_taken_away(desk: Desk) -> None:
-    confirm(desk, "weak", set="words-or-pairs")
-    desk.press(
+def test_a_description_with_open_columns_is_confirmed_shown_and_taken_away(
+    describe_page: DescribePage,
+) -> None:
+    confirm(describe_page, "weak", set="words-or-pairs")
+    describe_page.press(
         "confirm:1",
         edit="1",
         **{
@@ -432,19 +440,21 @@ def test_a_description_with_open_columns_is_confirmed_shown_and_taken_away(desk:
             "1-widest_high": "100000",
         },
     )
-    desk.press("confirm-open")
-    desk.press("finish")
+    describe_page.press("confirm-open")
+    describe_page.press("finish")
     document = DomainVersion.objects.get().document
     assert [attribute.kind for attribute in Domain.from_json(document).undeclared] == [
         "weak",
         "range",
     ]
-    page = desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1])).text
+    page = describe_page.client.get(
+        reverse("datasets:domain", args=[describe_page.dataset.code, 1])
+    ).text
     assert "Unknown categories" in page
     assert "found with budget among 29\u202f867\u202f962\u202f152 public values" in page
-    schema = desk.client.get(
-        reverse("datasets:table-schema-file", args=[desk.dataset.code, 1])
+    schema = describe_page.client.get(
+        reverse("datasets:table-schema-file", args=[describe_page.dataset.code, 1])
     ).json()
     assert [field["type"] for field in schema["fields"]] == ["string", "integer", "boolean"]
-    assert "found with budget" in line(desk.page(), 0)
+    assert "found with budget" in line(describe_page.page(), 0)
     assert parse_attribute(document["attributes"][0]).to_json() == document["attributes"][0]

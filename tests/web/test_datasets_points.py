@@ -16,7 +16,7 @@ from synthweb.datasets import points, preview_store, sets
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from tests.cast import Cast
-from tests.web.desk import ready
+from tests.web.describe_page import ready
 from tests.web.html import html_of
 
 Open = Callable[..., Client]

@@ -17,7 +17,7 @@ from synthweb.accounts import services as people
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets.services import describing, terms
 from tests.cast import Cast
-from tests.web.desk import SUGGESTIONS, ready
+from tests.web.describe_page import SUGGESTIONS, ready
 
 WORD: dict[str, Any] = {
     "name": "word",

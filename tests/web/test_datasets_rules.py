@@ -14,7 +14,7 @@ from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.models import Preview
 from tests.cast import Cast
-from tests.web.desk import SUGGESTIONS, Desk, FormReader, line, ready
+from tests.web.describe_page import SUGGESTIONS, DescribePage, FormReader, line, ready
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -49,8 +49,8 @@ RULES: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def desk(browser: Browser, cast: Cast) -> Desk:
-    made = Desk(browser(cast.steward), ready(cast, [*SUGGESTIONS, WED]))
+def describe_page(browser: Browser, cast: Cast) -> DescribePage:
+    made = DescribePage(browser(cast.steward), ready(cast, [*SUGGESTIONS, WED]))
     stored = preview_store.latest(made.dataset, Preview.Kind.TABLE, "")
     assert stored is not None
     hint: dict[str, Any] = {"certainty": "sure", "question": "", "choices": []}
@@ -63,8 +63,8 @@ def desk(browser: Browser, cast: Cast) -> Desk:
     return made
 
 
-def test_each_rule_that_has_a_form_has_a_button(desk: Desk) -> None:
-    page = desk.page()
+def test_each_rule_that_has_a_form_has_a_button(describe_page: DescribePage) -> None:
+    page = describe_page.page()
     assert [f'value="propose-{number}"' in page for number in range(4)] == [
         *([True] * 3),
         False,
@@ -73,42 +73,46 @@ def test_each_rule_that_has_a_form_has_a_button(desk: Desk) -> None:
 
 @pytest.mark.parametrize(("number", "inputs"), [(0, ("age", "wed")), (1, ("works", "sector"))])
 def test_the_form_of_a_constraint_is_filled_in_and_nothing_is_added(
-    desk: Desk, number: int, inputs: tuple[str, str]
+    describe_page: DescribePage, number: int, inputs: tuple[str, str]
 ) -> None:
-    answer = desk.press(f"propose-{number}")
+    answer = describe_page.press(f"propose-{number}")
     assert answer.status_code == 200
     assert f'data-proposed="{RULES[number]["kind"]}"' in answer.text
     for name in inputs:
         assert f'value="{name}"' in answer.text
-    assert "constraints" not in desk.draft
+    assert "constraints" not in describe_page.draft
 
 
-def test_a_proposed_rule_is_refused_until_its_origin_is_chosen(desk: Desk) -> None:
-    desk.press("confirm-open")
+def test_a_proposed_rule_is_refused_until_its_origin_is_chosen(
+    describe_page: DescribePage,
+) -> None:
+    describe_page.press("confirm-open")
     reader = FormReader()
-    reader.feed(desk.press("propose-0").text)
+    reader.feed(describe_page.press("propose-0").text)
     fields = reader.found | {"do": "rule-add-order"}
-    refused = desk.client.post(desk.address, fields)
+    refused = describe_page.client.post(describe_page.address, fields)
     assert refused.status_code == 422
     assert "is not chosen" in refused.text
     assert 'value="unstated" selected' in " ".join(refused.text.split())
-    assert "constraints" not in desk.draft
+    assert "constraints" not in describe_page.draft
     fields["rule-order-origin"] = "declared"
-    assert desk.client.post(desk.address, fields).status_code == 302
-    assert desk.draft["constraints"][0]["first"] == "age"
+    assert describe_page.client.post(describe_page.address, fields).status_code == 302
+    assert describe_page.draft["constraints"][0]["first"] == "age"
 
 
-def test_a_computed_column_is_typed_and_not_confirmed(desk: Desk) -> None:
-    answer = desk.press("propose-2")
+def test_a_computed_column_is_typed_and_not_confirmed(describe_page: DescribePage) -> None:
+    answer = describe_page.press("propose-2")
     assert "edit=1" in answer["Location"]
-    column = desk.draft["columns"]["age"]
+    column = describe_page.draft["columns"]["age"]
     assert column["kind"] == "derived"
     assert column["fields"] == {"function": "copy", "sources": '"sector, old"'}
     assert not column["confirmed"]
     # Pressing Confirm asks where it is written, like for any other fact.
-    desk.client.post(desk.address, desk.inputs("?edit=1") | {"do": "confirm:1"})
-    assert not desk.draft["columns"]["age"]["confirmed"]
-    assert "because" in line(desk.page("?ask=1"), 1)
+    describe_page.client.post(
+        describe_page.address, describe_page.inputs("?edit=1") | {"do": "confirm:1"}
+    )
+    assert not describe_page.draft["columns"]["age"]["confirmed"]
+    assert "because" in line(describe_page.page("?ask=1"), 1)
 
 
 def test_a_nearest_point_is_typed_a_line_a_point_and_read_back() -> None:
@@ -126,12 +130,14 @@ def test_a_nearest_point_is_typed_a_line_a_point_and_read_back() -> None:
 
 
 @pytest.mark.parametrize("number", ["9", "", "x", "-1", "1" * 5_000])
-def test_a_rule_that_is_not_there_fills_in_nothing(desk: Desk, number: str) -> None:
-    answer = desk.press(f"propose-{number}")
+def test_a_rule_that_is_not_there_fills_in_nothing(
+    describe_page: DescribePage, number: str
+) -> None:
+    answer = describe_page.press(f"propose-{number}")
     assert answer.status_code == 302
-    assert desk.draft.get("columns", {}) == {}
+    assert describe_page.draft.get("columns", {}) == {}
 
 
-def test_what_is_typed_meanwhile_is_kept(desk: Desk) -> None:
-    desk.press("propose-0", edit="1", _1_low="18")
-    assert desk.draft["columns"]["age"]["fields"]["low"] == "18"
+def test_what_is_typed_meanwhile_is_kept(describe_page: DescribePage) -> None:
+    describe_page.press("propose-0", edit="1", _1_low="18")
+    assert describe_page.draft["columns"]["age"]["fields"]["low"] == "18"

@@ -13,7 +13,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import DescriptionTemplate
 from synthweb.ledger.models import LedgerEntry
 from tests.cast import Cast
-from tests.web.desk import SUGGESTIONS, Desk, line, ready
+from tests.web.describe_page import SUGGESTIONS, DescribePage, line, ready
 from tests.web.rest import Caller, assert_problem
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -26,22 +26,22 @@ def client(browser: Browser, cast: Cast) -> Client:
     return browser(cast.steward)
 
 
-def described(client: Client, cast: Cast) -> Desk:
-    desk = Desk(client, ready(cast))
-    desk.press("confirm-open")
-    desk.press("finish", max_records="3")
-    return desk
+def described(client: Client, cast: Cast) -> DescribePage:
+    describe_page = DescribePage(client, ready(cast))
+    describe_page.press("confirm-open")
+    describe_page.press("finish", max_records="3")
+    return describe_page
 
 
-def keep(desk: Desk, name: str) -> str:
-    address = reverse("datasets:save-template", args=[desk.dataset.code, 1])
-    return str(desk.client.post(address, {"name": name}, follow=True).text)
+def keep(describe_page: DescribePage, name: str) -> str:
+    address = reverse("datasets:save-template", args=[describe_page.dataset.code, 1])
+    return str(describe_page.client.post(address, {"name": name}, follow=True).text)
 
 
-def apply(desk: Desk, template: str, **typed: Any) -> str:
-    address = reverse("datasets:apply-template", args=[desk.dataset.code])
-    fields = desk.inputs() | {"do": "save", "template": template, **typed}
-    return str(desk.client.post(address, fields, follow=True).text)
+def apply(describe_page: DescribePage, template: str, **typed: Any) -> str:
+    address = reverse("datasets:apply-template", args=[describe_page.dataset.code])
+    fields = describe_page.inputs() | {"do": "save", "template": template, **typed}
+    return str(describe_page.client.post(address, fields, follow=True).text)
 
 
 def test_a_template_fills_another_tables_draft_and_confirms_nothing(
@@ -51,7 +51,9 @@ def test_a_template_fills_another_tables_draft_and_confirms_nothing(
     made = DescriptionTemplate.objects.get()
     assert made.name == "People of a city"
     assert "People of a city" in page
-    other = Desk(client, ready(cast, [*SUGGESTIONS, {"name": "more", "kind": "identifier"}]))
+    other = DescribePage(
+        client, ready(cast, [*SUGGESTIONS, {"name": "more", "kind": "identifier"}])
+    )
     assert "People of a city</option>" in other.page()
     page = apply(other, made.code)
     assert (
@@ -75,7 +77,7 @@ def test_a_template_for_other_columns_is_refused_whole_in_form_and_rest(
 ) -> None:
     keep(described(client, cast), "People")
     made = DescriptionTemplate.objects.get()
-    other = Desk(
+    other = DescribePage(
         client,
         ready(cast, [item for item in SUGGESTIONS if item["name"] not in ("age", "works")]),
     )
@@ -101,10 +103,10 @@ def test_a_template_for_other_columns_is_refused_whole_in_form_and_rest(
 def test_what_is_described_already_stays_unless_the_template_replaces_it(
     client: Client, cast: Cast
 ) -> None:
-    desk = described(client, cast)
-    keep(desk, "People")
+    describe_page = described(client, cast)
+    keep(describe_page, "People")
     made = DescriptionTemplate.objects.get()
-    other = Desk(client, ready(cast))
+    other = DescribePage(client, ready(cast))
     other.press("confirm:1", edit="1", _1_low="3")
     assert "Column “age”: described here already, kept" in apply(other, made.code)
     assert other.draft["columns"]["age"]["fields"]["low"] == "3"
@@ -115,23 +117,23 @@ def test_what_is_described_already_stays_unless_the_template_replaces_it(
 def test_names_are_one_of_a_kind_and_templates_can_be_deleted(
     client: Client, cast: Cast
 ) -> None:
-    desk = described(client, cast)
-    keep(desk, "People")
+    describe_page = described(client, cast)
+    keep(describe_page, "People")
     assert "there is a template of this name already; choose another name" in keep(
-        desk, "People"
+        describe_page, "People"
     )
-    assert "No template was made: the template has no name" in keep(desk, " ")
+    assert "No template was made: the template has no name" in keep(describe_page, " ")
     made = DescriptionTemplate.objects.get()
     page = client.post(reverse("datasets:delete-template", args=[made.code]), follow=True).text
     assert "Templates will be listed here" in page
     assert not DescriptionTemplate.objects.exists()
-    assert "No template is chosen" in apply(desk, made.code)
+    assert "No template is chosen" in apply(describe_page, made.code)
 
 
 def test_programs_list_keep_and_apply_templates(client: Client, cast: Cast) -> None:
-    desk = described(client, cast)
+    describe_page = described(client, cast)
     calls = Caller(cast.steward, "read", "spend")
-    body = {"dataset": desk.dataset.code, "number": 1, "name": "People"}
+    body = {"dataset": describe_page.dataset.code, "number": 1, "name": "People"}
     made = calls.send("/description-templates/", body).json()
     assert calls.get("/description-templates/").json()["results"] == [made]
     assert_problem(calls.send("/description-templates/", body), status=409)

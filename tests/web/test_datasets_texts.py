@@ -14,23 +14,25 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import DomainVersion
 from tests.cast import Cast
-from tests.web.desk import Desk, line, ready
+from tests.web.describe_page import DescribePage, line, ready
 
 
 @pytest.fixture
-def desk(
+def describe_page(
     browser: Callable[..., Client], cast: Cast, settings: Settings, tmp_path: Path
-) -> Desk:
+) -> DescribePage:
     settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
     suggestions = [{"name": "remark", "kind": "identifier", "why": "All different."}]
-    return Desk(browser(cast.steward), ready(cast, suggestions))
+    return DescribePage(browser(cast.steward), ready(cast, suggestions))
 
 
-def test_a_column_becomes_text_with_lengths_and_kinds_of_signs(desk: Desk) -> None:
-    answer = desk.press("kind:0", edit="0", in_place=True, _0_kind="text")
+def test_a_column_becomes_text_with_lengths_and_kinds_of_signs(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press("kind:0", edit="0", in_place=True, _0_kind="text")
     for field in ("max_length", "lower", "blanks", "leading", "pattern", "missing", "outside"):
         assert f'name="0-{field}"' in answer.text
-    desk.press(
+    describe_page.press(
         "confirm:0",
         edit="0",
         _0_kind="text",
@@ -39,8 +41,8 @@ def test_a_column_becomes_text_with_lengths_and_kinds_of_signs(desk: Desk) -> No
         _0_blanks="on",
         _0_missing_empty="on",
     )
-    assert "made up, 1 to 80 signs: lower, blanks" in line(desk.page(), 0)
-    desk.press("finish")
+    assert "made up, 1 to 80 signs: lower, blanks" in line(describe_page.page(), 0)
+    describe_page.press("finish")
     (attribute,) = Domain.from_json(DomainVersion.objects.get().document).attributes
     assert attribute == Text(
         name="remark", max_length=80, signs=("lower", "blanks"), missing=("",)
@@ -57,13 +59,16 @@ def test_a_column_becomes_text_with_lengths_and_kinds_of_signs(desk: Desk) -> No
     ],
 )
 def test_what_cannot_be_is_said_in_the_form(
-    desk: Desk, typed: dict[str, str], says: str
+    describe_page: DescribePage, typed: dict[str, str], says: str
 ) -> None:
-    desk.press("kind:0", edit="0", _0_kind="text")
+    describe_page.press("kind:0", edit="0", _0_kind="text")
     assert (
-        says in desk.press("confirm:0", edit="0", in_place=True, _0_kind="text", **typed).text
+        says
+        in describe_page.press(
+            "confirm:0", edit="0", in_place=True, _0_kind="text", **typed
+        ).text
     )
-    assert not drafts.confirmed_names(desk.draft)
+    assert not drafts.confirmed_names(describe_page.draft)
 
 
 @pytest.mark.parametrize(

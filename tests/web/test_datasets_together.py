@@ -9,7 +9,7 @@ import pytest
 
 from synthweb.datasets import draft, draft_to_attribute, screens
 from synthweb.datasets.bulk_edit import BulkChange, change, named, remark_lines
-from tests.web.desk import Desk, line
+from tests.web.describe_page import DescribePage, line
 
 pytestmark = pytest.mark.usefixtures("places")
 
@@ -114,14 +114,18 @@ def test_remarks_name_their_columns_once_a_rule() -> None:
 
 
 # --- on the page -----------------------------------------------------------------------------------------------------
-def set_for(desk: Desk, *select: str, query: str = "", **asked: str) -> str:
-    fields = desk.inputs() | {f"all-{key}": text for key, text in asked.items()}
+def set_for(describe_page: DescribePage, *select: str, query: str = "", **asked: str) -> str:
+    fields = describe_page.inputs() | {f"all-{key}": text for key, text in asked.items()}
     sent = fields | {"do": "set-selected", "select": select}
-    return str(desk.client.post(desk.address + query, sent, follow=True).text)
+    return str(describe_page.client.post(describe_page.address + query, sent, follow=True).text)
 
 
-def test_what_is_set_for_several_is_kept_unconfirmed_and_they_stay_selected(desk: Desk) -> None:
-    page = set_for(desk, "0", "1", "3", missing="both", markers="NA", origin="public-file")
+def test_what_is_set_for_several_is_kept_unconfirmed_and_they_stay_selected(
+    describe_page: DescribePage,
+) -> None:
+    page = set_for(
+        describe_page, "0", "1", "3", missing="both", markers="NA", origin="public-file"
+    )
     assert "3 of 3 selected columns changed" in page
     assert "Column “id”: an identifier has no missing values" in page
     for index in (0, 1):
@@ -136,35 +140,37 @@ def test_what_is_set_for_several_is_kept_unconfirmed_and_they_stay_selected(desk
         1,
         3,
     ]
-    assert not any(kept["confirmed"] for kept in desk.draft["columns"].values())
-    desk.press("confirm-selected", select=["1"])
-    assert desk.draft["columns"]["age"]["origin"] == "public-file"
-    assert desk.draft["columns"]["age"]["fields"]["missing"] == "NA"
+    assert not any(kept["confirmed"] for kept in describe_page.draft["columns"].values())
+    describe_page.press("confirm-selected", select=["1"])
+    assert describe_page.draft["columns"]["age"]["origin"] == "public-file"
+    assert describe_page.draft["columns"]["age"]["fields"]["missing"] == "NA"
 
 
-def test_only_what_was_set_is_stored_and_nothing_of_the_suggestions(desk: Desk) -> None:
-    set_for(desk, "0", "1", bins="8", missing="empty")
-    stored = json.dumps(desk.draft)
+def test_only_what_was_set_is_stored_and_nothing_of_the_suggestions(
+    describe_page: DescribePage,
+) -> None:
+    set_for(describe_page, "0", "1", bins="8", missing="empty")
+    stored = json.dumps(describe_page.draft)
     assert not any(told in stored for told in ("17", "90", "Farm"))
-    assert desk.draft["columns"]["age"]["fields"] == {
+    assert describe_page.draft["columns"]["age"]["fields"] == {
         "bins": "8",
         "width": "",
         "missing_empty": "on",
     }
-    page = desk.page()
+    page = describe_page.page()
     assert "17 to 90, 8 bins" in line(page, 1)
 
 
 def test_a_confirmed_column_in_which_something_changes_is_open_again_and_another_stays(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    desk.press("confirm:1")
-    desk.press("confirm:2")
-    page = set_for(desk, "1", "2", bins="8")
+    describe_page.press("confirm:1")
+    describe_page.press("confirm:2")
+    page = set_for(describe_page, "1", "2", bins="8")
     assert "Column “works”: its kind has no bins" in page
     assert "1 of 2 selected columns changed" in page
-    assert desk.draft["columns"]["age"]["confirmed"] is False
-    assert desk.draft["columns"]["works"]["confirmed"] is True
+    assert describe_page.draft["columns"]["age"]["confirmed"] is False
+    assert describe_page.draft["columns"]["works"]["confirmed"] is True
     assert "17 to 90, 8 bins" in line(page, 1)
 
 
@@ -182,24 +188,32 @@ def test_a_confirmed_column_in_which_something_changes_is_open_again_and_another
     ],
 )
 def test_nothing_selected_or_nothing_asked_is_told(
-    desk: Desk, select: tuple[str, ...], asked: dict[str, str], words: str
+    describe_page: DescribePage, select: tuple[str, ...], asked: dict[str, str], words: str
 ) -> None:
-    assert words in set_for(desk, *select, **asked)
-    assert desk.draft.get("columns", {}) == {}
+    assert words in set_for(describe_page, *select, **asked)
+    assert describe_page.draft.get("columns", {}) == {}
 
 
-def test_what_is_typed_in_an_open_line_is_kept_and_set_over(desk: Desk) -> None:
-    fields: dict[str, Any] = desk.inputs("?edit=1") | {"1-low": "5"}
-    desk.client.post(
-        desk.address, fields | {"do": "set-selected", "select": ["1"], "all-bins": "4"}
+def test_what_is_typed_in_an_open_line_is_kept_and_set_over(
+    describe_page: DescribePage,
+) -> None:
+    fields: dict[str, Any] = describe_page.inputs("?edit=1") | {"1-low": "5"}
+    describe_page.client.post(
+        describe_page.address, fields | {"do": "set-selected", "select": ["1"], "all-bins": "4"}
     )
-    assert desk.draft["columns"]["age"]["fields"] == {"low": "5", "bins": "4", "width": ""}
+    assert describe_page.draft["columns"]["age"]["fields"] == {
+        "low": "5",
+        "bins": "4",
+        "width": "",
+    }
 
 
-def test_the_search_stays_and_wrong_bins_are_named_on_confirming(desk: Desk) -> None:
-    page = set_for(desk, "1", query="?kind=integer", bins="many")
+def test_the_search_stays_and_wrong_bins_are_named_on_confirming(
+    describe_page: DescribePage,
+) -> None:
+    page = set_for(describe_page, "1", query="?kind=integer", bins="many")
     assert "1 of 4 columns shown" in page
-    answer = desk.press("confirm:1", in_place=True)
+    answer = describe_page.press("confirm:1", in_place=True)
     assert "“Number of bins” is not a whole number" in answer.text
 
 
@@ -215,8 +229,10 @@ def test_made_up_lines_are_none(text: str) -> None:
     assert len(screens.numbers(text)) <= screens.MAX_LINES + 1
 
 
-def test_a_refused_group_action_keeps_its_panel_open_with_what_was_typed(desk: Desk) -> None:
-    answer = desk.press(
+def test_a_refused_group_action_keeps_its_panel_open_with_what_was_typed(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press(
         "set-selected", **{"all-markers": "NA, ?", "because": "The codebook, page 3."}
     )
     assert answer.status_code == 422
@@ -225,7 +241,7 @@ def test_a_refused_group_action_keeps_its_panel_open_with_what_was_typed(desk: D
     assert "No column is selected." in panel
     assert 'value="NA, ?"' in panel
     assert 'value="The codebook, page 3."' in panel
-    answer = desk.press("set-selected", select=["0"], **{"all-markers": "NA, ?"})
+    answer = describe_page.press("set-selected", select=["0"], **{"all-markers": "NA, ?"})
     assert "Nothing was chosen to be set" in answer.text
     assert 'value="NA, ?"' in answer.text
-    assert not desk.draft.get("columns")
+    assert not describe_page.draft.get("columns")

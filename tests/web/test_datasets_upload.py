@@ -140,7 +140,7 @@ def test_which_keys_of_objects_are_columns_is_kept_with_the_dataset(
     client = browser(cast.steward)
     assert send(client, lines, file_name="people.jsonl").status_code == 302
     dataset = Dataset.objects.get()
-    worker.table_errand(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableErrand.objects.get().code)
     dataset.refresh_from_db()
     assert (dataset.status, dataset.file_kind) == ("ready", "json")
     form = sealed_names.form_of(dataset)
@@ -534,7 +534,7 @@ def test_the_status_page_asks_again_until_the_table_is_ready(
     waiting = status(client, dataset, HX_Request="true")
     assert waiting.status_code == 200
     assert 'hx-trigger="every 1s"' in waiting.text
-    worker.table_errand(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableErrand.objects.get().code)
     ready = status(client, dataset, HX_Request="true")
     assert ready.status_code == 286
     assert "hx-trigger" not in ready.text
@@ -555,7 +555,7 @@ def test_a_table_that_cannot_be_read_says_where_and_how_to_mend_it(
     client = browser(cast.steward)
     send(client, f"name,age\nA,1\n{CANARY},2,3\n")
     dataset = Dataset.objects.get()
-    worker.table_errand(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableErrand.objects.get().code)
     dataset.refresh_from_db()
     page = status(client, dataset, HX_Request="true")
     assert dataset.status == "refused"
@@ -575,13 +575,13 @@ def test_strangers_find_no_status(browser: Browser, cast: Cast) -> None:
     assert status(browser(cast.auditor), dataset).status_code == 200
 
 
-def test_reading_again_queues_one_errand_however_often_it_is_asked(
+def test_reading_again_queues_one_job_however_often_it_is_asked(
     browser: Browser, cast: Cast
 ) -> None:
     client = browser(cast.steward)
     send(client)
     dataset = Dataset.objects.get()
-    worker.table_errand(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableErrand.objects.get().code)
     for _ in range(3):
         client.post(reverse("pages:read-again", args=[dataset.code]))
     assert TableErrand.objects.filter(state="waiting").count() == 1

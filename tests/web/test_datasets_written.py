@@ -12,7 +12,7 @@ from synthweb.datasets import preview_store
 from synthweb.datasets.evidence import Cells
 from synthweb.datasets.models import DomainVersion, Preview
 from tests.cast import Cast
-from tests.web.desk import Desk, ready
+from tests.web.describe_page import DescribePage, ready
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_the_form_of_cells_is_recognised(
 
 
 @pytest.fixture
-def desk(cast: Cast, browser: Callable[..., Client]) -> Desk:
+def describe_page(cast: Cast, browser: Callable[..., Client]) -> DescribePage:
     """Prices with commas between thousands, and days of one digit."""
     columns = [
         {"name": "price", "kind": "scale", "of": "integer"},
@@ -54,21 +54,21 @@ def desk(cast: Cast, browser: Callable[..., Client]) -> Desk:
     }
     payload["dialect"] = Dialect(thousands=",").to_json()
     preview_store.put(dataset, Preview.Kind.TABLE, "", payload)
-    return Desk(browser(cast.steward), dataset)
+    return DescribePage(browser(cast.steward), dataset)
 
 
 @pytest.mark.django_db
 def test_a_proposed_form_is_typed_by_one_press_and_confirmed_with_the_column(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
-    assert "Thousands have the sign of the file between them" in desk.page("?column=0")
-    answer = desk.press("written:0", in_place=True)
+    assert "Thousands have the sign of the file between them" in describe_page.page("?column=0")
+    answer = describe_page.press("written:0", in_place=True)
     assert 'data-written="0"' not in answer.text  # it is described so now
-    column = desk.draft["columns"]["price"]
+    column = describe_page.draft["columns"]["price"]
     assert (column["fields"], column["confirmed"]) == ({"grouped": "on"}, False)
-    desk.press("confirm:0")
-    desk.press("confirm:1")
-    desk.press("finish")
+    describe_page.press("confirm:0")
+    describe_page.press("confirm:1")
+    describe_page.press("finish")
     attributes = {
         each["name"]: each for each in DomainVersion.objects.get().document["attributes"]
     }
@@ -79,9 +79,9 @@ def test_a_proposed_form_is_typed_by_one_press_and_confirmed_with_the_column(
 @pytest.mark.django_db
 @pytest.mark.parametrize("sent", ["", "[1]", '{"low": "1"}', '{"grouped": {"a": 1}}', "{"])
 def test_a_proposal_that_was_altered_on_its_way_describes_nothing_else(
-    desk: Desk, sent: str
+    describe_page: DescribePage, sent: str
 ) -> None:
-    answer = desk.press("written:0", in_place=True, **{"0-written": sent})
+    answer = describe_page.press("written:0", in_place=True, **{"0-written": sent})
     assert answer.status_code == 200
-    fields = (desk.draft["columns"].get("price") or {"fields": {}})["fields"]
+    fields = (describe_page.draft["columns"].get("price") or {"fields": {}})["fields"]
     assert set(fields) <= {"grouped"}

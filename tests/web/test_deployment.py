@@ -26,7 +26,8 @@ print("plain", plain.status_code, plain.headers.get("Location"))
 print("health", client.get("/livez").status_code)
 page = client.get("/account/login/", headers={"x-forwarded-proto": "https"})
 print("page", page.status_code, page.headers["Strict-Transport-Security"])
-print("cookies", *(f"{name}:{cookie['secure']}:{cookie['httponly']}:{cookie['path']}" for name, cookie in page.cookies.items()))
+cookies = page.cookies.items()
+print("cookies", *(f"{name}:{each['secure']}:{each['httponly']}:{each['path']}" for name, each in cookies))
 print(page.content.decode())
 """
 

@@ -252,7 +252,9 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
         if (Object.keys(files).length === 3) done(files);
       };
       document.querySelector('[data-strip] a').id = 'held';
-      const buttons = [['pictureSave', 'held', 'a.png'], ['pictureSave', 'held', 'a.svg'], ['tableSave', 'column-0-table', 'a.csv']];
+      const buttons = [
+        ['pictureSave', 'held', 'a.png'], ['pictureSave', 'held', 'a.svg'], ['tableSave', 'column-0-table', 'a.csv'],
+      ];
       for (const [kind, id, fileName] of buttons) {
         const button = document.createElement('button');
         Object.assign(button.dataset, { [kind]: id, fileName });

@@ -251,7 +251,7 @@ class GermanTexts(HTMLParser):
             self.texts.append(re.sub(r"\s+", " ", data).strip())
 
 
-OF_RESULTS = ("/compare/", "/beside/", "/risk/", "/models/")
+RESULT_PAGES = ("/compare/", "/beside/", "/risk/", "/models/")
 """Pages whose sentences depend on the noise of a release: their patterns are tested one by one."""
 
 
@@ -289,7 +289,7 @@ def test_a_walk_in_german_meets_no_english_message_and_no_open_placeholder(
         visited += 1
         text = shown(html)
         faults += [f"{address}: {message}" for message in messages if message in text]
-        if not address.startswith("/releases/") or not address.endswith(OF_RESULTS):
+        if not address.startswith("/releases/") or not address.endswith(RESULT_PAGES):
             faults += [f"{address}: {message}" for message in english_texts(html)]
         faults += [f"{address}: {found}" for found in re.findall(r"%\(\w+\)[sd]?", text)]
     assert not faults, "\n".join(faults)

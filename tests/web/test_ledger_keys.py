@@ -293,12 +293,8 @@ def test_the_loss_of_the_previews_key_costs_previews_alone(
     ):  # the pair is made anew once what is left of the old one is out of the way
         (folder / "preview.pub").unlink()
         keys.make(folder)
-    worker.table_errand(
-        code=runs.request_report(release=played.release, actor=cast.steward).code
-    )
-    worker.table_errand(
-        code=runs.request_ingest(dataset=played.dataset, actor=cast.steward).code
-    )
+    worker.table_job(code=runs.request_report(release=played.release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_ingest(dataset=played.dataset, actor=cast.steward).code)
     assert datasets.preview_for(cast.steward, played.dataset, "table") is not None
     again = steward.get(reverse("releases:compare", args=[played.release.code]))
     assert again.status_code == 200 and again.context["comparison"]

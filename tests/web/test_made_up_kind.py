@@ -25,7 +25,7 @@ from tests import made_up_kind
 from tests.cast import Cast
 from tests.made_up_kind import raw_numbers, strings
 from tests.web import scene
-from tests.web.desk import Desk, line
+from tests.web.describe_page import DescribePage, line
 from tests.web.html import html_of
 from tests.web.rest import Caller
 
@@ -48,32 +48,32 @@ def seen(html: str) -> str:
 
 
 @pytest.fixture
-def desk(cast: Cast, browser: Open) -> Desk:
+def describe_page(cast: Cast, browser: Open) -> DescribePage:
     """The describe page of a table with two columns of months, as the worker read it."""
     uploaded = scene.upload(
         steward=cast.steward, organisation=cast.organisation, table=made_up_kind.table()
     )
-    return Desk(browser(cast.steward), scene.read(uploaded))
+    return DescribePage(browser(cast.steward), scene.read(uploaded))
 
 
-def described(desk: Desk) -> None:
+def described(describe_page: DescribePage) -> None:
     for index in range(3):
-        desk.press(f"confirm:{index}", in_place=True)
-    assert desk.press("finish").status_code == 302
+        describe_page.press(f"confirm:{index}", in_place=True)
+    assert describe_page.press("finish").status_code == 302
 
 
 @pytest.fixture
-def release(desk: Desk, cast: Cast) -> Release:
+def release(describe_page: DescribePage, cast: Cast) -> Release:
     """The release of that table, compared, with all that is computed of it."""
-    described(desk)
-    request = scene.ask(steward=cast.steward, dataset=desk.dataset)
+    described(describe_page)
+    request = scene.ask(steward=cast.steward, dataset=describe_page.dataset)
     ledger.grant(custodian=cast.custodian, request=request, reason="Agreed.")
-    run = scene.submit(steward=cast.steward, dataset=desk.dataset, epsilon="4")
+    run = scene.submit(steward=cast.steward, dataset=describe_page.dataset, epsilon="4")
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     release = run.release
     assert release is not None, run.failure
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     ranges.compute(code=runs.request_ranges(release=release).code)
     released_counts.compute(code=runs.request_counts(release=release).code)
     return release
@@ -101,19 +101,21 @@ def test_what_is_typed_becomes_an_attribute_and_is_typed_again() -> None:
     ]
 
 
-def test_the_page_suggests_checks_and_confirms_it(desk: Desk) -> None:
-    page = desk.page("?edit=0")
+def test_the_page_suggests_checks_and_confirms_it(describe_page: DescribePage) -> None:
+    page = describe_page.page("?edit=0")
     assert not raw_numbers(seen(page))
     row = line(page, 0)
     assert "Month" in row and "2022-06" in row and 'data-light="fits"' in row
-    described(desk)
+    described(describe_page)
     document = DomainVersion.objects.get().document
     assert [each["kind"] for each in document["attributes"]] == [
         "month",
         "month",
         "categorical",
     ]
-    version = desk.client.get(reverse("datasets:domain", args=[desk.dataset.code, 1]))
+    version = describe_page.client.get(
+        reverse("datasets:domain", args=[describe_page.dataset.code, 1])
+    )
     assert "Month" in html_of(version)
 
 

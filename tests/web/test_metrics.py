@@ -29,7 +29,7 @@ from tests.web import scene, served
 pytestmark = pytest.mark.django_db
 TOKEN = "t" * 32
 LABELS = {"state", "task", "queue", "folder", "status", "le", "why"}
-OF_PLATFORM = {"version", "implementation", "major", "minor", "patchlevel"}
+PLATFORM_LABELS = {"version", "implementation", "major", "minor", "patchlevel"}
 
 
 def read(token: str = TOKEN) -> dict[tuple[str, str], float]:
@@ -44,7 +44,7 @@ def _numbers(text: str) -> dict[tuple[str, str], float]:
     found = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if not set(sample.labels) <= OF_PLATFORM or not sample.labels:
+            if not set(sample.labels) <= PLATFORM_LABELS or not sample.labels:
                 assert set(sample.labels) <= LABELS
                 # In the order of LABELS' use: what it is of before the bound of a bucket.
                 values = [value for name, value in sample.labels.items() if name != "le"]

@@ -214,7 +214,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "records": {"records": "lines"},
     "person_at": {"names": ("works", "pid", "note")},
 }
-OF_CELLS = {
+CELL_FACTS = {
     "decimal",
     "thousands",
     "error_cells",
@@ -233,7 +233,7 @@ def form_of(made: Dataset, **changed: Any) -> Dialect:
 
 def test_every_fact_of_a_form_is_tried() -> None:
     named = {field.name for field in dataclasses.fields(Dialect)}
-    assert {*records.ROWS, *records.LAYOUT} == named - OF_CELLS - {"names"}
+    assert {*records.ROWS, *records.LAYOUT} == named - CELL_FACTS - {"names"}
     assert set(FORMS) == {*records.ROWS, *records.LAYOUT, "person_at"}
 
 

@@ -86,7 +86,7 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
     known = {one["name"]: one for one in release.model["domain"]["attributes"]}
     assert {"north", "south"} <= set(known["region"]["values"])
     assert known["age"]["high"] < 1_000
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     steward = browser(cast.steward)
     for name in ("releases:about", "releases:receipt", "releases:compare"):
         page = steward.get(reverse(name, args=[release.code]))

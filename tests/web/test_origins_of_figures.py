@@ -49,7 +49,7 @@ CONFIDENTIAL = {
     "RawPairs",
     "Tallies",
 }
-OF_ANALYSTS = (
+ANALYST_MODULES = (
     "synth_engine/evaluation/expected.py",
     "synth_engine/evaluation/expected_errors.py",
     "synth_engine/evaluation/column_shapes.py",
@@ -185,7 +185,7 @@ def imported(source: str) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("path", OF_ANALYSTS)
+@pytest.mark.parametrize("path", ANALYST_MODULES)
 def test_modules_of_analysts_import_nothing_that_holds_real_cells(path: str) -> None:
     assert imported((ROOT / path).read_text()) & CONFIDENTIAL == set()
 

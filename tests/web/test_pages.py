@@ -112,7 +112,7 @@ def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_th
     assert _next(dataset, client) == "Compare"
     address = _address_of_next(dataset, client)
     client.get(address)
-    worker.table_errand(code=runs.request_report(release=run.release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=run.release, actor=cast.steward).code)
     assert client.get(address).status_code == 200
     assert "All six steps are done" in html_of(client.get(f"/datasets/{dataset.code}/"))
     run.release.refresh_from_db()

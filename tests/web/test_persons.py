@@ -25,7 +25,7 @@ from synthweb.runs import services as runs
 from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.desk import SUGGESTIONS, Desk, ready
+from tests.web.describe_page import SUGGESTIONS, DescribePage, ready
 from tests.web.html import html_of
 from tests.web.rest import Caller, assert_problem
 
@@ -96,7 +96,7 @@ def test_group_sizes_are_within_the_price_that_was_held(release: Release) -> Non
 def test_the_comparison_shows_group_sizes_to_the_steward(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     page = html_of(browser(cast.steward).get(address("compare", release)))
     assert "How many rows a person has" in page
     assert 'href="#persons"' in page
@@ -106,8 +106,8 @@ def test_the_comparison_shows_group_sizes_to_the_steward(
 
 
 @pytest.fixture
-def desk(browser: Open, cast: Cast) -> Desk:
-    return Desk(browser(cast.steward), ready(cast))
+def describe_page(browser: Open, cast: Cast) -> DescribePage:
+    return DescribePage(browser(cast.steward), ready(cast))
 
 
 def differing(dataset: Dataset, names: list[str]) -> None:
@@ -122,22 +122,22 @@ def differing(dataset: Dataset, names: list[str]) -> None:
 
 
 def test_a_column_that_is_different_in_every_row_is_said_to_tell_nobody_apart(
-    desk: Desk,
+    describe_page: DescribePage,
 ) -> None:
     words = "id seems to be different in every row"
-    differing(desk.dataset, ["id"])
-    assert words not in desk.page()
-    desk.press("save", max_records="3", unit_column="id")
-    assert words in desk.page()
-    differing(desk.dataset, ["age"])
-    assert words not in desk.page()
+    differing(describe_page.dataset, ["id"])
+    assert words not in describe_page.page()
+    describe_page.press("save", max_records="3", unit_column="id")
+    assert words in describe_page.page()
+    differing(describe_page.dataset, ["age"])
+    assert words not in describe_page.page()
 
 
-def test_it_is_said_and_not_held_against_the_description(desk: Desk) -> None:
+def test_it_is_said_and_not_held_against_the_description(describe_page: DescribePage) -> None:
     """Whether a column repeats is a fact of the data: a refusal would be one, too."""
-    desk.press("confirm-open")
-    differing(desk.dataset, ["id"])
-    desk.press("finish", max_records="3", unit_column="id")
+    describe_page.press("confirm-open")
+    differing(describe_page.dataset, ["id"])
+    describe_page.press("finish", max_records="3", unit_column="id")
     assert DomainVersion.objects.get().document["unit"] == {"max_records": 3, "column": "id"}
 
 
@@ -158,10 +158,10 @@ def test_it_is_said_and_not_held_against_the_description(desk: Desk) -> None:
     ],
 )
 def test_a_wrong_unit_is_refused_in_the_form_and_nothing_is_confirmed(
-    desk: Desk, terms: dict[str, str], words: str
+    describe_page: DescribePage, terms: dict[str, str], words: str
 ) -> None:
-    desk.press("confirm-open")
-    answer = desk.press("finish", **terms)
+    describe_page.press("confirm-open")
+    answer = describe_page.press("finish", **terms)
     assert answer.status_code == 422
     assert words in answer.text
     assert not DomainVersion.objects.exists()

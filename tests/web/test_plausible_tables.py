@@ -40,13 +40,13 @@ def test_from_the_page_to_the_archive(cast: Cast, release: Release, browser: Bro
     assert not ImplicatesErrand.objects.exists()
     for _ in range(2):
         assert client.post(f"{base}/implicates/making/").status_code == 302
-    errand = ImplicatesErrand.objects.get()
+    job = ImplicatesErrand.objects.get()
     assert 'id="waiting"' in html_of(client.get(f"{base}/implicates/making/"))
     rest = f"/api/v1{base}/implicates.zip"
     assert client.get(rest).status_code == 202
-    plausible_tables.compute(code=errand.code)
-    errand.refresh_from_db()
-    assert errand.state == ImplicatesErrand.State.FINISHED, errand.failure
+    plausible_tables.compute(code=job.code)
+    job.refresh_from_db()
+    assert job.state == ImplicatesErrand.State.FINISHED, job.failure
     assert client.get(f"{base}/implicates/making/")["Location"] == f"{base}/files/"
     answer = client.get(rest)
     digest = base64.b64encode(hashlib.sha256(answer.content).digest()).decode()
@@ -72,14 +72,14 @@ def test_from_the_page_to_the_archive(cast: Cast, release: Release, browser: Bro
 def test_a_paid_run_waits_for_one_of_the_tables_at_the_most(
     cast: Cast, release: Release
 ) -> None:
-    errand = runs.request_implicates(release=release)
+    job = runs.request_implicates(release=release)
     run = scene.submit(steward=cast.steward, dataset=release.dataset)
-    plausible_tables.compute(code=errand.code)
-    errand.refresh_from_db()
+    plausible_tables.compute(code=job.code)
+    job.refresh_from_db()
     run.refresh_from_db()
-    assert errand.state == ImplicatesErrand.State.FINISHED, errand.failure
+    assert job.state == ImplicatesErrand.State.FINISHED, job.failure
     assert run.state == SynthesisRun.State.FINISHED, run.failure
-    assert run.finished_at < errand.finished_at
+    assert run.finished_at < job.finished_at
 
 
 def test_a_worker_that_stops_begins_no_paid_run(cast: Cast, release: Release) -> None:
@@ -103,8 +103,8 @@ def test_tables_that_cannot_be_made_are_refused_in_words(
     client, base = browser(cast.steward), f"/releases/{release.code}"
     for _ in range(5):
         client.post(f"{base}/implicates/making/")
-        for errand in ImplicatesErrand.objects.filter(state="waiting"):
-            plausible_tables.compute(code=errand.code)
+        for job in ImplicatesErrand.objects.filter(state="waiting"):
+            plausible_tables.compute(code=job.code)
     # Nobody has it tried for ever.
     assert ImplicatesErrand.objects.count() == 3
     assert "--implicates" in html_of(client.get(f"{base}/implicates/making/"))

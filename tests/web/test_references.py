@@ -30,7 +30,7 @@ from synthweb.runs import worker
 from tests.cast import Cast
 from tests.engine.test_references import BLOCKS, XWALK
 from tests.web import scene
-from tests.web.desk import Desk, line, ready
+from tests.web.describe_page import DescribePage, line, ready
 from tests.web.rest import Caller, assert_problem
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -65,19 +65,24 @@ def brought(client: Client, text: str = XWALK, **said: str) -> ReferenceVersion:
     return ReferenceVersion.objects.order_by("-pk")[0]
 
 
-def described(client: Client, cast: Cast) -> Desk:
+def described(client: Client, cast: Cast) -> DescribePage:
     """A dataset that was read, of which nothing is typed yet."""
     dataset = ready(cast, COLUMNS)
     preview_store.put(
         dataset, Preview.Kind.COLUMNS, "", {"columns": [item["name"] for item in COLUMNS]}
     )
-    return Desk(client, dataset)
+    return DescribePage(client, dataset)
 
 
 def use(
-    client: Client, desk: Desk, version: ReferenceVersion, *, column: str, **more: Any
+    client: Client,
+    describe_page: DescribePage,
+    version: ReferenceVersion,
+    *,
+    column: str,
+    **more: Any,
 ) -> Any:
-    address = reverse("references:use", args=[desk.dataset.code])
+    address = reverse("references:use", args=[describe_page.dataset.code])
     return client.post(
         address, {"column": column, "reference": version.reference.code, **more}, follow=True
     )
@@ -180,9 +185,9 @@ def test_a_new_file_of_a_dataset_that_was_called_public_is_refused(
     client: Client, cast: Cast
 ) -> None:
     brought(client, PUBLIC.decode())
-    desk = described(client, cast)
+    describe_page = described(client, cast)
     before = datasets_stored()
-    address = reverse("pages:replace", args=[desk.dataset.code])
+    address = reverse("pages:replace", args=[describe_page.dataset.code])
     answer = client.post(address, {"table": SimpleUploadedFile("homes.csv", PUBLIC)})
     assert answer.status_code == 422
     assert "called public here" in answer.text
@@ -212,12 +217,12 @@ def test_a_table_that_came_at_the_same_moment_is_refused_where_its_public_twin_w
     client: Client, cast: Cast
 ) -> None:
     version = brought(client, PUBLIC.decode())
-    desk = described(client, cast)
-    ReferenceVersion.objects.update(content_key=desk.dataset.content_key)
-    answer = use(client, desk, version, column="home")
+    describe_page = described(client, cast)
+    ReferenceVersion.objects.update(content_key=describe_page.dataset.content_key)
+    answer = use(client, describe_page, version, column="home")
     assert answer.status_code == 422
     assert "is the table of a dataset" in answer.text
-    assert not desk.beside
+    assert not describe_page.beside
 
 
 @pytest.mark.parametrize(
@@ -304,33 +309,35 @@ def test_codes_come_from_a_gazetteer_with_points_and_partitions_and_none_is_conf
     client: Client, cast: Cast
 ) -> None:
     version = brought(client)
-    desk = described(client, cast)
-    describing = client.get(reverse("datasets:describe", args=[desk.dataset.code])).text
+    describe_page = described(client, cast)
+    describing = client.get(
+        reverse("datasets:describe", args=[describe_page.dataset.code])
+    ).text
     assert re.search(
         r'<select [^>]*form="to-reference" name="column".*<option>home</option>', describing
     )
     page = client.get(
-        reverse("references:use", args=[desk.dataset.code]),
+        reverse("references:use", args=[describe_page.dataset.code]),
         {"column": "home", "reference": version.reference.code},
     ).text
     assert "4 are copied from the table" in page
-    answer = use(client, desk, version, column="home", partitions=["town", "county"])
+    answer = use(client, describe_page, version, column="home", partitions=["town", "county"])
     assert (
         "4 values, points, partitions town, county of home. Nothing is confirmed yet"
         in answer.text
     )
-    column = desk.draft["columns"]["home"]
+    column = describe_page.draft["columns"]["home"]
     assert (column["kind"], column["confirmed"], column["origin"]) == (
         "categorical",
         False,
         "public-file",
     )
     assert column["fields"]["values"].split() == BLOCKS
-    [points] = desk.beside["points"]
+    [points] = describe_page.beside["points"]
     assert points["source"] == {"name": "Blocks", "version": "1", "sha256": version.sha256}
     assert points["at"][BLOCKS[3]] == [41.6901, -71.5601]
-    assert [each["name"] for each in desk.beside["partitions"]] == ["town", "county"]
-    assert "4 public points; town, county" in " ".join(desk.page().split())
+    assert [each["name"] for each in describe_page.beside["partitions"]] == ["town", "county"]
+    assert "4 public points; town, county" in " ".join(describe_page.page().split())
     entry = AuditEntry.objects.get(action="reference.used")
     assert entry.detail == {"reference": version.reference.code, "version": 1, "column": "home"}
 
@@ -339,26 +346,28 @@ def test_codes_of_larger_areas_get_the_middle_of_what_they_hold(
     client: Client, cast: Cast
 ) -> None:
     version = brought(client)
-    desk = described(client, cast)
-    use(client, desk, version, column="home", level="town")
-    assert desk.draft["columns"]["home"]["fields"]["values"].split() == [
+    describe_page = described(client, cast)
+    use(client, describe_page, version, column="home", level="town")
+    assert describe_page.draft["columns"]["home"]["fields"]["values"].split() == [
         "4400105140",
         "4400318640",
     ]
-    [points] = desk.beside["points"]
+    [points] = describe_page.beside["points"]
     assert points["at"]["4400318640"] == [41.6901, -71.5601]
-    client.post(reverse("references:forget", args=[desk.dataset.code]), {"column": "home"})
-    assert desk.beside == {}
+    client.post(
+        reverse("references:forget", args=[describe_page.dataset.code]), {"column": "home"}
+    )
+    assert describe_page.beside == {}
 
 
 def test_a_press_on_the_describe_page_touches_no_points(client: Client, cast: Cast) -> None:
     version = brought(client)
-    desk = described(client, cast)
-    use(client, desk, version, column="home", partitions=["town"])
+    describe_page = described(client, cast)
+    use(client, describe_page, version, column="home", partitions=["town"])
     with CaptureQueriesContext(connection) as pressed:
         assert (
-            desk.client.post(
-                desk.address, {"do": "save"}, headers={"HX-Request": "true"}
+            describe_page.client.post(
+                describe_page.address, {"do": "save"}, headers={"HX-Request": "true"}
             ).status_code
             == 200
         )
@@ -369,18 +378,18 @@ def test_listed_values_must_all_be_in_the_table_and_columns_must_be_codes(
     client: Client, cast: Cast
 ) -> None:
     version = brought(client)
-    desk = described(client, cast)
+    describe_page = described(client, cast)
     fields = {"values": f"{BLOCKS[0]}\n999", "outside": "other"}
     datasets.keep(
         actor=cast.steward,
-        dataset=desk.dataset,
+        dataset=describe_page.dataset,
         changes=datasets.DraftChanges(
             columns={
                 "home": {"kind": "categorical", "fields": fields, "place": 0, "whole": True}
             }
         ),
     )
-    answer = use(client, desk, version, column="home")
+    answer = use(client, describe_page, version, column="home")
     assert answer.status_code == 422
     assert (
         "1 of 2 declared values are not in the reference table, the first of them value 2 of the list"
@@ -388,7 +397,7 @@ def test_listed_values_must_all_be_in_the_table_and_columns_must_be_codes(
     )
     datasets.keep(
         actor=cast.steward,
-        dataset=desk.dataset,
+        dataset=describe_page.dataset,
         changes=datasets.DraftChanges(
             columns={
                 "age": {
@@ -402,9 +411,12 @@ def test_listed_values_must_all_be_in_the_table_and_columns_must_be_codes(
     )
     assert (
         "this column is described as something else"
-        in use(client, desk, version, column="age").text
+        in use(client, describe_page, version, column="age").text
     )
-    assert "the table has no such column" in use(client, desk, version, column="nowhere").text
+    assert (
+        "the table has no such column"
+        in use(client, describe_page, version, column="nowhere").text
+    )
 
 
 def test_an_earlier_release_weighs_points_and_a_place_of_two_columns_gets_a_support(
@@ -413,21 +425,26 @@ def test_an_earlier_release_weighs_points_and_a_place_of_two_columns_gets_a_supp
     blocks = brought(client)
     lines = f"w_geocode,h_geocode,S000\n1,{BLOCKS[0]},4\n2,{BLOCKS[0]},3\n2,{BLOCKS[1]},1\n"
     earlier = brought(client, lines, name="Jobs of 2018")
-    desk = described(client, cast)
-    assert "has none yet" in use(client, desk, earlier, column="home").text
-    use(client, desk, blocks, column="home", partitions=["town"])
-    assert "weight of 2 of 4 places is 0" in use(client, desk, earlier, column="home").text
-    use(client, desk, earlier, column="home", floor="0.5")
-    [points] = desk.beside["points"]
+    describe_page = described(client, cast)
+    assert "has none yet" in use(client, describe_page, earlier, column="home").text
+    use(client, describe_page, blocks, column="home", partitions=["town"])
+    assert (
+        "weight of 2 of 4 places is 0"
+        in use(client, describe_page, earlier, column="home").text
+    )
+    use(client, describe_page, earlier, column="home", floor="0.5")
+    [points] = describe_page.beside["points"]
     assert [point[2] for point in points["at"].values()] == [7, 1, 0.5, 0.5]
     datasets.keep(
         actor=cast.steward,
-        dataset=desk.dataset,
+        dataset=describe_page.dataset,
         changes=datasets.DraftChanges(table={"places": "shop: lat, lon"}),
     )
-    assert "4 points of the place shop" in use(client, desk, blocks, column="shop").text
-    assert [each.get("place") for each in desk.beside["points"]] == [None, "shop"]
-    assert desk.beside["points"][1]["at"][0] == [41.7501, -71.3201]
+    assert (
+        "4 points of the place shop" in use(client, describe_page, blocks, column="shop").text
+    )
+    assert [each.get("place") for each in describe_page.beside["points"]] == [None, "shop"]
+    assert describe_page.beside["points"][1]["at"][0] == [41.7501, -71.3201]
 
 
 # --- programs ------------------------------------------------------------------------------------------------------
@@ -463,16 +480,19 @@ def test_programs_bring_read_use_and_delete_reference_tables(
         assert calls.get(f"/references/?{asked}").json()["count"] == found, asked
     assert_problem(calls.get("/references/?kinds=density"), status=400)
     assert calls.get(f"/references/{code}/versions/1/").json()["codes"] == BLOCKS
-    desk = described(client, cast)
+    describe_page = described(client, cast)
     body = {"reference": code, "version": 1, "column": "home", "partitions": ["town"]}
-    taken = calls.send(f"/datasets/{desk.dataset.code}/domain/draft/reference/", body)
+    taken = calls.send(f"/datasets/{describe_page.dataset.code}/domain/draft/reference/", body)
     assert taken.json() == {"taken": ["4 values", "points", "partition town"]}
     nowhere = calls.send(
-        f"/datasets/{desk.dataset.code}/domain/draft/reference/", body | {"column": "nowhere"}
+        f"/datasets/{describe_page.dataset.code}/domain/draft/reference/",
+        body | {"column": "nowhere"},
     )
     assert "no such column" in str(assert_problem(nowhere, status=422))
     assert (
-        calls.get(f"/datasets/{desk.dataset.code}/domain/draft/").json()["points"][0]["column"]
+        calls.get(f"/datasets/{describe_page.dataset.code}/domain/draft/").json()["points"][0][
+            "column"
+        ]
         == "home"
     )
 
@@ -482,18 +502,20 @@ def test_very_many_codes_with_points_are_for_methods_that_count_none_by_itself(
     client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sample_size, "MANY_CODES", 3)
-    version, desk = brought(client), described(client, cast)
-    use(client, desk, version, column="home")
-    shown = line(desk.page(), 0)
+    version, describe_page = brought(client), described(client, cast)
+    use(client, describe_page, version, column="home")
+    shown = line(describe_page.page(), 0)
     assert (
         "5 codes with public points: methods for places" in shown
         and "below about 10 records" in shown
     )
-    pressed = desk.press("confirm:0", in_place=True).text
+    pressed = describe_page.press("confirm:0", in_place=True).text
     assert "5 codes with public points" in pressed and "noise outweighs them" not in pressed
-    assert "10 codes: at ε = 1" in desk.press("confirm:1", in_place=True).text
-    client.post(reverse("references:forget", args=[desk.dataset.code]), {"column": "home"})
-    assert "5 codes: at ε = 1" in line(desk.page(), 0)
+    assert "10 codes: at ε = 1" in describe_page.press("confirm:1", in_place=True).text
+    client.post(
+        reverse("references:forget", args=[describe_page.dataset.code]), {"column": "home"}
+    )
+    assert "5 codes: at ε = 1" in line(describe_page.page(), 0)
 
 
 def test_names_of_parts_are_said_with_their_column_by_page_and_by_rest(
@@ -518,9 +540,9 @@ def test_names_of_parts_are_said_with_their_column_by_page_and_by_rest(
         f"/api/v1/references/?{query}town:t:n", table, content_type="text/csv"
     )
     assert made.status_code == 201, made.text
-    desk = described(client, cast)
-    use(client, desk, version, column="home", partitions=["town"])
-    assert desk.beside["partitions"][0]["names"] == {"1": "Warren", "2": "Bristol"}
+    describe_page = described(client, cast)
+    use(client, describe_page, version, column="home", partitions=["town"])
+    assert describe_page.beside["partitions"][0]["names"] == {"1": "Warren", "2": "Bristol"}
 
 
 TOTALS = "code,jobs\n" + f"{BLOCKS[0]},30\n{BLOCKS[1]},14\n"
@@ -539,30 +561,36 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(
     dataset = scene.read(
         scene.upload(steward=cast.steward, organisation=cast.organisation, table=table)
     )
-    desk = Desk(client, dataset)
+    describe_page = DescribePage(client, dataset)
     page = client.get(
         reverse("references:use", args=[dataset.code]),
         {"column": "work", "reference": totals.reference.code},
     )
     assert "public totals: the exact number of records of each value" in page.text
-    use(client, desk, gazetteer, column="home")
-    use(client, desk, gazetteer, column="work")
-    told = use(client, desk, totals, column="work", totals="on").text
+    use(client, describe_page, gazetteer, column="home")
+    use(client, describe_page, gazetteer, column="work")
+    told = use(client, describe_page, totals, column="work", totals="on").text
     assert "public totals of 2 values of work" in told and "choose “Replace one”" in told
     source = {"name": "Jobs by place of work", "version": "1", "sha256": totals.sha256}
     counts = {BLOCKS[0]: 30, BLOCKS[1]: 14}
-    assert desk.beside["totals"] == {"column": "work", "counts": counts, "source": source}
-    assert "public totals" in desk.page()
+    assert describe_page.beside["totals"] == {
+        "column": "work",
+        "counts": counts,
+        "source": source,
+    }
+    assert "public totals" in describe_page.page()
     kept = {
-        name: {**column, "confirmed": True} for name, column in desk.draft["columns"].items()
+        name: {**column, "confirmed": True}
+        for name, column in describe_page.draft["columns"].items()
     }
     datasets.keep(
         actor=cast.steward, dataset=dataset, changes=datasets.DraftChanges(columns=kept)
     )
-    assert "public totals need the replace-one relation" in desk.press("finish").text
-    desk.press("finish", relation="replace-one")
+    assert "public totals need the replace-one relation" in describe_page.press("finish").text
+    describe_page.press("finish", relation="replace-one")
     assert (
-        "choose “Replace one”" not in use(client, desk, totals, column="work", totals="on").text
+        "choose “Replace one”"
+        not in use(client, describe_page, totals, column="work", totals="on").text
     )
     assert dataset.domain_versions.get().document["totals"]["column"] == "work"
     ledger.grant(
@@ -597,7 +625,7 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(
     use_forgotten = client.post(
         reverse("references:forget", args=[dataset.code]), {"column": "work"}
     )
-    assert use_forgotten.status_code == 302 and "totals" not in desk.beside
+    assert use_forgotten.status_code == 302 and "totals" not in describe_page.beside
 
 
 @pytest.mark.parametrize(
@@ -614,11 +642,11 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(
 def test_totals_that_are_none_are_refused(
     client: Client, cast: Cast, lines: str, words: str
 ) -> None:
-    desk = described(client, cast)
-    use(client, desk, brought(client), column="home")
+    describe_page = described(client, cast)
+    use(client, describe_page, brought(client), column="home")
     totals = brought(client, "code,jobs\n" + lines, name="Jobs")
-    assert words in use(client, desk, totals, column="home", totals="on").text
-    assert "totals" not in desk.beside
+    assert words in use(client, describe_page, totals, column="home", totals="on").text
+    assert "totals" not in describe_page.beside
 
 
 # --- rows that stand for several records ---------------------------------------------------------------------------
@@ -635,13 +663,13 @@ def test_jobs_by_block_of_home_and_work_become_a_release_with_points_partitions_
     dataset = scene.read(
         scene.upload(steward=cast.steward, organisation=cast.organisation, table=table)
     )
-    desk = Desk(client, dataset)
+    describe_page = DescribePage(client, dataset)
     for column in ("w_geocode", "h_geocode"):
         assert (
             "4 values, points, partition town"
-            in use(client, desk, version, column=column, partitions=["town"]).text
+            in use(client, describe_page, version, column=column, partitions=["town"]).text
         )
-    desk.press("finish", repeats_column="S000", repeats_most="50")
+    describe_page.press("finish", repeats_column="S000", repeats_most="50")
     assert not dataset.domain_versions.exists()
     left = {
         "S000": {
@@ -655,7 +683,7 @@ def test_jobs_by_block_of_home_and_work_become_a_release_with_points_partitions_
     }
     confirmed = {
         name: {**column, "confirmed": True}
-        for name, column in desk.draft["columns"].items()
+        for name, column in describe_page.draft["columns"].items()
         if name != "S000"
     }
     datasets.keep(
@@ -663,7 +691,7 @@ def test_jobs_by_block_of_home_and_work_become_a_release_with_points_partitions_
         dataset=dataset,
         changes=datasets.DraftChanges(columns={**confirmed, **left}),
     )
-    desk.press("finish", repeats_column="S000", repeats_most="50")
+    describe_page.press("finish", repeats_column="S000", repeats_most="50")
     document = dataset.domain_versions.get().document
     assert document["repeats"] == {"column": "S000", "most": 50}
     assert [each["column"] for each in document["points"]] == ["w_geocode", "h_geocode"]
@@ -692,18 +720,18 @@ def test_jobs_by_block_of_home_and_work_become_a_release_with_points_partitions_
 def test_the_column_of_repeats_must_be_there_and_its_bound_a_number(
     client: Client, cast: Cast
 ) -> None:
-    desk = described(client, cast)
-    desk.press("confirm-open")
+    describe_page = described(client, cast)
+    describe_page.press("confirm-open")
     assert (
         "not in this table"
-        in desk.press("finish", repeats_column="nowhere", repeats_most="5").text
+        in describe_page.press("finish", repeats_column="nowhere", repeats_most="5").text
     )
     assert (
         "most records that a row stands for is not a whole number"
-        in desk.press("finish", repeats_column="home", repeats_most="many").text
+        in describe_page.press("finish", repeats_column="home", repeats_most="many").text
     )
-    desk.press("finish", repeats_column="home", repeats_most="7")
-    assert desk.dataset.domain_versions.get().document["repeats"] == {
+    describe_page.press("finish", repeats_column="home", repeats_most="7")
+    assert describe_page.dataset.domain_versions.get().document["repeats"] == {
         "column": "home",
         "most": 7,
     }

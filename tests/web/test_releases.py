@@ -381,7 +381,7 @@ def test_the_verifier_is_downloaded_beside_the_receipt_and_accepts_it(
 
 def look(release: Release, cast: Cast) -> None:
     """Have the comparison made and open it."""
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     assert datasets.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
@@ -534,7 +534,7 @@ def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_e
     client.post(ask)
     waiting = html_of(client.get(ask, headers={"HX-Request": "true"}))
     assert "every 2s" in waiting
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     assert client.get(ask, headers={"HX-Request": "true"})["HX-Redirect"] == address(
         "compare", release
     )

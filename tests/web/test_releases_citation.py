@@ -99,7 +99,7 @@ def test_the_digest_of_a_citation_is_the_same_whatever_becomes_of_the_release(
         actor=cast.steward, release=release, name="Another name", description="Other words"
     )
     digests.append(cited_digest(release))
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     assert datasets.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
@@ -137,7 +137,7 @@ def test_names_that_mean_something_to_tex_stay_names(release: Release) -> None:
 def test_a_citation_says_that_a_release_was_chosen_after_looking(
     release: Release, cast: Cast
 ) -> None:
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     assert datasets.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
@@ -223,9 +223,9 @@ def test_a_dataset_says_where_each_comparison_stands_without_looking_at_one(
         reverse("pages:dataset", args=[release.dataset.code]),
     )
     assert "not compared yet" in html_of(client.get(address))
-    errand = runs.request_report(release=release, actor=cast.steward)
+    job = runs.request_report(release=release, actor=cast.steward)
     assert "comparison under way" in html_of(client.get(address))
-    worker.table_errand(code=errand.code)
+    worker.table_job(code=job.code)
     page = html_of(client.get(address))
     assert "comparison ready until" in page
     assert "chosen before any look" in page

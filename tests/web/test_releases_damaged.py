@@ -31,7 +31,7 @@ def release(cast: Cast) -> Release:
         dialect=damaged.DIALECT,
     )
     services.share(actor=cast.steward, release=made, analyst=cast.analyst)
-    worker.table_errand(code=runs.request_report(release=made, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=made, actor=cast.steward).code)
     return made
 
 

@@ -20,7 +20,7 @@ from synthweb.releases.models import Release, Sample
 from synthweb.runs import worker
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.desk import Desk, ready
+from tests.web.describe_page import DescribePage, ready
 
 Open = Callable[..., Client]
 pytestmark = pytest.mark.django_db
@@ -142,12 +142,12 @@ def test_a_column_that_is_computed_costs_nothing_and_is_in_the_sample(
         {"name": "tax", "kind": "integer", "low": 0, "high": 9, "width": 1},
         {"name": "total", "kind": "integer", "low": 0, "high": 18, "width": 1},
     ]
-    desk = Desk(browser(cast.steward), ready(cast, columns))
-    desk.press("confirm-open")
-    desk.press(
+    describe_page = DescribePage(browser(cast.steward), ready(cast, columns))
+    describe_page.press("confirm-open")
+    describe_page.press(
         "confirm:2", edit="2", _2_kind="derived", _2_function="sum", _2_sources="net, tax"
     )
-    desk.press("finish")
+    describe_page.press("finish")
     version = DomainVersion.objects.get()
     (total,) = (one for one in version.document["attributes"] if one["name"] == "total")
     assert (total["kind"], total["of"]) == ("derived", ["net", "tax"])
@@ -161,14 +161,14 @@ def test_confirming_a_description_confirms_the_form_of_its_file(
     dataset = ready(cast, columns)
     form = Dialect(delimiter=";", encoding="cp1252", thousands="'", quote="'")
     Dataset.objects.filter(pk=dataset.pk).update(dialect=form.to_json())
-    desk = Desk(browser(cast.steward), Dataset.objects.get())
-    desk.press("confirm:0", edit="0", _0_grouped="on")
+    describe_page = DescribePage(browser(cast.steward), Dataset.objects.get())
+    describe_page.press("confirm:0", edit="0", _0_grouped="on")
     rule = {
         f"rule-impossible-{key}": text
         for key, text in (("column1", "net"), ("values1", "0 to 98"))
     }
-    assert desk.press("rule-add-impossible", **rule).status_code == 302
-    desk.press("finish")
+    assert describe_page.press("rule-add-impossible", **rule).status_code == 302
+    describe_page.press("finish")
     document = DomainVersion.objects.get().document
     assert document["file"]["thousands"] == "'"
     assert document["file"]["encoding"] == "cp1252"
@@ -181,13 +181,13 @@ def test_line_ends_and_quotation_marks_of_the_file_are_said_on_the_page(
     columns = [{"name": "net", "kind": "integer", "low": 0, "high": 9999, "width": 99}]
     dataset = ready(cast, columns)
     Dataset.objects.filter(pk=dataset.pk).update(dialect=Dialect(delimiter=";").to_json())
-    desk = Desk(browser(cast.steward), Dataset.objects.get())
-    desk.press("confirm:0")
-    desk.press("save", quoting="texts", line_end="crlf")
-    assert '<option value="crlf" selected>' in desk.page()
-    desk.press("finish")
+    describe_page = DescribePage(browser(cast.steward), Dataset.objects.get())
+    describe_page.press("confirm:0")
+    describe_page.press("save", quoting="texts", line_end="crlf")
+    assert '<option value="crlf" selected>' in describe_page.page()
+    describe_page.press("finish")
     written = DomainVersion.objects.get().document["file"]
     assert (written["quoting"], written["line_end"]) == ("texts", "crlf")
-    refused = desk.press("finish", line_end="cr")
+    refused = describe_page.press("finish", line_end="cr")
     assert refused.status_code == 422
     assert "line_end of the form of the file" in refused.text

@@ -14,8 +14,8 @@ from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.models.model import Model
 from synthweb.releases import expected, services, tabs
 from synthweb.releases.models import ExpectedRanges, Release
-from synthweb.runs import lease, queue, reconcile
-from synthweb.runs import ranges as errands
+from synthweb.runs import leases, queue, reconcile
+from synthweb.runs import ranges as jobs
 from synthweb.runs import services as runs
 from synthweb.runs.models import OutboxMessage, RangesErrand
 from tests.cast import Cast
@@ -44,13 +44,13 @@ def test_an_analyst_sees_them_once_the_release_is_shared(
     client = browser(cast.analyst)
     waiting = client.get(address, follow=True)
     assert 'id="waiting"' in html_of(waiting)
-    errand = RangesErrand.objects.get()
+    job = RangesErrand.objects.get()
     # However often it is asked for, and while a worker is at it: it is computed once.
     assert client.get(f"{address}making/").status_code == 200
-    assert RangesErrand.objects.get() == errand
-    message = OutboxMessage.objects.get(subject_code=errand.code)
+    assert RangesErrand.objects.get() == job
+    message = OutboxMessage.objects.get(subject_code=job.code)
     assert (message.task, message.queue) == (queue.EXPECTED_RANGES, queue.DEFAULT)
-    errands.compute(code=errand.code)
+    jobs.compute(code=job.code)
     arrived = client.get(f"{address}making/", headers={"HX-Request": "true"})
     assert arrived.headers["HX-Redirect"] == address
     page = client.get(address)
@@ -71,7 +71,7 @@ def test_rest_has_the_same_figures_with_bands_around_their_estimates(
     assert first.headers["Location"].endswith(address)
     assert int(first.headers["Retry-After"]) > 0
     assert calls.get(address).status_code == 202
-    errands.compute(code=RangesErrand.objects.get().code)
+    jobs.compute(code=RangesErrand.objects.get().code)
     answer = calls.get(address)
     assert answer.status_code == 200
     columns: list[dict[str, Any]] = answer.json()
@@ -85,7 +85,7 @@ def test_rest_has_the_same_figures_with_bands_around_their_estimates(
 
 
 def test_they_follow_from_the_released_documents_alone(release: Release) -> None:
-    errands.compute(code=runs.request_ranges(release=release).code)
+    jobs.compute(code=runs.request_ranges(release=release).code)
     again = ranges.expected_columns(Model.from_json(release.model), release.receipt["calls"])
     stored = expected.columns_of(release)
     assert stored is not None and stored == again
@@ -94,11 +94,11 @@ def test_they_follow_from_the_released_documents_alone(release: Release) -> None
 def test_figures_of_another_version_are_computed_again(
     cast: Cast, release: Release, browser: Open
 ) -> None:
-    errands.compute(code=runs.request_ranges(release=release).code)
+    jobs.compute(code=runs.request_ranges(release=release).code)
     ExpectedRanges.objects.update(version="expected-ranges/0")
     address = f"/releases/{release.code}/expected/"
     assert 'id="waiting"' in html_of(browser(cast.steward).get(address, follow=True))
-    errands.compute(code=RangesErrand.objects.get(state="waiting").code)
+    jobs.compute(code=RangesErrand.objects.get(state="waiting").code)
     assert browser(cast.steward).get(address).status_code == 200
 
 
@@ -110,7 +110,7 @@ def test_a_failure_is_said_and_a_person_asks_again(
 
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_columns", fails)
-        errands.compute(code=runs.request_ranges(release=release).code)
+        jobs.compute(code=runs.request_ranges(release=release).code)
     failed = RangesErrand.objects.get()
     assert failed.state == "failed" and failed.failure is not None
     assert not ExpectedRanges.objects.exists()
@@ -120,45 +120,45 @@ def test_a_failure_is_said_and_a_person_asks_again(
     assert 'id="waiting"' not in html_of(client.get(address, follow=True))
     assert RangesErrand.objects.count() == 1
     assert client.post(f"{address}making/").status_code == 302
-    errands.compute(code=RangesErrand.objects.get(state="waiting").code)
+    jobs.compute(code=RangesErrand.objects.get(state="waiting").code)
     assert client.get(address).status_code == 200
 
 
 def test_one_worker_computes_them_and_an_overtaken_one_stores_nothing(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    errand = runs.request_ranges(release=release)
+    job = runs.request_ranges(release=release)
     compute = expected.compute_columns
 
     def overtaken(*given: Any, **named: Any) -> list[ranges.ExpectedColumn]:
-        RangesErrand.objects.update(lease_token=errand.lease_token + 2)
+        RangesErrand.objects.update(lease_token=job.lease_token + 2)
         return compute(*given, **named)
 
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_columns", overtaken)
-        errands.compute(code=errand.code)
+        jobs.compute(code=job.code)
     assert not ExpectedRanges.objects.exists()
-    errand.refresh_from_db()
-    assert errand.state == "waiting" and errand.lease_held
+    job.refresh_from_db()
+    assert job.state == "waiting" and job.lease_held
     # A doubled message while the other one is at work.
-    errands.compute(code=errand.code)
+    jobs.compute(code=job.code)
     assert not ExpectedRanges.objects.exists()
 
 
-def test_the_reconciler_rings_again_and_forgets_what_is_over(release: Release) -> None:
+def test_the_reconciler_sends_again_and_forgets_what_is_over(release: Release) -> None:
     now = [0.0]
-    watch = lease.Watch(clock=lambda: now[0])
-    errand = runs.request_ranges(release=release)
-    assert lease.claim(errand) is not None  # a worker that dies
+    watch = leases.Watch(clock=lambda: now[0])
+    job = runs.request_ranges(release=release)
+    assert leases.claim(job) is not None  # a worker that dies
     for _ in range(8):
         reconcile.reconcile(watch)
         now[0] += 20
-    errand.refresh_from_db()
-    assert not errand.lease_held
-    errands.compute(code=errand.code)
-    OutboxMessage.objects.filter(subject_code=errand.code).update(sent_at=None)
+    job.refresh_from_db()
+    assert not job.lease_held
+    jobs.compute(code=job.code)
+    OutboxMessage.objects.filter(subject_code=job.code).update(sent_at=None)
     reconcile.reconcile(watch)
-    assert not OutboxMessage.objects.filter(subject_code=errand.code).exists()
+    assert not OutboxMessage.objects.filter(subject_code=job.code).exists()
     assert expected.columns_of(release) is not None
 
 
@@ -168,7 +168,7 @@ def test_a_method_that_scores_all_pairs_has_its_expected_error_on_the_page(
     release = scene.released(
         cast, mechanism="auto", epsilon="4", name="With errors", table=scene.TABLE
     )
-    errands.compute(code=runs.request_ranges(release=release).code)
+    jobs.compute(code=runs.request_ranges(release=release).code)
     errors = expected.errors_of(release)
     assert errors is not None
     page = html_of(browser(cast.steward).get(f"/releases/{release.code}/expected/"))
@@ -222,7 +222,7 @@ def test_ranges_are_shown_while_the_run_is_simulated_and_it_says_how_far_it_is(
         return compute(*given, progress=told)
 
     monkeypatch.setattr(expected, "compute_errors", watched)
-    errands.compute(code=RangesErrand.objects.get().code)
+    jobs.compute(code=RangesErrand.objects.get().code)
     shown, waiting = pages
     assert shown.count("data-expected") == 3 and making in shown
     # Fitting does not say how far it is: its bar moves without an end.
@@ -241,10 +241,10 @@ def test_a_worker_that_takes_over_goes_on_after_what_is_stored(
 
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_errors", fails)
-        errands.compute(code=RangesErrand.objects.get().code)
+        jobs.compute(code=RangesErrand.objects.get().code)
     assert RangesErrand.objects.get().state == "failed"
     assert expected.columns_of(release) is not None and expected.are_errors_pending(release)
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_columns", fails)  # which is done already
-        errands.compute(code=runs.request_ranges(release=release).code)
+        jobs.compute(code=runs.request_ranges(release=release).code)
     assert not expected.are_errors_pending(release)

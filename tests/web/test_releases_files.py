@@ -148,7 +148,7 @@ def test_a_report_says_that_a_choice_was_made_after_a_look(
     release: Release, cast: Cast
 ) -> None:
     assert not facts_of(release).looked
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     assert datasets.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
@@ -474,7 +474,7 @@ def test_the_verdict_comes_first_and_is_asked_for_by_the_page(
 def test_a_choice_after_a_look_is_amber(release: Release, cast: Cast, browser: Open) -> None:
     address = f"/releases/{release.code}/receipt/"
     assert "Not covered." not in html_of(browser(cast.steward).get(address))
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     assert datasets.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )

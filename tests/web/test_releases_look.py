@@ -49,7 +49,7 @@ def published(cast: Cast) -> Release:
 
 @pytest.fixture
 def release(published: Release) -> Release:
-    """After the worker that was rung for when it was published."""
+    """After the worker that was called when it was published."""
     ranges.compute(code=RangesErrand.objects.get().code)
     return published
 
@@ -154,12 +154,12 @@ def test_each_column_has_a_histogram_of_the_model_and_its_dictionary(
     assert works is not None and works.missing is not None and 0 < works.missing.value < 1
 
 
-def test_a_run_that_ends_has_a_worker_rung_for_what_the_page_needs(
+def test_a_run_that_ends_has_a_worker_called_for_what_the_page_needs(
     published: Release,
 ) -> None:
-    errand = RangesErrand.objects.get()
-    assert errand.release == published and errand.is_open
-    assert OutboxMessage.objects.filter(subject_code=errand.code).exists()
+    job = RangesErrand.objects.get()
+    assert job.release == published and job.is_open
+    assert OutboxMessage.objects.filter(subject_code=job.code).exists()
 
 
 def test_a_release_is_published_although_nobody_can_be_asked_for_its_first_look(

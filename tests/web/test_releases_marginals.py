@@ -55,14 +55,14 @@ def test_an_analyst_asks_for_a_table_and_a_worker_gathers_the_answers_once(
     asked = f"{address}?columns=region&columns=works&where=region%3Dnorth|south"
     waiting = client.get(asked, follow=True)
     assert 'id="waiting"' in html_of(waiting)
-    errand = CountsErrand.objects.get()
-    message = OutboxMessage.objects.get(subject_code=errand.code)
+    job = CountsErrand.objects.get()
+    message = OutboxMessage.objects.get(subject_code=job.code)
     # The noisy answers are where the confidential worker is.
     assert (message.task, message.queue) == (queue.COUNTS, queue.CONFIDENTIAL)
     again = waiting.request["PATH_INFO"] + "?" + waiting.request["QUERY_STRING"]
     assert client.get(again).status_code == 200
-    assert CountsErrand.objects.get() == errand
-    released_counts.compute(code=errand.code)
+    assert CountsErrand.objects.get() == job
+    released_counts.compute(code=job.code)
     arrived = client.get(again, headers={"HX-Request": "true"})
     assert arrived.headers["HX-Redirect"].startswith(address)
     page = client.get(arrived.headers["HX-Redirect"])

@@ -29,7 +29,7 @@ from tests.web.rest import Caller, assert_problem
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("places")]
 Browser = Callable[..., Client]
-OF_FIRST = sum(line.startswith("north") for line in scene.TABLE.splitlines())
+NORTH_COUNT = sum(line.startswith("north") for line in scene.TABLE.splitlines())
 LATER = scene.TABLE.splitlines()[0] + "\n" + "south,40,yes\n" * 20_000
 """A table so different that no noise of this file's epsilon takes one for the other."""
 COUNT = {"figures": [{"kind": "count", "where": ["region=north"]}], "epsilon": "1"}
@@ -74,7 +74,7 @@ def kept() -> dict[int, bool]:
 def compared(cast: Cast, release: Release, client: Client) -> Any:
     """The comparison that its page asks for."""
     assert client.post(reverse("runs:report", args=[release.code])).status_code == 302
-    worker.table_errand(code=TableErrand.objects.filter(kind="report").latest("pk").code)
+    worker.table_job(code=TableErrand.objects.filter(kind="report").latest("pk").code)
     return selectors.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
@@ -107,7 +107,7 @@ def test_figures_are_measured_with_the_table_that_the_release_was_made_of(
     worker.synthesize(code=code)
     [figure] = PaidCheck.objects.get(run_code=code).figures
     # The later table has none.
-    assert abs(figure["answer"]["value"] - OF_FIRST) < OF_FIRST / 2
+    assert abs(figure["answer"]["value"] - NORTH_COUNT) < NORTH_COUNT / 2
     # A new release is of the table in force.
     submitted = scene.submit(steward=cast.steward, dataset=Dataset.objects.get(), epsilon="0.5")
     assert RunTable.objects.get(run_code=submitted.code).table.number == 2

@@ -94,7 +94,7 @@ def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_ar
         and "14 × 10 km (8.6 × 6.5 miles)" in tab
         and "in cells of" in tab
     )
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     beside = client.get(reverse("releases:compare", args=[release.code])).text
     assert ">A cell about</th>" in beside and "56 × 42 km (35 × 26 miles)" in beside
 
@@ -162,7 +162,7 @@ def test_what_ended_a_tree_is_on_its_tab_on_the_comparison_and_in_rest(
     assert notes["ended"] == ended and not notes["noise"] and notes["opened_from"] == 40
     (sentence,) = notes["sentences"]
     assert sentence.startswith("25% of the records lie in 17 cells of the last depth")
-    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
     for name in ("tree", "compare"):
         assert (
             sentence

@@ -157,7 +157,7 @@ def test_asked_again_it_is_the_same_dataset(tus: Tus) -> None:
 
 def test_it_becomes_the_next_file_of_a_dataset(cast: Cast, tus: Tus) -> None:
     first = tus.finish(tus.send(TABLE, step=10_000)).json()["code"]
-    worker.table_errand(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableErrand.objects.get().code)
     code = tus.send(TABLE + b"more,1\n", step=10_000)
     answer = tus.caller.send(f"/uploads/{code}/replace/", {"dataset": first})
     assert answer.status_code == 202, answer.content
@@ -646,7 +646,7 @@ def test_a_corrected_file_comes_by_its_code_as_well(
     browser: Callable[..., Client], cast: Cast, tus: Tus
 ) -> None:
     dataset = Dataset.objects.get(code=tus.finish(tus.send(TABLE, step=10_000)).json()["code"])
-    worker.table_errand(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableErrand.objects.get().code)
     code = tus.send(TABLE + b"more,1\n", step=10_000)
     client, address = browser(cast.steward), reverse("pages:replace", args=[dataset.code])
     for _ in range(2):

@@ -34,7 +34,7 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import Release
 from synthweb.runs import (
     errors,
-    lease,
+    leases,
     queue,
     reconcile,
     services,
@@ -42,7 +42,7 @@ from synthweb.runs import (
     worker,
 )
 from synthweb.runs.extras import Extras
-from synthweb.runs.job_kinds.table_errand import TableErrands
+from synthweb.runs.job_kinds.table_job import TableJobs
 from synthweb.runs.models import (
     OutboxMessage,
     RangesErrand,
@@ -93,24 +93,24 @@ class Hands:
         return self.now
 
 
-def watched(hands: Hands, look: Callable[[lease.Watch], object]) -> None:
+def watched(hands: Hands, look: Callable[[leases.Watch], object]) -> None:
     """A reconciler that looks as often as heartbeats come, until a lease has passed, and finds what is silent."""
-    watch = lease.Watch(clock=hands)
-    for _ in range(lease.BEATS_A_LEASE + 1):
+    watch = leases.Watch(clock=hands)
+    for _ in range(leases.BEATS_A_LEASE + 1):
         look(watch)
-        hands.now += settings.RUN_LEASE_SECONDS / lease.BEATS_A_LEASE
+        hands.now += settings.RUN_LEASE_SECONDS / leases.BEATS_A_LEASE
 
 
 def let_lease_run_out(run: SynthesisRun) -> None:
     """No heartbeat for as long as a lease lasts."""
-    watched(Hands(), lease.expire)
+    watched(Hands(), leases.expire)
     assert not SynthesisRun.objects.get(pk=run.pk).lease_held
 
 
-def claimed(run: SynthesisRun) -> lease.Lease:
-    grip = lease.claim(SynthesisRun.objects.get(pk=run.pk))
-    assert grip is not None
-    return grip
+def claimed(run: SynthesisRun) -> leases.Lease:
+    lease = leases.claim(SynthesisRun.objects.get(pk=run.pk))
+    assert lease is not None
+    return lease
 
 
 # --- submitting ---------------------------------------------------------------------------------------------------
@@ -213,8 +213,8 @@ def test_only_one_of_two_claims_wins_and_the_next_needs_the_lease_to_run_out(
 ) -> None:
     same = SynthesisRun.objects.get(pk=run.pk)
     first = claimed(run)
-    assert lease.claim(same) is None  # read before the first claim: a doubled message
-    assert lease.claim(SynthesisRun.objects.get(pk=run.pk)) is None
+    assert leases.claim(same) is None  # read before the first claim: a doubled message
+    assert leases.claim(SynthesisRun.objects.get(pk=run.pk)) is None
     let_lease_run_out(run)
     assert claimed(run).token == first.token + 1
 
@@ -224,15 +224,15 @@ def test_a_worker_that_was_overtaken_can_write_nothing(run: SynthesisRun) -> Non
     let_lease_run_out(run)
     claimed(run)
     with pytest.raises(errors.LeaseLost):
-        lease.write(zombie, states=(State.HELD,), state=State.CHARGED)
-    assert not lease.extend(zombie)
+        leases.write(zombie, states=(State.HELD,), state=State.CHARGED)
+    assert not leases.extend(zombie)
     run.refresh_from_db()
     assert run.state == State.HELD
 
 
 def test_a_run_that_is_over_cannot_be_claimed(run: SynthesisRun) -> None:
     worker.synthesize(code=run.code)
-    assert lease.claim(SynthesisRun.objects.get(pk=run.pk)) is None
+    assert leases.claim(SynthesisRun.objects.get(pk=run.pk)) is None
 
 
 @pytest.mark.django_db(transaction=True)
@@ -240,15 +240,15 @@ def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(
     run: SynthesisRun, settings: object
 ) -> None:
     settings.RUN_LEASE_SECONDS = 0.3  # type: ignore[attr-defined]
-    grip = claimed(run)
+    lease = claimed(run)
     before = SynthesisRun.objects.get(pk=run.pk).heartbeats
-    with lease.keep_alive(grip):
+    with leases.keep_alive(lease):
         end = time.monotonic() + 60
         while SynthesisRun.objects.get(pk=run.pk).heartbeats <= before:
-            assert not grip.gone.wait(0.05)
+            assert not lease.gone.wait(0.05)
             assert time.monotonic() < end, "no heartbeat"
         SynthesisRun.objects.filter(pk=run.pk).update(lease_token=99)
-        assert grip.gone.wait(60)
+        assert lease.gone.wait(60)
 
 
 # --- the worker ---------------------------------------------------------------------------------------------------
@@ -478,11 +478,11 @@ def test_a_run_that_keeps_killing_its_worker_is_given_up(run: SynthesisRun) -> N
 def test_cancelling_before_the_charge_gives_the_hold_back(
     run: SynthesisRun, cast: Cast
 ) -> None:
-    grip = claimed(run)
+    lease = claimed(run)
     services.cancel(actor=cast.steward, run=run)
     assert entries(run) == ["HOLD", "RELEASE"]
     with pytest.raises(errors.LeaseLost):
-        lease.write(grip, states=(State.HELD,), state=State.CHARGED)
+        leases.write(lease, states=(State.HELD,), state=State.CHARGED)
     worker.synthesize(code=run.code)
     assert entries(run) == ["HOLD", "RELEASE"]
 
@@ -490,13 +490,13 @@ def test_cancelling_before_the_charge_gives_the_hold_back(
 def test_cancelling_after_the_charge_forfeits_the_budget_and_the_result(
     run: SynthesisRun, cast: Cast
 ) -> None:
-    grip = claimed(run)
+    lease = claimed(run)
     ledger.charge(run_code=run.code)
     SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
     services.cancel(actor=cast.steward, run=run)
     assert entries(run) == ["HOLD", "CHARGE"]
     with pytest.raises(errors.LeaseLost):
-        lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, answers_digest="x")
+        leases.write(lease, states=(State.CHARGED,), state=State.MEASURED, answers_digest="x")
 
 
 def test_what_is_over_cannot_be_cancelled(run: SynthesisRun, cast: Cast) -> None:
@@ -516,10 +516,10 @@ def broker() -> Iterator[SimpleQueue]:
         waiting.clear()
 
 
-def test_a_message_that_was_never_sent_is_rung_for_again(
+def test_a_message_that_was_never_sent_is_sent_by_the_reconciler(
     run: SynthesisRun, broker: SimpleQueue
 ) -> None:
-    assert reconcile.reconcile().rung >= 1
+    assert reconcile.reconcile().sent >= 1
     codes = {broker.get(block=False).decode()[0][0] for _ in range(broker.qsize())}
     assert run.code in codes
     assert OutboxMessage.objects.get(subject_code=run.code).times_sent == 1
@@ -529,21 +529,21 @@ def test_a_message_just_sent_or_a_run_at_work_is_left_alone(
     run: SynthesisRun, broker: SimpleQueue
 ) -> None:
     reconcile.reconcile()
-    assert reconcile.ring_again() == 0
+    assert reconcile.resend() == 0
     claimed(run)
     OutboxMessage.objects.update(sent_at=Now() - timedelta(hours=1))
-    assert reconcile.ring_again() == 0
+    assert reconcile.resend() == 0
 
 
-def test_a_lost_message_is_rung_for_again_after_a_lease(
+def test_a_lost_message_is_sent_again_after_a_lease(
     run: SynthesisRun, broker: SimpleQueue
 ) -> None:
     reconcile.reconcile()
     broker.clear()  # what a broker without persistence does when it dies
-    rung: list[int] = []
-    watched(Hands(), lambda watch: rung.append(reconcile.ring_again(watch)))
-    assert rung[:-1] == [0] * lease.BEATS_A_LEASE
-    assert rung[-1] >= 1
+    sent: list[int] = []
+    watched(Hands(), lambda watch: sent.append(reconcile.resend(watch)))
+    assert sent[:-1] == [0] * leases.BEATS_A_LEASE
+    assert sent[-1] >= 1
     assert broker.qsize() >= 1
 
 
@@ -556,7 +556,7 @@ def test_messages_of_runs_that_are_over_are_deleted(run: SynthesisRun, cast: Cas
 def test_a_charged_run_whose_worker_is_gone_fails_and_one_at_work_does_not(
     run: SynthesisRun,
 ) -> None:
-    grip = claimed(run)
+    lease = claimed(run)
     ledger.charge(run_code=run.code)
     SynthesisRun.objects.filter(pk=run.pk).update(state=State.CHARGED)
     assert reconcile.fail_interrupted() == 0
@@ -565,7 +565,7 @@ def test_a_charged_run_whose_worker_is_gone_fails_and_one_at_work_does_not(
     run.refresh_from_db()
     assert run.state == State.FAILED
     with pytest.raises(errors.LeaseLost):
-        lease.write(grip, states=(State.CHARGED,), state=State.MEASURED, answers_digest="x")
+        leases.write(lease, states=(State.CHARGED,), state=State.MEASURED, answers_digest="x")
     assert chain.verify(account_of(run)).intact
 
 
@@ -580,11 +580,11 @@ def test_an_upload_nobody_asked_to_read_is_read_after_all(cast: Cast) -> None:
     assert reconcile.read_forgotten() == 0  # its web process may still be about to ask
     asked: list[int] = []
     watched(Hands(), lambda watch: asked.append(reconcile.read_forgotten(watch)))
-    assert asked == [0] * lease.BEATS_A_LEASE + [1]
+    assert asked == [0] * leases.BEATS_A_LEASE + [1]
     assert scene.read(made).status == Dataset.Status.READY
 
 
-# --- errands ------------------------------------------------------------------------------------------------------
+# --- jobs ------------------------------------------------------------------------------------------------------
 def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_value(
     cast: Cast,
 ) -> None:
@@ -600,7 +600,7 @@ def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_v
     assert "canary" not in str(made.refusal)
 
 
-def test_asking_twice_for_a_report_is_one_errand(run: SynthesisRun, cast: Cast) -> None:
+def test_asking_twice_for_a_report_is_one_job(run: SynthesisRun, cast: Cast) -> None:
     worker.synthesize(code=run.code)
     release = Release.objects.get()
     first, second = (
@@ -615,10 +615,10 @@ def test_a_report_is_readable_by_the_steward_and_marks_later_runs(
 ) -> None:
     worker.synthesize(code=run.code)
     release = Release.objects.get()
-    errand = services.request_report(release=release, actor=cast.steward)
-    worker.table_errand(code=errand.code)
-    errand.refresh_from_db()
-    assert errand.state == TableErrand.State.FINISHED, errand.failure
+    job = services.request_report(release=release, actor=cast.steward)
+    worker.table_job(code=job.code)
+    job.refresh_from_db()
+    assert job.state == TableErrand.State.FINISHED, job.failure
     assert not scene.submit(
         steward=cast.steward, dataset=run.dataset, epsilon="0.5"
     ).looked_before
@@ -646,16 +646,16 @@ def test_a_report_has_models_and_risks_when_asked(
     assert wrong.status_code == 200 and not TableErrand.objects.filter(kind="report").exists()
     column = release.model["domain"]["attributes"][0]["name"]
     client.post(ask, {"models": "on", "target": column, "risks": "on", "shadows": "on"})
-    errand = TableErrand.objects.get(kind="report")
+    job = TableErrand.objects.get(kind="report")
     asked = Extras(models=True, target=column, risks=True, shadows=True)
-    assert Extras.of(errand.extras) == asked
+    assert Extras.of(job.extras) == asked
     waiting = client.get(ask).content.decode()
     assert all(
         stage.title in waiting for stage in (*stages.MODELS, *stages.RISKS, stages.SHADOW)
     )
-    worker.table_errand(code=errand.code)
-    errand.refresh_from_db()
-    assert errand.state == TableErrand.State.FINISHED, errand.failure
+    worker.table_job(code=job.code)
+    job.refresh_from_db()
+    assert job.state == TableErrand.State.FINISHED, job.failure
     report = datasets.preview_for(cast.steward, run.dataset, "report", release.code)
     # Figures, or in words why there are none: the comparison is there in either case.
     assert report and report["models"] and report["risks"] and report["attributes"]
@@ -664,19 +664,19 @@ def test_a_report_has_models_and_risks_when_asked(
     assert 'id="risks"' in page and 'id="models"' in page
 
 
-def test_an_errand_that_fails_for_a_passing_reason_is_tried_three_times(
+def test_a_job_that_fails_for_a_passing_reason_is_tried_three_times(
     cast: Cast, tmp_path: Path
 ) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Unlucky")
-    errand = made.errands.get()
-    TableErrand.objects.filter(pk=errand.pk).update(attempts=TableErrands.max_attempts)
-    worker.table_errand(code=errand.code)
-    errand.refresh_from_db()
-    assert errand.state == TableErrand.State.FAILED
+    job = made.errands.get()
+    TableErrand.objects.filter(pk=job.pk).update(attempts=TableJobs.max_attempts)
+    worker.table_job(code=job.code)
+    job.refresh_from_db()
+    assert job.state == TableErrand.State.FAILED
     made.refresh_from_db()
     assert made.status == Dataset.Status.REFUSED
 
 
-def test_every_name_that_is_rung_for_is_a_task_of_the_worker() -> None:
+def test_every_name_that_is_sent_is_a_task_of_the_worker() -> None:
     app.loader.import_default_modules()
-    assert {queue.SYNTHESIZE, queue.TABLE_ERRAND, queue.RECONCILE} <= set(app.tasks)
+    assert {queue.SYNTHESIZE, queue.TABLE_JOB, queue.RECONCILE} <= set(app.tasks)

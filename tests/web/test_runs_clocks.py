@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
-from synthweb.runs import lease, reconcile, worker
+from synthweb.runs import leases, reconcile, worker
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 from tests.cast import Cast
 from tests.web import scene
@@ -87,25 +87,25 @@ def database_time() -> datetime:
 
 
 def lease_passes(
-    clock: Clock, watch: lease.Watch, *, beat: Callable[[], object] = lambda: None
+    clock: Clock, watch: leases.Watch, *, beat: Callable[[], object] = lambda: None
 ) -> list[int]:
     """A lease's time, in passes of the reconciler; how many interrupted runs each ended."""
     ended = []
-    for _ in range(lease.BEATS_A_LEASE + 1):
+    for _ in range(leases.BEATS_A_LEASE + 1):
         ended.append(reconcile.reconcile(watch).interrupted)
-        clock.monotonic += settings.RUN_LEASE_SECONDS / lease.BEATS_A_LEASE
+        clock.monotonic += settings.RUN_LEASE_SECONDS / leases.BEATS_A_LEASE
         beat()
     return ended
 
 
-def held(run: SynthesisRun, state: str) -> lease.Lease:
+def held(run: SynthesisRun, state: str) -> leases.Lease:
     """A worker has claimed the run and brought it to `state`."""
-    grip = lease.claim(SynthesisRun.objects.get(pk=run.pk))
-    assert grip is not None
+    lease = leases.claim(SynthesisRun.objects.get(pk=run.pk))
+    assert lease is not None
     if state == State.CHARGED:
         ledger.charge(run_code=run.code)
         SynthesisRun.objects.filter(pk=run.pk).update(state=state)
-    return grip
+    return lease
 
 
 @pytest.mark.parametrize("step", STEPS, ids=["forward", "back"])
@@ -123,30 +123,30 @@ def test_a_living_worker_keeps_its_run_when_the_clock_is_set(
     clock: Clock, run: SynthesisRun, step: timedelta, state: str
 ) -> None:
     """Failed before for a step forward: the run failed and its budget was gone."""
-    grip, watch = held(run, state), lease.Watch(clock=lambda: clock.monotonic)
+    lease, watch = held(run, state), leases.Watch(clock=lambda: clock.monotonic)
     reconcile.reconcile(watch)
     clock.set(step)
-    assert set(lease_passes(clock, watch, beat=lambda: lease.extend(grip))) == {0}
-    assert lease.claim(SynthesisRun.objects.get(pk=run.pk)) is None
+    assert set(lease_passes(clock, watch, beat=lambda: leases.extend(lease))) == {0}
+    assert leases.claim(SynthesisRun.objects.get(pk=run.pk)) is None
     found = SynthesisRun.objects.get(pk=run.pk)
-    assert (found.state, found.lease_held, found.lease_token) == (state, True, grip.token)
+    assert (found.state, found.lease_held, found.lease_token) == (state, True, lease.token)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=["forward", "back"])
 def test_a_held_run_whose_worker_is_gone_is_taken_over_whatever_the_clock_says(
     clock: Clock, run: SynthesisRun, step: timedelta
 ) -> None:
-    """Failed before for a step back: nobody could claim it until the clock had caught up."""
+    """Failed before for a clock that was set back: nobody could claim it until the clock had caught up."""
     held(run, State.HELD)
     message = OutboxMessage.objects.get(subject_code=run.code)
     OutboxMessage.objects.filter(pk=message.pk).update(sent_at=Now(), times_sent=1)
-    watch = lease.Watch(clock=lambda: clock.monotonic)
+    watch = leases.Watch(clock=lambda: clock.monotonic)
     reconcile.reconcile(watch)
     clock.set(step)
     lease_passes(clock, watch)
     assert (
         OutboxMessage.objects.get(pk=message.pk).sent_at is None
-    )  # rung for; nobody listens in these tests
+    )  # sent; nobody listens in these tests
     worker.synthesize(code=run.code)
     assert SynthesisRun.objects.get(pk=run.pk).state == State.FINISHED
 
@@ -156,39 +156,39 @@ def test_a_charged_run_whose_worker_is_gone_fails_after_one_lease_whatever_the_c
     clock: Clock, run: SynthesisRun, step: timedelta
 ) -> None:
     held(run, State.CHARGED)
-    watch = lease.Watch(clock=lambda: clock.monotonic)
+    watch = leases.Watch(clock=lambda: clock.monotonic)
     clock.set(step)
-    assert lease_passes(clock, watch) == [0] * lease.BEATS_A_LEASE + [1]
+    assert lease_passes(clock, watch) == [0] * leases.BEATS_A_LEASE + [1]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=["forward", "back"])
-def test_an_upload_is_read_and_its_errand_taken_over_whatever_the_clock_says(
+def test_an_upload_is_read_and_its_job_taken_over_whatever_the_clock_says(
     clock: Clock, cast: Cast, step: timedelta
 ) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Left alone")
-    assert lease.claim(made.errands.get()) is not None
+    assert leases.claim(made.errands.get()) is not None
     clock.set(step)
-    lease_passes(clock, lease.Watch(clock=lambda: clock.monotonic))
-    errand = TableErrand.objects.get(dataset=made)
-    assert lease.claim(errand) is not None
+    lease_passes(clock, leases.Watch(clock=lambda: clock.monotonic))
+    job = TableErrand.objects.get(dataset=made)
+    assert leases.claim(job) is not None
 
 
 def test_an_outage_of_the_database_gives_a_living_worker_time_to_show_that_it_lives(
     clock: Clock, run: SynthesisRun
 ) -> None:
     """The reconciler could look at nothing for an hour, and neither could the worker's heartbeats be written."""
-    grip, watch = held(run, State.CHARGED), lease.Watch(clock=lambda: clock.monotonic)
+    lease, watch = held(run, State.CHARGED), leases.Watch(clock=lambda: clock.monotonic)
     reconcile.reconcile(watch)
     clock.monotonic += 3600
     assert reconcile.reconcile(watch).interrupted == 0
-    assert lease.extend(grip)
-    assert set(lease_passes(clock, watch, beat=lambda: lease.extend(grip))) == {0}
+    assert leases.extend(lease)
+    assert set(lease_passes(clock, watch, beat=lambda: leases.extend(lease))) == {0}
 
 
 def test_a_worker_that_was_slow_takes_its_run_back_if_nobody_has_claimed_it(
     run: SynthesisRun,
 ) -> None:
-    grip = held(run, State.HELD)
+    lease = held(run, State.HELD)
     SynthesisRun.objects.filter(pk=run.pk).update(lease_held=False)
-    assert lease.extend(grip)
-    assert lease.claim(SynthesisRun.objects.get(pk=run.pk)) is None
+    assert leases.extend(lease)
+    assert leases.claim(SynthesisRun.objects.get(pk=run.pk)) is None

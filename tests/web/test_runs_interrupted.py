@@ -26,7 +26,7 @@ from synth_engine.plans.plan import Plan
 from synth_engine.spec import Spec
 from synthweb.ledger import chain
 from synthweb.ledger.models import LedgerEntry
-from synthweb.runs import artefacts, call_log, failpoints, lease, reconcile, storing, worker
+from synthweb.runs import artefacts, call_log, failpoints, leases, reconcile, storing, worker
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -65,7 +65,7 @@ def plan() -> Plan:
 
 
 @dataclasses.dataclass
-class Desk:
+class DurableState:
     """What outlives a worker: files, and the column of the row that says how many calls were begun."""
 
     folder: Path
@@ -87,12 +87,12 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def durable(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> DurableState:
     settings.ARTEFACT_DIR = tmp_path / "artefacts"
-    made = Desk(tmp_path)
+    made = DurableState(tmp_path)
     for name in ("begun", "draws"):
         (tmp_path / name).touch()
-    monkeypatch.setattr(lease, "write", lambda *_, **__: made.note("begun"))
+    monkeypatch.setattr(leases, "write", lambda *_, **__: made.note("begun"))
     draw = room.RoomSession._draw
 
     def counted(self: Any, question: Any, call: Any) -> Any:
@@ -104,23 +104,25 @@ def desk(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Desk
     return made
 
 
-def turn(desk: Desk, table: Path, plan: Plan, *, token: int, stored: list[bytes]) -> Answers:
+def turn(
+    durable: DurableState, table: Path, plan: Plan, *, token: int, stored: list[bytes]
+) -> Answers:
     """One worker's turn at the calls of a run."""
-    grip = lease.Lease(subject=SynthesisRun, pk=1, token=token)
+    lease = leases.Lease(subject=SynthesisRun, pk=1, token=token)
     with artefacts.reserved(plan.answers_bytes(), suffix=artefacts.CALLS) as reserved:
-        log = call_log.CallLog(grip, reserved, stored=stored, insist=lambda write: write())
-        reserved.name(call_log.name_of(desk.run(), grip))
+        log = call_log.CallLog(lease, reserved, stored=stored, retry=lambda write: write())
+        reserved.name(call_log.name_of(durable.run(), lease))
         return pipeline.measure(
             table, plan=plan, continuation=pipeline.Continuation(log=log, secret=SECRET)
         )
 
 
-def killed_at(desk: Desk, table: Path, plan: Plan, point: str) -> None:
+def killed_at(durable: DurableState, table: Path, plan: Plan, point: str) -> None:
     """A child takes its turn and kills itself at this point."""
-    assert died_at(desk, table, plan, point)
+    assert died_at(durable, table, plan, point)
 
 
-def died_at(desk: Desk, table: Path, plan: Plan, point: str) -> bool:
+def died_at(durable: DurableState, table: Path, plan: Plan, point: str) -> bool:
     """A child takes its turn and kills itself at this point, if it comes there; whether it did."""
     child = os.fork()
     if child == 0:
@@ -131,7 +133,7 @@ def died_at(desk: Desk, table: Path, plan: Plan, point: str) -> bool:
 
         failpoints.reach = reach  # type: ignore[assignment]
         try:
-            turn(desk, table, plan, token=1, stored=[])
+            turn(durable, table, plan, token=1, stored=[])
         finally:
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -144,37 +146,37 @@ def number_of_calls(table: Path, plan: Plan) -> int:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_child_that_kills_itself_at_each_call(
-    place: str, desk: Desk, table: Path, plan: Plan, number_of_calls: int
+    place: str, durable: DurableState, table: Path, plan: Plan, number_of_calls: int
 ) -> None:
     assert number_of_calls > 3
-    begun, draws = desk.begun, desk.draws
+    begun, draws = durable.begun, durable.draws
     for number in range(number_of_calls):
-        killed_at(desk, table, plan, f"{place}{number}")
+        killed_at(durable, table, plan, f"{place}{number}")
         (file,) = artefacts.paths_of_calls("aaaa")
-        row = SynthesisRun(code="aaaa", state=State.CHARGED, calls_begun=desk.begun - begun)
+        row = SynthesisRun(code="aaaa", state=State.CHARGED, calls_begun=durable.begun - begun)
         stored = call_log.stored_of(row)
         if place not in (failpoints.CALL_BEGUN, failpoints.CALL_DRAWN):
             of_child = number + (place == failpoints.CALL_STORED)
             assert stored is not None
             assert len(stored) == of_child
-            answers = turn(desk, table, plan, token=2, stored=stored)
+            answers = turn(durable, table, plan, token=2, stored=stored)
             before = [answer for content in stored for answer in _loaded(content, file.parent)]
             # What was stored is in the answers as it was, and everything else was drawn once.
             assert Answers(answers.answered[:of_child]).digest == Answers(tuple(before)).digest
             assert len(answers) == number_of_calls
             # The child notes a draw when it is stored and used: not the one at which it died.
-            assert desk.draws - draws == number_of_calls - (of_child - number)
+            assert durable.draws - draws == number_of_calls - (of_child - number)
         else:
             assert stored is None
-            assert desk.draws - draws == number
-        begun, draws = desk.begun, desk.draws
+            assert durable.draws - draws == number
+        begun, draws = durable.begun, durable.draws
         call_log.discard(row)
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("method", ["adaptive-basic", "privtree"])
 def test_a_child_that_kills_itself_at_each_depth_of_a_tree(
-    method: str, place: str, desk: Desk, table: Path
+    method: str, place: str, durable: DurableState, table: Path
 ) -> None:
     """Of the number of records, each depth that is grown and the counts of the leaves. How deep a tree grows is chance: until a child
     comes to its end."""
@@ -184,17 +186,17 @@ def test_a_child_that_kills_itself_at_each_depth_of_a_tree(
     of_tree = mechanisms.plan(Domain.from_json(document), spec)
     parts = 0
     for number in range(100):
-        begun = desk.begun
-        if not died_at(desk, table, of_tree, f"{place}{number}"):
+        begun = durable.begun
+        if not died_at(durable, table, of_tree, f"{place}{number}"):
             break
-        row = SynthesisRun(code="aaaa", state=State.CHARGED, calls_begun=desk.begun - begun)
+        row = SynthesisRun(code="aaaa", state=State.CHARGED, calls_begun=durable.begun - begun)
         stored = call_log.stored_of(row)
         if place in (failpoints.CALL_BEGUN, failpoints.CALL_DRAWN):
             assert stored is None
         else:
             assert stored is not None
             assert len(stored) == number + (place == failpoints.CALL_STORED)
-            answers = turn(desk, table, of_tree, token=2, stored=stored)
+            answers = turn(durable, table, of_tree, token=2, stored=stored)
             (grown,) = answers.growths
             before = [call_log._answered(content).answer for content in stored]
             depths = [one for one in before if isinstance(one, Growth)]
@@ -216,12 +218,12 @@ def _loaded(content: bytes, folder: Path) -> Any:
 
 
 def test_an_answer_that_was_written_by_half_or_changed_is_none(
-    desk: Desk, table: Path, plan: Plan, number_of_calls: int
+    durable: DurableState, table: Path, plan: Plan, number_of_calls: int
 ) -> None:
-    killed_at(desk, table, plan, f"{failpoints.CALL_STORED}{number_of_calls - 1}")
+    killed_at(durable, table, plan, f"{failpoints.CALL_STORED}{number_of_calls - 1}")
     (file,) = artefacts.paths_of_calls("aaaa")
     whole = file.read_bytes()
-    stored = call_log.stored_of(desk.run())
+    stored = call_log.stored_of(durable.run())
     assert stored is not None
     end = call_log._BEGINNING + sum(len(one) + call_log._HEAD.size for one in stored)
     for damaged in (
@@ -231,26 +233,26 @@ def test_an_answer_that_was_written_by_half_or_changed_is_none(
         b"",
     ):
         file.write_bytes(damaged)
-        assert call_log.stored_of(desk.run()) is None
+        assert call_log.stored_of(durable.run()) is None
     file.write_bytes(whole[:end])
-    assert call_log.stored_of(desk.run()) == stored
+    assert call_log.stored_of(durable.run()) == stored
     file.unlink()
-    assert call_log.stored_of(desk.run()) is None
+    assert call_log.stored_of(durable.run()) is None
 
 
 def test_a_call_that_was_allowed_and_not_marked_goes_on_only_where_its_worker_is_surely_dead(
-    desk: Desk, table: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    durable: DurableState, table: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed_at(desk, table, plan, f"{failpoints.CALL_ALLOWED}1")
+    killed_at(durable, table, plan, f"{failpoints.CALL_ALLOWED}1")
     (file,) = artefacts.paths_of_calls("aaaa")
-    assert len(call_log.stored_of(desk.run()) or ()) == 1
+    assert len(call_log.stored_of(durable.run()) or ()) == 1
     # Frozen, it holds its file: it may wake up and draw.
     with file.open("rb") as held:
         fcntl.flock(held.fileno(), fcntl.LOCK_EX)
-        assert call_log.stored_of(desk.run()) is None
+        assert call_log.stored_of(durable.run()) is None
     # After a new start of the machine a mark may be missing that was there.
     monkeypatch.setattr(call_log, "_boot", lambda: b"f" * call_log._BEGINNING)
-    assert call_log.stored_of(desk.run()) is None
+    assert call_log.stored_of(durable.run()) is None
 
 
 # --- the whole worker -----------------------------------------------------------------------------------------------

@@ -254,16 +254,14 @@ def test_an_expired_comparison_is_made_again_with_one_click(
 ) -> None:
     client, run = browser(cast.steward), finished(cast, dataset)
     assert run.release is not None
-    worker.table_errand(
-        code=services.request_report(release=run.release, actor=cast.steward).code
-    )
+    worker.table_job(code=services.request_report(release=run.release, actor=cast.steward).code)
     page = reverse("releases:compare", args=[run.release.code])
     assert client.get(page).status_code == 200
     Preview.objects.filter(kind=Preview.Kind.REPORT).delete()
     expired = html_of(client.get(page, follow=True))
     assert "has expired" in expired
     assert client.post(reverse("runs:report", args=[run.release.code])).status_code == 302
-    worker.table_errand(code=run.release.errands.get(state="waiting").code)
+    worker.table_job(code=run.release.errands.get(state="waiting").code)
     assert "Columns, worst first" in html_of(client.get(page, follow=True))
 
 
@@ -272,9 +270,7 @@ def test_a_comparison_that_can_no_longer_be_opened_is_made_again_too(
 ) -> None:
     client, run = browser(cast.steward), finished(cast, dataset)
     assert run.release is not None
-    worker.table_errand(
-        code=services.request_report(release=run.release, actor=cast.steward).code
-    )
+    worker.table_job(code=services.request_report(release=run.release, actor=cast.steward).code)
     page, kept = (
         reverse("releases:compare", args=[run.release.code]),
         Preview.objects.filter(kind=Preview.Kind.REPORT),

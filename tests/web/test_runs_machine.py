@@ -36,7 +36,7 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib.errors import SynthwebError
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release, ReleaseGrant
-from synthweb.runs import failpoints, lease, reconcile, services, worker
+from synthweb.runs import failpoints, leases, reconcile, services, worker
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.paid_job import PaidRun
 from synthweb.runs.planning import ReleaseRequest
@@ -217,7 +217,7 @@ class RunsMachine(RuleBasedStateMachine):
         except Killed:
             # The reconciler finds it silent for a lease.
             now = 0.0
-            watch = lease.Watch(clock=lambda: now)
+            watch = leases.Watch(clock=lambda: now)
             reconcile.reconcile(watch)
             for _ in range(100):
                 if not self.run_of(name).lease_held:

@@ -57,7 +57,7 @@ class Worker:
         app.loader.import_default_modules()
         self.messages: list[tuple[str, str, dict[str, object]]] = []
         monkeypatch.setattr(app, "send_task", self._take)
-        monkeypatch.setattr(queue, "_knock", lambda: None)
+        monkeypatch.setattr(queue, "_probe", lambda: None)
 
     def _take(
         self, task: str, *, args: list[str], headers: dict[str, object], **_: object
@@ -88,7 +88,7 @@ def released(cast: Cast, worker: Worker) -> str:
         "/datasets/upload/", {"name": WORD, "description": "", "table": file}
     )
     dataset = uploaded["Location"].strip("/").split("/")[1]
-    worker.work(queue.TABLE_ERRAND)
+    worker.work(queue.TABLE_JOB)
     assert steward.send(f"/datasets/{dataset}/domain/", DOMAIN, method="put").status_code == 201
     wanted = {"dataset": dataset, "rule": "basic", "epsilon": "2", "delta": "1e-8"}
     asked = steward.send("/budget-requests/", {**wanted, "reason": WORD})

@@ -46,7 +46,7 @@ _BELOW_CHANCE = 10.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupTables:
-    """What is known of the tables of groups of three columns and more.
+    """Estimates of the tables of groups of three columns and more.
 
     counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of the pairs in
     the workload; room: for the estimated tables of measured groups, in cells; start: the mixture from which expected tables are fitted to

@@ -190,7 +190,7 @@ class GeneralizePlan(Plan):
 
     @property
     def _for_tables(self) -> Budget:
-        """What is left of the budget for the tables that are measured."""
+        """The part of the budget that remains for the tables that are measured."""
         total = 0 if self.domain.rows is not None else TOTAL_SHARE
         return self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
 

@@ -1,4 +1,4 @@
-"""What is made of groups that were drawn anew by public parts: weighed against public geography, and placed on origins."""
+"""Groups that were resampled by public parts: weighed against public geography, and placed on origins."""
 
 from __future__ import annotations
 

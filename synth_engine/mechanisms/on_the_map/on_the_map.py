@@ -412,7 +412,7 @@ class OnTheMapPlan(Plan):
         return groups, origins
 
     def _in_miles(self) -> str:
-        """What is foreseen of distances, where groups and origins lie somewhere."""
+        """The expected errors of distances, where groups and origins have places."""
         by_size = partings_by_size(
             self.domain, self.clique[1], self.calls[0].query.parting or VALUES
         )

@@ -1,4 +1,4 @@
-"""What is known between the rounds of a mechanism that asks again and again, and the model made of it in the end.
+"""The estimates between the rounds of a mechanism that asks again and again, and the model that is made of them in the end.
 
 It sees noisy answers and public facts alone.
 """

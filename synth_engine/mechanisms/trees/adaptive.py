@@ -24,7 +24,7 @@ from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
-OF_TEXTS = Settings(rule="improved", growing=0.5, clean=4, matched=True)
+TEXT_SETTINGS = Settings(rule="improved", growing=0.5, clean=4, matched=True)
 """Of texts the improved rule is better than own counts: budget that depends on no depth is worth more than counts that are used
 again. The least threshold is the best, a smaller one opens ever more empty nodes."""
 
@@ -102,7 +102,7 @@ class Adaptive(TreeMechanism):
         return (texts.name,) if texts else columns.placed(domain) or domain.names
 
     def _further_counts(self, domain: Domain) -> type[FurtherCountsPlan] | None:
-        """What is counted by parts of the tree: columns that it does not divide, or its large parts once more."""
+        """The counts by parts of the tree: columns that it does not divide, or its large parts once more."""
         texts, inside = columns.texts_of(domain), self._tree_columns(domain)
         if len(inside) < len(domain.names):
             return StringCovariatePlan if texts else SpatialCovariatePlan
@@ -116,7 +116,7 @@ class Adaptive(TreeMechanism):
             cap=cap,
             hierarchy=self.hierarchy(domain, self._tree_columns(domain), depth=self.depth),
             partial=self.partial,
-            settings=replace(OF_TEXTS, depth=self.depth),
+            settings=replace(TEXT_SETTINGS, depth=self.depth),
         ).checked()
 
     def _tree_of_points(self, domain: Domain, spec: Spec, cap: Budget) -> TreePlan:

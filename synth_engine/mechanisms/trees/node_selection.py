@@ -68,7 +68,7 @@ def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_PARTS) -> G
 
 
 def parts(growth: Growth, hierarchy: Hierarchy) -> Sequence[NodeSet]:
-    """What is counted of a tree: the nodes at which it ends, last, and before them the opened nodes of up to two depths, the
+    """The counted nodes of a tree: those at which it ends, last, and before them the opened nodes of up to two depths, the
     last ones from the root on below which it ends far more often than there are nodes."""
     ends = leaf_nodes(growth, hierarchy)
     above: list[NodeSet] = []

@@ -118,7 +118,7 @@ class TreePlan(Plan):
         paid for; None: that of a forecast."""
 
     def node_counts(self, grown: Growth, records: float) -> Sequence[NodeCounts]:
-        """What is counted of a tree. records: as of `growth_rule`."""
+        """The counts of a tree. records: as of `growth_rule`."""
         raise NotImplementedError
 
     @abstractmethod

@@ -99,7 +99,7 @@ class FillRequestSerializer(StrictSerializer):
 
 
 class AskedCountsSerializer(FillRequestSerializer):
-    """What is asked for, with the digest of the plan that you have read."""
+    """The request, with the digest of the plan that you have read."""
 
     plan_sha256 = Text(max_length=64, help_text="As `filled-counts/plan/` gave it.")
     name = Text(required=False, allow_blank=True, default="", max_length=200)

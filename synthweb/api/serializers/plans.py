@@ -106,7 +106,7 @@ class NewPlanSerializer(StrictSerializer):
 
     @property
     def terms(self) -> PlanTerms:
-        """What is to be approved."""
+        """The plan that is to be approved."""
         return PlanTerms(**self.validated_data)
 
 
@@ -128,5 +128,5 @@ class PlanChangeSerializer(StrictSerializer):
 
     @property
     def wanted(self) -> PlanChange:
-        """What is to be changed."""
+        """The changes of a plan."""
         return PlanChange(**{"shares": {}, **self.validated_data})

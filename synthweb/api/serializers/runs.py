@@ -11,7 +11,7 @@ from synth_engine import mechanisms
 from synth_engine.errors import SpecError
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
-from synth_engine.plans.release_check import OF_CRITERIA
+from synth_engine.plans.release_check import CRITERION_KINDS
 from synthweb.api.serializers.amounts import (
     AmountSerializer,
     LossField,
@@ -152,7 +152,7 @@ class CriterionSerializer(StrictSerializer):
     """What must hold for the release to be used; fixed when the run is submitted."""
 
     kind = Choice(
-        choices=OF_CRITERIA,
+        choices=CRITERION_KINDS,
         help_text="distance, mean-distance (of all pairs of all columns), ks (of an ordered column): at most `most`. auc: at least `at_least`. counts: every one that is large enough is "
         "near enough.",
     )

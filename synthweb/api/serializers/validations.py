@@ -31,7 +31,7 @@ class SpenderSerializer(serializers.Serializer[Any]):
 
 
 class AllowanceSerializer(serializers.Serializer[Any]):
-    """So much of the budget as validations may cost. used, left: by the caller's own validations, or by all for who oversees
+    """The part of the budget that validations may cost. used, left: by the caller's own validations, or by all for who oversees
     them."""
 
     code = serializers.CharField(source="allowance.code")

@@ -20,8 +20,8 @@ from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller
 from synthweb.api.renderers import ParquetRenderer, ZipRenderer
 from synthweb.api.schema import refuses
-from synthweb.api.views.errands import come_back, derived_later
 from synthweb.api.views.marginals import GATHERED_LATER, counts_in_progress
+from synthweb.api.views.release_jobs import come_back, derived_later
 from synthweb.api.views.releases import IN_PROGRESS, ranges_in_progress
 from synthweb.lib.errors import Conflict
 from synthweb.releases import bundle, marginals, metadata, plausible, report, selectors, tables
@@ -197,10 +197,10 @@ class CarriedViewSet(GenericViewSet[Release]):
 
 def _implicates_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked to make plausible tables; 409 if it cannot."""
-    errand = run_selectors.latest_of_release(ImplicatesErrand, release)
-    if errand is not None and errand.state == ImplicatesErrand.State.FAILED:
+    job = run_selectors.latest_of_release(ImplicatesErrand, release)
+    if job is not None and job.state == ImplicatesErrand.State.FAILED:
         raise Conflict(
-            str((errand.failure or {}).get("text") or "The plausible tables could not be made"),
+            str((job.failure or {}).get("text") or "The plausible tables could not be made"),
             repair="ask for them again on the tab Download of the release",
         )
     return come_back(request, run_services.request_implicates(release=release))

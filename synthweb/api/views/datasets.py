@@ -90,7 +90,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     def _store(
         self, request: Request, intake: services.Intake, facts: dict[str, Any]
     ) -> Response:
-        """The dataset and its errand appear together, or neither does."""
+        """The dataset and its job appear together, or neither does."""
         dataset = services.store_upload(
             steward=caller(request),
             organisation=organisation_of(caller(request)),
@@ -303,7 +303,7 @@ class DomainVersionView(APIView):
 
 
 class DraftView(APIView):
-    """What is typed and confirmed so far."""
+    """The draft: all that is typed and confirmed so far."""
 
     @extend_schema(
         operation_id="domain_draft", responses=OpenApiTypes.OBJECT, tags=["datasets"]

@@ -14,7 +14,7 @@ from synthweb.api.authentication import caller
 from synthweb.api.pagination import LIMIT, OFFSET, number_of
 from synthweb.api.schema import refuses
 from synthweb.api.serializers.marginals import MarginalSerializer
-from synthweb.api.views.errands import come_back, derived_later
+from synthweb.api.views.release_jobs import come_back, derived_later
 from synthweb.lib.errors import Conflict
 from synthweb.releases import marginals, selectors
 from synthweb.releases.models import Release
@@ -94,8 +94,8 @@ class MarginalsView(APIView):
 
 def counts_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked to gather the answers; 409 if it failed on them."""
-    errand = run_selectors.latest_of_release(CountsErrand, release)
-    if errand is not None and errand.state == CountsErrand.State.FAILED:
+    job = run_selectors.latest_of_release(CountsErrand, release)
+    if job is not None and job.state == CountsErrand.State.FAILED:
         raise Conflict(
             "The noisy answers of this release could not be gathered",
             repair="ask for them again under Quality, Counts of the release",

@@ -47,7 +47,7 @@ from synthweb.api.serializers.releases import (
     SampleSerializer,
     VerificationSerializer,
 )
-from synthweb.api.views.errands import come_back, derived_later
+from synthweb.api.views.release_jobs import come_back, derived_later
 from synthweb.lib.errors import Conflict, sentence
 from synthweb.releases import (
     chain,
@@ -245,8 +245,8 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
 def ranges_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked for the first rows, expected ranges and errors; 409 if it failed on them."""
-    errand = run_selectors.latest_of_release(RangesErrand, release)
-    if errand is not None and errand.state == RangesErrand.State.FAILED:
+    job = run_selectors.latest_of_release(RangesErrand, release)
+    if job is not None and job.state == RangesErrand.State.FAILED:
         raise Conflict(
             "The first rows or the expected ranges and errors of this release could not be computed",
             repair="ask for them again under Look, or under Quality, Expected ranges, of the release",

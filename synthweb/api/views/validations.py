@@ -60,7 +60,7 @@ class AllowancesView(APIView):
     @refuses(409)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Let an analyst, or each reader of a release, have figures measured for so much of the budget, until a day; for stewards and
+        """Let an analyst, or each reader of a release, have figures measured within a part of the budget, until a day; for stewards and
         custodians. Nothing is held; 409 if the budget has less left."""
         release = selectors.release_for(caller(request), code, Need.ALLOW)
         asked = NewAllowanceSerializer(data=request.data)

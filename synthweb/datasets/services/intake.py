@@ -24,12 +24,12 @@ from synthweb.datasets import files, vault
 
 PIECE = 1 << 20
 _INSIDE: dict[Kind, Kind] = {"csv.gz": "csv", "json.gz": "json", "baskets.gz": "baskets"}
-"""What is packed with gzip."""
+"""The kind of table inside each kind of file that is packed with gzip."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """What is known about a table that has been received; `keep` of its Intake moves it into the vault."""
+    """Facts about a table that has been received; `keep` of its Intake moves it into the vault."""
 
     file_kind: Kind
     size_bytes: int

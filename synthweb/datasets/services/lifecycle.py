@@ -57,7 +57,7 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
     """Put a received table in the place of the one in force, as its next version: same budget, same description.
 
     The file before it is kept until the new one has been read, so that one can go back. Raises Conflict while a run
-    or an errand is open: they keep the file that they were asked for; and for content that spends from another account
+    or a job is open: they keep the file that they were asked for; and for content that spends from another account
     already. Raises TableError for the very same content, and for a table that this organisation says is public.
     """
     received = upload.end()

@@ -1,4 +1,4 @@
-"""What is said about a whole table: whom a description protects, and when that is settled."""
+"""Statements about a whole table: whom a description protects, and when that is settled."""
 
 from __future__ import annotations
 

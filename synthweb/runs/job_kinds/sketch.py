@@ -31,7 +31,7 @@ class SketchOfSide(PaidRun[SketchPlan, Answers]):
         link = linking.run_side(self.row).link
         if link.state == Link.State.STARTED:
             for run in linking.runs_of(link).exclude(pk=self.row.pk):
-                other = SketchOfSide(run, self.grip)
+                other = SketchOfSide(run, self.lease)
                 other.require_plan()
                 other.require_tables()
                 with opened.tables(other.tables(), run.code) as files:

@@ -207,19 +207,17 @@ class Command(BaseCommand):
         return run.release
 
     def _compared(self, release: Release, *, steward: User) -> None:
-        errand = (
+        job = (
             TableErrand.objects.filter(release=release, kind=TableErrand.Kind.REPORT)
             .order_by("-pk")
             .first()
         )
-        if errand is not None and errand.state == TableErrand.State.FINISHED:
+        if job is not None and job.state == TableErrand.State.FINISHED:
             return
-        errand = runs.request_report(release=release, actor=steward)
-        self._wait(
-            f"“{release.name}” is compared", lambda: _state(errand) not in TableErrand.OPEN
-        )
-        if errand.state != TableErrand.State.FINISHED:
-            raise CommandError(f"The comparison ended as “{errand.get_state_display()}”.")
+        job = runs.request_report(release=release, actor=steward)
+        self._wait(f"“{release.name}” is compared", lambda: _state(job) not in TableErrand.OPEN)
+        if job.state != TableErrand.State.FINISHED:
+            raise CommandError(f"The comparison ended as “{job.get_state_display()}”.")
 
     def _wait(self, what: str, done: Callable[[], bool]) -> None:
         """Wait for the workers, who report in the database and nowhere else, however long they take."""

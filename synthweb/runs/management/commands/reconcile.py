@@ -10,23 +10,23 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from synthweb.runs import lease, reconcile
+from synthweb.runs import leases, reconcile
 
 
 class Command(BaseCommand):
-    help = "Ring again for what waits, end what was interrupted after its charge, remove expired previews."
+    help = "Send the messages of what waits again, end what was interrupted after its charge, remove expired previews."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         # A new process has seen nothing: it frees only what stays
         # silent for a lease while it watches.
-        watch = lease.Watch()
+        watch = leases.Watch()
         outcome = reconcile.reconcile(watch)
-        for _ in range(lease.BEATS_A_LEASE):
+        for _ in range(leases.BEATS_A_LEASE):
             if not reconcile.is_anything_open():
                 break
-            time.sleep(settings.RUN_LEASE_SECONDS / lease.BEATS_A_LEASE)
+            time.sleep(settings.RUN_LEASE_SECONDS / leases.BEATS_A_LEASE)
             outcome += reconcile.reconcile(watch)
         self.stdout.write(
-            f"rung for {outcome.rung}, ended {outcome.interrupted} interrupted, "
+            f"sent {outcome.sent} messages, ended {outcome.interrupted} interrupted, "
             f"asked to read {outcome.unread} uploads, removed {outcome.expired} expired objects"
         )

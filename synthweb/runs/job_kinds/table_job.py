@@ -25,7 +25,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import DatabaseVersion, Preview
 from synthweb.releases import databases as released_databases
 from synthweb.releases.models import Release
-from synthweb.runs import databases, lease, opened, stages
+from synthweb.runs import databases, leases, opened, stages
 from synthweb.runs.extras import Extras
 from synthweb.runs.failures import failure_of
 from synthweb.runs.models import TableErrand
@@ -40,22 +40,22 @@ READING_FAILED: dict[str, str | int | None] = {
 }
 
 
-class TableErrands(Job[TableErrand]):
+class TableJobs(Job[TableErrand]):
     """A failure that may pass is left to the reconciler, a few times."""
 
     model = TableErrand
-    word = "errand"
+    word = "table job"
 
     def do(self) -> None:
         self.progress(stages.OPEN.name, 0.0)
-        errand = self.row
-        match errand.kind:
+        job = self.row
+        match job.kind:
             case TableErrand.Kind.INGEST:
                 _ingest(self)
             case TableErrand.Kind.KEYS:
                 _check_keys(self)
-            case _ if errand.release is not None and _is_of_database(errand.release):
-                _report_database(self, errand.release)
+            case _ if job.release is not None and _is_of_database(job.release):
+                _report_database(self, job.release)
             case _:
                 _report(self)
 
@@ -63,11 +63,11 @@ class TableErrands(Job[TableErrand]):
         return failure_of(error)
 
     def stopped(self, error: Exception) -> None:
-        """What will fail again the same way ends now; anything else waits for the reconciler to ring again."""
+        """What will fail again the same way ends now; anything else waits until the reconciler sends it again."""
         if isinstance(error, SynthError) or self.row.attempts >= self.max_attempts:
             super().stopped(error)
         else:
-            lease.let_go(self.grip)
+            leases.relinquish(self.lease)
 
     def record_failure(self, failure: Failure) -> None:
         _end(self, failure=failure)
@@ -77,7 +77,7 @@ def _is_of_database(release: Release) -> bool:
     return release.mechanism == databases.MECHANISM
 
 
-def _ingest(job: TableErrands) -> None:
+def _ingest(job: TableJobs) -> None:
     """Preview and suggestions for the steward, or the refusal that says line, column, rule and repair."""
     dataset, form = job.row.dataset, opened.form_of(job.row.dataset)
     try:
@@ -99,7 +99,7 @@ def _ingest(job: TableErrands) -> None:
     return _end(job, dialect=reading["dialect"])
 
 
-def _report(job: TableErrands) -> None:
+def _report(job: TableJobs) -> None:
     """A release compared with the real table, as it was when the release was made: not private, for stewards alone, short-lived."""
     dataset, release, progress = job.row.dataset, job.row.release, job.progress
     if release is None:
@@ -135,14 +135,14 @@ def _report(job: TableErrands) -> None:
     _keep_report(job, release, report)
 
 
-def _keep_report(job: TableErrands, release: Release, report: Mapping[str, Any]) -> None:
+def _keep_report(job: TableJobs, release: Release, report: Mapping[str, Any]) -> None:
     job.progress.check()
     preview_store.put(job.row.dataset, Preview.Kind.REPORT, release.code, report)
     _end(job)
 
 
-def _check_keys(job: TableErrands) -> None:
-    """What is wrong with the keys of a database, for its steward alone; the errand fails of what a run would refuse."""
+def _check_keys(job: TableJobs) -> None:
+    """Faults of the keys of a database, for its steward alone; the job fails of what a run would refuse."""
     root, progress = job.row.dataset, job.progress
     version = DatabaseVersion.objects.get(root=root, number=job.row.extras["version"])
     database = Database.from_json(version.document)
@@ -163,7 +163,7 @@ def _check_keys(job: TableErrands) -> None:
     return job.fail({"code": "input", "text": error.text})
 
 
-def _report_database(job: TableErrands, release: Release) -> None:
+def _report_database(job: TableJobs, release: Release) -> None:
     """A released database compared with the real one over joins: not private, for stewards alone, short-lived."""
     version = databases.version_of(release.run)
     model = released_databases.model_of(release)
@@ -182,13 +182,13 @@ def _report_database(job: TableErrands, release: Release) -> None:
 
 @transaction.atomic
 def _end(
-    job: TableErrands,
+    job: TableJobs,
     *,
     refusal: dict[str, str | int | None] | None = None,
     dialect: Mapping[str, object] | None = None,
     failure: Failure | None = None,
 ) -> None:
-    """The errand's end and, for an upload, what became of the dataset, in one fenced transaction."""
+    """The job's end and, for an upload, what became of the dataset, in one fenced transaction."""
     state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
     job.end(state=state, failure=failure, progress=1.0)
     if job.row.kind != TableErrand.Kind.INGEST:

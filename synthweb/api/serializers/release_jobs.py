@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 
-class ReleaseErrandSerializer(serializers.Serializer[Any]):
+class ReleaseJobSerializer(serializers.Serializer[Any]):
     """How far a worker is with what it derives from a release."""
 
     state = serializers.CharField()

@@ -1,4 +1,4 @@
-"""Leases with fencing tokens: who may write to a run or an errand.
+"""Leases with fencing tokens: who may write to a run or a job.
 
 A claim is one conditional UPDATE: it takes a row that nobody holds and raises its token by one. Every later write of
 the claimer names that token, so a worker that was frozen, paused or cut off, and wakes up after somebody else took
@@ -95,7 +95,7 @@ def extend(lease: Lease) -> bool:
     return bool(rows.update(heartbeats=F("heartbeats") + 1, lease_held=True))
 
 
-def let_go(lease: Lease) -> None:
+def relinquish(lease: Lease) -> None:
     """Give the row back at once, for another worker to claim."""
     lease.rows().update(lease_held=False)
 
@@ -110,7 +110,7 @@ def keep_alive(lease: Lease) -> Iterator[Lease]:
     finally:
         stop.set()
         # A heartbeat that is under way must not land later: it
-        # would hold a row that was let go.
+        # would hold a row that was given back.
         thread.join(seconds=settings.RUN_LEASE_SECONDS)
 
 

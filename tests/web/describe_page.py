@@ -114,7 +114,7 @@ class FormReader(HTMLParser):
         self._select = "" if tag == "select" else self._select
 
 
-class Desk:
+class DescribePage:
     """The describe page as a browser works it: posts send what the page's own inputs hold."""
 
     def __init__(self, client: Client, dataset: Dataset) -> None:
