@@ -86,11 +86,11 @@ def page() -> str:
         f"| `{code}` | {status} | {text} |\n" for code, status, text in sorted(set(_codes()))
     )
     parts = [HEAD + rows]
-    found = rules()
+    listed = rules()
     for family, title in TITLES.items():
         lines = [
             f"| {_cell(rule.text)} | {_cell(rule.repair)} |\n"
-            for rule in found
+            for rule in listed
             if rule.family == family
         ]
         if lines:
@@ -112,7 +112,7 @@ def _codes() -> Iterator[tuple[str, str, str]]:
     """(code, HTTP status, meaning) of each refusal of the application."""
     for source in filter(_CODE.search, _sources()):
         tree = ast.parse(source)
-        drawn = ast.get_docstring(tree) or ""
+        module_text = ast.get_docstring(tree) or ""
         for node in tree.body:
             if not isinstance(node, ast.ClassDef):
                 continue
@@ -122,15 +122,15 @@ def _codes() -> Iterator[tuple[str, str, str]]:
                     case ast.Assign(
                         targets=[ast.Name(id="code")], value=ast.Constant(value=str(code))
                     ):
-                        yield code, str(status), _meaning(node, drawn)
+                        yield code, str(status), _meaning(node, module_text)
 
 
-def _meaning(node: ast.ClassDef, drawn: str) -> str:
+def _meaning(node: ast.ClassDef, module_text: str) -> str:
     """The first line of its docstring, or what the tree of errors on top of its module says."""
     if own := ast.get_docstring(node):
         return own.split("\n")[0].rstrip(".")
-    found = re.search(rf"── {node.name} +(.+)", drawn)
-    return found[1] if found else ""
+    line = re.search(rf"── {node.name} +(.+)", module_text)
+    return line[1] if line else ""
 
 
 def _rules(source: str) -> Iterator[Rule]:
@@ -204,8 +204,8 @@ def _family(name: str, *, among: Container[str] = TITLES) -> str | None:
 @cache
 def _bases() -> dict[str, str]:
     """Class → its first base, of all classes of both packages by name; no two of one package have the same."""
-    found = [match for source in _sources() for match in _CLASS.finditer(source)]
-    return {match[1]: match[3] or match[2] for match in reversed(found)}
+    matches = [match for source in _sources() for match in _CLASS.finditer(source)]
+    return {match[1]: match[3] or match[2] for match in reversed(matches)}
 
 
 def _sources() -> Iterator[str]:
