@@ -71,7 +71,7 @@ _CLASS = re.compile(r"^ *class (\w+)\((\w+)(?:\.(\w+))?", re.MULTILINE)
 _CODE = re.compile(r'^    code = "', re.MULTILINE)
 
 
-class Rule(NamedTuple):
+class ErrorRule(NamedTuple):
     """One thing that can be wrong."""
 
     family: str
@@ -99,7 +99,7 @@ def page() -> str:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[ErrorRule, ...]:
     """Every rule of both packages once, sorted."""
     return tuple(sorted({rule for text in _sources() for rule in _rules(text)}))
 
@@ -133,7 +133,7 @@ def _meaning(node: ast.ClassDef, module_text: str) -> str:
     return line[1] if line else ""
 
 
-def _rules(source: str) -> Iterator[Rule]:
+def _rules(source: str) -> Iterator[ErrorRule]:
     for call in _calls(source):
         family = _family(HELPERS.get(_name(call.func), _name(call.func)))
         if family is None or not call.args:
@@ -141,7 +141,7 @@ def _rules(source: str) -> Iterator[Rule]:
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         repair = next(_texts(given["repair"]), "") if "repair" in given else ""
         for text in _texts(call.args[0]):
-            yield Rule(family, text, repair)
+            yield ErrorRule(family, text, repair)
 
 
 def _calls(source: str) -> Iterator[ast.Call]:
