@@ -54,12 +54,12 @@ class Command:
 
 
 def pages() -> list[Path]:
-    """Everything that is written for readers of today; errors.md is generated, the changelog is history."""
+    """Everything that is written for readers of today; the changelog is history."""
     front = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
     folders = [
         path for name in ("docs", "examples", "client") for path in (ROOT / name).rglob("*.md")
     ]
-    return [*front, *sorted(path for path in folders if path.name != "errors.md")]
+    return [*front, *sorted(folders)]
 
 
 def commands() -> list[Command]:

@@ -1,4 +1,4 @@
-"""The project's own documentation (docs/**/*.md) as pages, without network.
+"""The project's own documentation as pages, without network: docs/**/*.md, and the page of errors, which is made from the code.
 
 Files are listed once and looked up by their slug: no part of an address ever becomes part of a path. Raw HTML in the
 text is shown as text, except `<details>` and `<summary>` in the form that FOLD describes. Links with a scheme other than
@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 
 from django.conf import settings
@@ -27,6 +27,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+
+from synthweb.pages import errors_page
 
 INDEX = "index"
 PATHS: tuple[tuple[object, tuple[str, ...]], ...] = (  # (title, slugs)
@@ -82,12 +84,12 @@ SHORTEST_TEMPLATE = 10
 
 @dataclass(frozen=True, kw_only=True)
 class DocPage:
-    """One file: `slug` is its address below /docs/, `folder` the section it stands in."""
+    """One text: `slug` is its address below /docs/, `folder` the section it stands in, `read` returns its Markdown."""
 
     slug: str
     folder: str
     title: str
-    path: Path
+    read: Callable[[], str]
 
     @property
     def address(self) -> str:
@@ -144,12 +146,15 @@ class Rendered:
 
 @cache
 def pages() -> dict[str, DocPage]:
-    """Every page by slug; read once a process, because the files ship with the code."""
+    """Every page by slug; listed once a process, because the files ship with the code."""
     root = settings.BASE_DIR / "docs"
     paths = sorted(
         root.rglob("*.md"), key=lambda path: (path.parent, path.name != "README.md", path.name)
     )
-    return {page.slug: page for page in (_page(path, root) for path in paths)}
+    errors = DocPage(
+        slug=errors_page.SLUG, folder="", title=errors_page.TITLE, read=errors_page.page
+    )
+    return {page.slug: page for page in (errors, *(_page(path, root) for path in paths))}
 
 
 def sections() -> tuple[Section, ...]:
@@ -185,7 +190,7 @@ def render(page: DocPage, *, query: str = "") -> Rendered:
     """
     parser = _parser()
     env: EnvType = {"page": page, "unfolded": bool(query)}
-    tokens = parser.parse(page.path.read_text(encoding="utf-8"), env)
+    tokens = parser.parse(page.read(), env)
     headings = tuple(_headings(tokens))
     rows = _count_rows(tokens)
     if query:
@@ -218,7 +223,7 @@ def _split_at_headings(page: DocPage) -> Iterator[Passage]:
     anchors = _Anchors()
     heading, anchor, is_code = "", "", False
     lines: list[str] = []
-    for line in page.path.read_text(encoding="utf-8").splitlines():
+    for line in page.read().splitlines():
         if line.startswith(("```", "~~~")):
             is_code = not is_code
         if is_code or not _HEADING.match(line):
@@ -236,7 +241,10 @@ def _page(path: Path, root: Path) -> DocPage:
     relative = PurePosixPath(path.relative_to(root).as_posix())
     folder = relative.parts[0] if len(relative.parts) > 1 else ""
     return DocPage(
-        slug=str(relative.with_suffix("")), folder=folder, title=_title(path), path=path
+        slug=str(relative.with_suffix("")),
+        folder=folder,
+        title=_title(path),
+        read=partial(path.read_text, encoding="utf-8"),
     )
 
 

@@ -15,7 +15,6 @@ from synth_engine.evaluation import (
     page,
     trees,
     view,
-    wording,
 )
 from synth_engine.evaluation.figures import texts as texts_figure
 from synth_engine.hierarchy import StringHierarchy
