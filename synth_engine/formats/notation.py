@@ -46,18 +46,21 @@ _PLAIN |= _BLANKS
 _EDGES = " \t\u00a0\u202f"
 _AROUND = r"^[ \t]*([^0-9()+\-]{0,5}?)[ \t]*\([ \t]*([^()+\-]*[0-9][^()+\-]*)\)[ \t]*$"
 _BEHIND = r"^[ \t]*([^()+\-]*[0-9][^()+\-]*?)[ \t]*-[ \t]*$"
+_BEFORE_BLANKS = tuple(sign + blank for sign in "+-" for blank in _EDGES)
 _APART = r"^[ \t]*([+\-])[ \t\x{a0}\x{202f}]+([0-9.])"
 
 
 def unified(texts: pa.Array) -> pa.Array:
-    """Texts with a digit, written with ASCII digits, visible signs and the minus before; others as they are."""
+    """Texts with a digit, written with ASCII digits, visible signs and the minus before; others as they are. Each is written
+    by itself: what stands in the others decides only what need not be computed."""
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         texts = _in_ascii(texts)
-    # Looking for single signs costs far less than a pattern, and most columns have none of them.
+    # Looking for single signs costs far less than a pattern, and most columns have none of them. No pattern fits a text
+    # without one of these signs.
     signs = (
         pc.match_substring(texts, ")"),
         pc.ends_with(texts, "-"),
-        pc.match_substring(texts, "- "),
+        *(pc.match_substring(texts, sign) for sign in _BEFORE_BLANKS),
     )
     if not any(pc.any(each).as_py() for each in signs):
         return texts
