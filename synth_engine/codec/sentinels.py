@@ -88,7 +88,7 @@ def of_numbers(
     return alone if alone.any() else None
 
 
-def of_days(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+def of_days(texts: pa.Array) -> NDArray[np.bool_] | None:
     """Which of some different ISO days stand for none; None if none does. One at an end of the range counts only if no other
     day is near it."""
     years = pc.cast(pc.utf8_slice_codeunits(texts, 0, 4), pa.int64()).to_numpy()
@@ -100,5 +100,5 @@ def of_days(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.bool_] | N
             if len(others) < _FEWEST_VALUES:
                 continue
             distance = years[index] - others.max() if last else others.min() - years[index]
-            alone[index] = distance >= _YEARS_APART and counts[index] > 0
+            alone[index] = distance >= _YEARS_APART
     return alone if alone.any() else None
