@@ -44,7 +44,7 @@ def _spellings() -> dict[str, str]:
         for name in map(_folded, names.split()):
             for end in range(_SHORTEST, len(name) + 1):
                 months.setdefault(name[:end], set()).add(short)
-    return {spelling: found.pop() for spelling, found in months.items() if len(found) == 1}
+    return {spelling: named.pop() for spelling, named in months.items() if len(named) == 1}
 
 
 _ENGLISH = _spellings()
