@@ -21,11 +21,11 @@ _ABOVE = frozenset(
     + [digit * (10**power - 1) // 9 for digit in (6, 7, 8) for power in range(3, 6)]
     + [float(f"{'9' * whole}.{'9' * part}") for whole in range(2, 8) for part in (1, 2, 3)]
 )
+"""Families of codes that surveys and registers have below and above all values, whichever of their members occur."""
 _BELOW_THEM = frozenset(
     [*range(95, 98), *range(991, 997), *range(9_991, 9_997), *range(99_991, 99_997), 66, 77]
 )
-"""Codes above all values count only beside one of those above."""
-"""Families of codes that surveys and registers have, whichever of their members occur."""
+"""Codes that count only where one of those in `_ABOVE` occurs, too."""
 _LAST_DAYS = ("9999-12-31", "9999-01-01", "2999-12-31", "2099-12-31")
 _FIRST_DAYS = (
     "1900-01-01",
@@ -88,7 +88,7 @@ def of_numbers(
     return alone if alone.any() else None
 
 
-def of_days(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+def of_days(texts: pa.Array) -> NDArray[np.bool_] | None:
     """Which of some different ISO days stand for none; None if none does. One at an end of the range counts only if no other
     day is near it."""
     years = pc.cast(pc.utf8_slice_codeunits(texts, 0, 4), pa.int64()).to_numpy()
@@ -100,5 +100,5 @@ def of_days(texts: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.bool_] | N
             if len(others) < _FEWEST_VALUES:
                 continue
             distance = years[index] - others.max() if last else others.min() - years[index]
-            alone[index] = distance >= _YEARS_APART and counts[index] > 0
+            alone[index] = distance >= _YEARS_APART
     return alone if alone.any() else None

@@ -42,9 +42,11 @@ _ORDERS = {
     "ideographic": "signs for year, month and day",
     "compact-moment": "digits alone",
     "compact-moment-fraction": "digits alone",
+    "compact-moment-iso": "digits around a T",
+    "compact-moment-iso-zone": "digits around a T",
 }
 _CURRENCY = "|".join(("US", *CURRENCY_CODES, *CURRENCY_WORDS))
-_BEGINNING = rf"^[^A-Za-z]{{0,3}}[0-9]|^[A-Z]{{1,3}}[{CURRENCY_SIGNS}]|^({_CURRENCY})[^A-Za-z]|^[A-Za-z]{{3,9}}\.? [0-9]{{1,2}},? "
+_BEGINNING = rf"^[^A-Za-z]{{0,3}}[0-9]|^[A-Z]{{1,3}}[{CURRENCY_SIGNS}]|^({_CURRENCY})[^A-Za-z]|^\p{{L}}{{3,10}}\.? [0-9]{{1,2}},? "
 _MAX_LENGTH = 100  # bytes of a cell with a number or a date
 _LEAST_SHARE = 0.5  # of the rows, for a reading that is worth a question
 _NEARLY_ALL = 0.9  # of the rows, where the others are no markers
@@ -76,9 +78,7 @@ def dates(name: str, texts: pa.Array) -> dict[str, Any] | None:
     """A draft of days or timestamps, if the values make sense in one layout alone; else None. Where their years may be of
     several centuries, it asks."""
     fitting = [
-        (layout, odd)
-        for layout in layouts(texts)
-        if (odd := odd_markers(texts, layout.readable)) is not None
+        (layout, odd) for layout in layouts(texts) if (odd := layout.odd(texts)) is not None
     ]
     # Where all days are also months, as in 3/3/2021, both orders mean the same.
     if len(fitting) == 2 and _same_days(fitting[0][0], fitting[1][0]):
@@ -115,7 +115,7 @@ def date_question(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> Hint
     if not partly:
         return None
     partly = [centuries.readings(name, layout)[-1] for layout in partly]
-    whole = [layout for layout in partly if odd_markers(texts, layout.readable) is not None]
+    whole = [layout for layout in partly if layout.odd(texts) is not None]
     choices = [_choice(texts, counts, layout, partly) for layout in whole or partly]
     if whole:
         same_years = all(np.array_equal(layout.years, whole[0].years) for layout in whole)
@@ -245,7 +245,7 @@ def _choice(
     label = f"“{texts[index].as_py()}” is {layout.day_in_words(index)}"
     facts = layout.facts()
     lost = counts[~layout.readable].sum()
-    odd = odd_markers(texts, layout.readable)
+    odd = layout.odd(texts)
     if odd is None:
         label += f"; {max(1, round(100 * lost / counts.sum()))} of 100 cells cannot be read so and count as missing"
         facts |= {"missing": [""], "outside": "missing"}

@@ -24,9 +24,11 @@ _CODES = frozenset(
     nace noga wz gics cpc cpt drg atc icpc loinc snomed hcpcs ops hs taric klassifikation
     """.split()  # noqa: SIM905
 )
+_CODE_ENDS = ("code", "codes", "kennziffer", "schlüssel", "schluessel")  # of compounds
 _DAYS = frozenset(
-    "date dates datum day days tag tage dob born fecha data jour giorno dt time timestamp ts zeit admitted discharged".split()  # noqa: SIM905
+    "created updated modified erstellt date dates datum day days tag tage dob born fecha data jour giorno dt time timestamp ts zeit admitted discharged".split()  # noqa: SIM905
 )
+_DONE_AT = ("at", "am")  # created_at, erstellt_am: the last word of several
 _FEWEST_ROWS = 100  # by which keys are judged
 _SAMPLED = 2_000  # texts
 _WORDS_OF_PROSE = 4
@@ -54,7 +56,7 @@ def says_codes(name: str) -> str | None:
     named = set(words(name))
     if named & _POSTAL:
         return "Postal codes name places and measure nothing, so they are categories."
-    if named & _CODES:
+    if named & _CODES or any(word.endswith(_CODE_ENDS) for word in named):
         return (
             "By its name the column has codes, which measure nothing, so they are categories."
         )
@@ -64,7 +66,8 @@ def says_codes(name: str) -> str | None:
 def says_day(name: str) -> bool:
     """Whether a column has days by its name."""
     named = words(name)
-    return bool(set(named) & _DAYS) or any(word.endswith(("datum", "date")) for word in named)
+    compound = any(word.endswith(("datum", "date")) for word in named)
+    return bool(set(named) & _DAYS) or compound or (len(named) > 1 and named[-1] in _DONE_AT)
 
 
 def of_numbers(

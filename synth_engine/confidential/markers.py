@@ -29,8 +29,8 @@ _MAX_LENGTH = 20
 def is_known(text: str) -> bool:
     """Whether a text stands for a missing value beside numbers or dates; a cell of blanks does."""
     folded = text.strip().casefold()
-    known = not folded or text in MARKERS or folded in _BESIDE_VALUES
-    return known or _IN_FAMILY.fullmatch(folded) is not None
+    known = not folded or text in MARKERS or {folded, folded.replace(" ", "")} & _BESIDE_VALUES
+    return bool(known) or _IN_FAMILY.fullmatch(folded) is not None
 
 
 def odd_markers(texts: pa.Array, readable: NDArray[np.bool_]) -> list[str] | None:

@@ -121,10 +121,10 @@ _STREET = (
     r"(?i)^[0-9]+[a-z]? .*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|place|pl|terrace|rue)\b"
     r"|(strasse|straße|str\.|gasse|weg|platz|allee|gatan|vägen|straat|laan) ?[0-9]+ ?[a-z]?$|^(calle|rue|via|avenida|av\.) .*[0-9]"
 )
-_PERSON_NUMBER = r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$|^[0-9]{6}([0-9]{2})?[-+][0-9]{4}$|^[A-Z]{2}[0-9]{2}[A-Z0-9 ]{11,30}$"
+_PERSON_NUMBER = r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$|^[0-9]{6}([0-9]{2})?[-+][0-9]{4}$|^[A-Z]{2}[0-9]{2}[A-Z0-9 ]{11,30}$|^[A-ZÄÖÜ]{1,3}[- ][A-Z]{1,2} [0-9]{1,4}[EH]?$"
 _PHONE = r"^\+?[0-9][0-9 ()./-]{5,18}[0-9]$"
 _PHONE_SIGNS = r"^\+|[()]|[0-9][ /-][0-9]{2,}[ /-][0-9]|^[0-9]{3,5}[/ ]"
-_DATED = r"^[0-9]{1,4}[-/. ][0-9]{1,2}[-/. ][0-9]{1,4}|^(19|20)[0-9]{2}[^0-9]+((19|20)[0-9]{2}|[0-9]{2})$|[0-9]:[0-9]{2}"
+_DATED = r"^[0-9]{1,4}[-/. ][0-9]{1,2}[-/. ][0-9]{1,4}|^(19|20)[0-9]{2}[^0-9]+((19|20)[0-9]{2}|[0-9]{2})$|[0-9]:[0-9]{2}|^[1-9][0-9.,]* [-–] [1-9][0-9.,]*$"
 _FEWEST_SIGNS = 3  # of a code of letters and digits
 _FEWEST_DIGITS = 7  # of a number between other signs
 _SAMPLED = 2_000  # texts

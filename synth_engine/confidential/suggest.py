@@ -692,7 +692,7 @@ def _without_sentinels(
 
 def _without_last_day(column: DistinctTexts) -> dict[str, Any] | None:
     """The draft of ISO days without those that stand for none, like 9999-12-31; None if there are none."""
-    alone = sentinels.of_days(column.texts, column.counts)
+    alone = sentinels.of_days(column.texts)
     if alone is None:
         return None
     listed = column.texts.filter(pa.array(alone)).to_pylist()

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 
 from synth_engine.formats import CURRENCY_CODES, CURRENCY_SIGNS, notation
 
-_NUMBER = r"[0-9][0-9.,' \x{a0}\x{202f}]*"
+_NUMBER = r"[0-9][0-9.,' \x{a0}\x{202f}]*[½¼¾⅓⅔⅛]?"
+_UNPADDED = r"(0|[1-9][0-9]*)([.,][0-9]+)?"
+_BEHIND_DAY = r"([ T,]+[0-9]{1,2}[:.][0-9:.]+( ?[ap]m| uhr)?( ?(z|utc|gmt|[+-][0-9:]{4,5}))?)?"
 _CURRENCY = rf"(?:[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|{'|'.join(CURRENCY_CODES)}|Fr\.?|kr\.?|Rs\.?)"
 _MONTH = (
     r"(?:jan|feb|m[aäe]r|[aá]p?[rvb]|ma[iyjg]|jui?n|jui?l|juil|ao[uû]|aug|ago|s[eé]t|sep|o[ckt]t|nov|d[eé][czk]|di[cz]|ene|gen|abr|av[rb]|giu|lug)"
     r"\p{L}*\.?"
 )
+_WEEKDAY = r"(\p{L}{2,10}\.?,?\s)?"
 _FEWEST_DIFFERENT = 20  # numbers or days: fewer may as well be groups of them
 _HALF = 0.5  # of the rows
 _FEW_UNITS = 5  # signs around numbers; more of them are a part of codes
@@ -42,19 +45,22 @@ REGISTRY = (
     ),
     UnreadNotation(
         words="lengths of time",
-        pattern=r"^[0-9]+:[0-5]?[0-9]:[0-5]?[0-9](\.[0-9]+)?$|^-?P[0-9]*[YMWDT]|^([0-9]+(\.[0-9]+)?\s?"
+        pattern=r"^[0-9]+:[0-5]?[0-9]:[0-5]?[0-9](\.[0-9]+)?$|^-?P[0-9]*[YMWDT]|^[0-9]+\s?[hH]\s?[0-5][0-9]$|^([0-9]+(\.[0-9]+)?\s?"
         r"(d|h|m|s|w|hrs?|mins?|secs?|days?|hours?|minutes?|seconds?|weeks?|months?|years?|std\.?|tage?|jahre?|monate?)\s?,?\s?){2,}$",
     ),
     UnreadNotation(
-        words="times of day", pattern=r"(?i)^[0-9]{1,2}([:.][0-9]{2}){0,2}\s?[ap]\.?\s?m\.?$"
+        words="times of day",
+        pattern=r"(?i)^[0-9]{1,2}([:.][0-9]{2}){0,2}\s?([ap]\.?\s?m\.?|uhr)$",
     ),
     UnreadNotation(
         words="days or months",
-        pattern=rf"(?i)^([0-9]{{1,2}}(st|nd|rd|th|\.|º|er)?[ ./-]*(de )?{_MONTH}[ ,./-]*(de )?[0-9]{{2,4}}"
-        rf"|{_MONTH}[ ./-]*([0-9]{{1,2}}(st|nd|rd|th)?,?[ ./-]*)?[0-9]{{2,4}}"
-        r"|[0-9]{1,4}([./-])[0-9]{1,2}([./-])[0-9]{1,4}([ T][0-9:]+)?|[0-9]{4}[ ./-]?[QKT][ ./-]?[1-4]|[QKT][1-4][ ./-]?[0-9]{4}"
+        pattern=rf"(?i)^({_WEEKDAY}[0-9]{{1,2}}(st|nd|rd|th|\.|º|er)?[ ./-]*(de )?{_MONTH}[ ,./-]*(de )?[0-9]{{2,4}}"
+        rf"|{_WEEKDAY}{_MONTH}[ ./-]*([0-9]{{1,2}}(st|nd|rd|th)?,?[ ./-]*)?[0-9]{{2,4}}"
+        r"|[0-9]{1,4}([./-])[0-9]{1,2}([./-])[0-9]{1,4}|(1[6-9]|20)[0-9]{2}[ ./-]?[QKT][ ./-]?[1-4]|[QKT][1-4][ ./-]?(1[6-9]|20)[0-9]{2}"
         r"|[0-9]{4}[./-](0?[1-9]|1[0-2])|(0?[1-9]|1[0-2])[./-][0-9]{4}|[0-9]{4}-?W[0-9]{2}(-?[1-7])?"
-        r"|[0-9]{4}[年년]\s?[0-9]{1,2}[月월]\s?([0-9]{1,2}[日일])?)$",
+        r"|[0-9]{4}[年년]\s?[0-9]{1,2}[月월]\s?([0-9]{1,2}[日일])?"
+        rf"|{_WEEKDAY}{_MONTH} +[0-9]{{1,2}} [0-9:]+ [0-9]{{4}})"
+        rf"{_BEHIND_DAY}$",
     ),
     UnreadNotation(
         words="credits and debits", pattern=rf"(?i)^(cr|dr|[SH])? ?{_NUMBER} ?(cr|dr|[SH])\.?$"
@@ -64,8 +70,12 @@ REGISTRY = (
         pattern=rf"^(<|>|≤|≥|<=|>=|~|≈|±)\s?{_NUMBER}$|^{_NUMBER}\s?\+$",
     ),
     UnreadNotation(
+        words="several numbers in a cell",
+        pattern=rf"(?i)^{_UNPADDED}( - |\s?/\s?|\s?[x×]\s?| to | bis ){_UNPADDED}$",
+    ),
+    UnreadNotation(
         words="numbers with signs around them",
-        pattern=rf"^[+-]?\s?{_CURRENCY}\s?[+-]?{_NUMBER}$|^[+-]?{_NUMBER}\s?({_CURRENCY}|[%‰°²³µ]|\p{{L}}{{1,3}}[²³]?)?\*?$",
+        pattern=rf"^[+-]?\s?{_CURRENCY}\s?[+-]?{_NUMBER}$|^[+-]?{_NUMBER}\s?({_CURRENCY}|[%‰]-?\p{{L}}*|[°²³µ]|\p{{L}}{{1,3}}[²³]?| \p{{L}}{{4,15}})?\*?$",
     ),
 )
 
@@ -117,7 +127,7 @@ def texts_of_a_kind(texts: pa.Array, counts: NDArray[np.int64]) -> UnreadTexts |
 
 
 def _few_units(plain: pa.Array) -> bool:
-    around = pc.unique(pc.replace_substring_regex(plain, r"[0-9][0-9.,' \x{a0}\x{202f}]*", "0"))
+    around = pc.unique(pc.replace_substring_regex(plain, _NUMBER, "0"))
     return len(around) <= _FEW_UNITS
 
 

@@ -15,11 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from synth_engine.codec import sentinels
+from synth_engine.confidential.markers import odd_markers
 from synth_engine.domain import rounding
+from synth_engine.kinds import month_names
 
-_CLOCK = r"(?:[ T][0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[AaPp][Mm])?)?"
+_CLOCK = r"(?:(?:,? |T)[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[AaPp][Mm]| Uhr)?)?"
 _PARTS = (
-    r"^(?P<a>[0-9]{1,4})(?P<s>[./-])(?P<b>[0-9]{1,2})(?P<t>[./-])(?P<c>[0-9]{1,4})"
+    r"^(?P<a>[0-9]{1,4})(?P<s>[./-] ?)(?P<b>[0-9]{1,2})(?P<t>[./-] ?)(?P<c>[0-9]{1,4})"
     rf"(?P<clock>{_CLOCK})$"
 )
 _Y, _MD, _DM = (
@@ -41,24 +44,25 @@ _COMPACT = (
         "^(?P<y>[0-9]{4})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日$",
     ),
     ("compact-moment", "%Y%m%d%H%M%S", f"^{_Y}{_MD}{_HMS}$"),
+    ("compact-moment-iso", "%Y%m%dT%H%M%S", f"^{_Y}{_MD}T{_HMS}$"),
+    ("compact-moment-iso-zone", "%Y%m%dT%H%M%SZ", f"^{_Y}{_MD}T{_HMS}Z$"),
     ("compact-moment-fraction", "%Y%m%d%H%M%S000000", f"^{_Y}{_MD}{_HMS}0{{6}}$"),
 )
 _LOOKED_AT_FIRST = 1_000  # texts, of which one is of digits where days are written so
-_NAMED = r"^(?:[0-9]{1,2}[ ./-]?[A-Za-z]{3,9}\.?[ ,./-]*[0-9]{2,4}|[A-Za-z]{3,9}\.? [0-9]{1,2},? [0-9]{4})$"
-_MONTHS = {datetime.date(2000, month, 1).strftime("%B").lower(): "%B" for month in range(1, 13)}
-_SHORT_MONTHS = {name[:3]: "%b" for name in _MONTHS}
+_NAMED = (
+    r"^(?:[0-9]{1,2}[ ./-]{0,2}(?:de )?\p{L}{3,10}\.?[ ,./-]*(?:de )?[0-9]{2,4}"
+    r"|\p{L}{3,10}\.? [0-9]{1,2},? [0-9]{4})" + _CLOCK + "$"
+)
+_BEFORE_CLOCK = re.compile(f"(.*?)({_CLOCK})", re.ASCII)
 _MOST_YEARS = 15  # different ones of a column in which the days are those of a whole month
 _MOST_DAYS = 20
 CENTURY_PIVOT = 69  # two digits from here on are years of the 20th century, as in strptime
 _NAMED_MOST = 20_000  # texts with names of months that are read one by one
-_SPELLED_CLOCK = {"T9:9": "T%H:%M", "T9:9:9": "T%H:%M:%S", "": ""} | {
-    f" {clock}{half}": f" {spelled}{half_spelled}"
-    for half, half_spelled in (("", ""), (" p", " %p"), ("p", "%p"))
-    for clock, spelled in (
-        (("9:9", "%I:%M"), ("9:9:9", "%I:%M:%S"))
-        if half
-        else (("9:9", "%H:%M"), ("9:9:9", "%H:%M:%S"))
-    )
+_SPELLED_CLOCK = {"": ""} | {
+    f"{before}9:9{seconds}{end}": f"{before}{hours}:%M{spelled}{end.replace('p', '%p')}"
+    for before in (" ", ", ", "T")
+    for seconds, spelled in (("", ""), (":9", ":%S"))
+    for end, hours in (("", "%H"), (" p", "%I"), ("p", "%I"), (" Uhr", "%H"))
 }
 
 
@@ -78,6 +82,22 @@ class DateLayout:
     last: int | None = (
         None  # where years have two digits and are said to be of the hundred years up to this one
     )
+
+    def odd(self, texts: pa.Array) -> list[str] | None:
+        """The texts that stand for a missing value, if all others are days of this layout; None if some may be values. Days that stand
+        for none, like 31.12.9999, are such texts."""
+        ends = np.zeros(len(texts), dtype=np.bool_)
+        ymd = zip(
+            *(each[self.readable].tolist() for each in (self.years, self.months, self.days)),
+            strict=True,
+        )
+        days = [f"{year:04}-{month:02}-{day:02}" for year, month, day in ymd]
+        alone = sentinels.of_days(pa.array(days, type=pa.string()))
+        if alone is None:
+            return odd_markers(texts, self.readable)
+        ends[np.flatnonzero(self.readable)[alone]] = True
+        others = odd_markers(texts.filter(pa.array(~ends)), self.readable[~ends])
+        return None if others is None else [*others, *texts.filter(pa.array(ends)).to_pylist()]
 
     def until(self, last: int) -> DateLayout:
         """The same layout with years of the hundred years up to this one."""
@@ -192,7 +212,7 @@ def _shapes(fields: dict[str, pa.Array], clock: pa.Array) -> pa.Array:
     """Signs, digits of the outer numbers (4, 3, or 2 for one or two), and the clock with 9 for digits and p for a half day. A day or
     month of one digit has the shape of two."""
     spelled = pc.replace_substring_regex(clock, "[0-9]+", "9")
-    spelled = pc.replace_substring_regex(spelled, "[AaPp][Mm]", "p")
+    spelled = pc.replace_substring_regex(spelled, "[AaPp][Mm]$", "p")
     digits = [
         pc.cast(pc.max_element_wise(pc.utf8_length(fields[name]), 2), pa.string())
         for name in "ac"
@@ -214,7 +234,7 @@ def _seconds(
         return np.zeros(len(clock), dtype=np.int64), np.ones(len(clock), dtype=np.bool_)
     clock = pc.if_else(pa.array(usable), clock, "0:00")
     numbers = pc.extract_regex(
-        clock, r"(?P<h>[0-9]{1,2}):(?P<m>[0-9]{2})(?P<s>:[0-9]{2})?(?P<p> ?[AaPp][Mm])?$"
+        clock, r"(?P<h>[0-9]{1,2}):(?P<m>[0-9]{2})(?P<s>:[0-9]{2})?(?P<p> ?[AaPp][Mm]| Uhr)?$"
     )
     hours = _numbers(pc.struct_field(numbers, "h"), usable)
     minutes = _numbers(pc.struct_field(numbers, "m"), usable)
@@ -303,11 +323,15 @@ def _compact(texts: pa.Array) -> list[DateLayout]:
 
 
 def _may_be_compact(texts: pa.Array) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, r"^[0-9]{6,20}$|^[0-9]{4}年")).as_py())
+    return bool(
+        pc.any(
+            pc.match_substring_regex(texts, r"^[0-9]{6,20}(T[0-9]{6}Z?)?$|^[0-9]{4}年")
+        ).as_py()
+    )
 
 
 def _with_names(texts: pa.Array) -> list[DateLayout]:
-    """Days with the name of a month."""
+    """Days, or moments, with the name of a month."""
     matched = pc.match_substring_regex(texts, _NAMED).to_numpy(zero_copy_only=False)
     if not matched.any() or len(texts) > _NAMED_MOST:
         return []
@@ -319,13 +343,17 @@ def _with_names(texts: pa.Array) -> list[DateLayout]:
     if not formats:
         return []
     style = max(formats, key=lambda each: formats[each])
-    ymd = np.zeros((3, len(listed)), dtype=np.int64)
+    ymd, seconds = (
+        np.zeros((3, len(listed)), dtype=np.int64),
+        np.zeros(len(listed), dtype=np.int64),
+    )
     for index in np.flatnonzero(matched).tolist():
         try:
-            day = datetime.datetime.strptime(listed[index], style)  # noqa: DTZ007  # days have no time zone
+            day = month_names.parsed(listed[index], style)
         except ValueError:
             continue
         ymd[:, index] = day.year, day.month, day.day
+        seconds[index] = day.hour * 3_600 + day.minute * 60 + day.second
     return [
         DateLayout(
             key="named-month",
@@ -334,26 +362,30 @@ def _with_names(texts: pa.Array) -> list[DateLayout]:
             years=ymd[0],
             months=ymd[1],
             days=ymd[2],
-            seconds=np.zeros(len(listed), dtype=np.int64),
-            clocks=False,
+            seconds=seconds,
+            clocks="%M" in style,
         )
     ]
 
 
 def _named_format(text: str) -> str:
     """The format of one text with the name of a month; empty if it has none."""
-    pieces = re.findall(r"[0-9]+|[A-Za-z]+|[^0-9A-Za-z]+", text)
+    match = _BEFORE_CLOCK.fullmatch(text)
+    if match is None:
+        return ""
+    shape = re.sub("[AaPp][Mm]$", "p", re.sub("[0-9]+", "9", match[2]))
+    pieces = re.findall(r"[0-9]+|[^\W\d_]+\.?|.", match[1])
     style, numbers = "", [piece for piece in pieces if piece.isdigit()]
     if len(numbers) != 2 or len(numbers[0]) > 2 or len(numbers[1]) not in (2, 4):
         return ""
     for piece in pieces:
-        if piece.isalpha():
-            name = _MONTHS.get(piece.lower()) or _SHORT_MONTHS.get(piece.lower())
-            if name is None or "%b" in style or "%B" in style:
+        if piece[0].isalpha() and piece != "de":
+            name = month_names.directive(piece.removesuffix("."))
+            if not name or "%b" in style or "%B" in style:
                 return ""
             style += name
         elif piece.isdigit():
             style += "%d" if "%d" not in style else "%Y" if len(piece) == 4 else "%y"
         else:
             style += piece
-    return style
+    return style + _SPELLED_CLOCK[shape]

@@ -52,11 +52,12 @@ def readings(texts: pa.Array, now: Marks) -> list[NumberReading]:
     """The ways in which some of these different texts are numbers, if they are none as the file is read now; of those with
     the same values the simplest alone."""
     plain_now = _values(now.plain(texts))
-    units = _units(notation.unified(texts))
+    plain = notation.unified(texts)
+    units = _units(plain)
     readings_by_values: list[NumberReading] = []
     absent: list[Marks] = []
     for candidate in NUMBER_MARKS:
-        if not _occurs(candidate, texts):
+        if not _occurs(candidate, plain):
             absent.append(candidate)
             continue
         marks = Marks(decimal=candidate.decimal, thousands=candidate.thousands, units=units)
@@ -137,8 +138,8 @@ def _units(texts: pa.Array) -> tuple[str, ...]:
         # A number alone, like 0, may go without; two units in one column would be two scales.
         if len(written) == 1:
             [(unit, times)] = written.items()
-            # A share beside numbers without the sign is two scales in one column, and a debit is below zero.
-            if unit.upper() in ("CR", "DR"):
+            # A share beside numbers without the sign is two scales in one column, and a debit is below zero; a clock is no number.
+            if unit.upper() in ("CR", "DR", "UHR"):
                 return ()
             if unit in SHARE_SIGNS and times < _NEARLY_ALL * len(matched):
                 return ()

@@ -225,7 +225,7 @@ def _sentinels(attribute: Attribute, numbers: NumberCounts) -> list[str]:
         alone = sentinels.of_numbers(numbers.values, numbers.counts)
     elif isinstance(attribute.reader, Date):
         days = [date.fromordinal(int(day)).isoformat() for day in numbers.values.tolist()]
-        alone = sentinels.of_days(pa.array(days, type=pa.string()), numbers.counts)
+        alone = sentinels.of_days(pa.array(days, type=pa.string()))
     else:
         return []
     if alone is None:

@@ -28,6 +28,7 @@ from synth_engine.formats.header import (
     counted_names,
     joined_names,
     looks_like_data,
+    nameless,
 )
 from synth_engine.formats.kinds import (
     BASKET_LIST,
@@ -103,6 +104,7 @@ __all__ = [
     "kind_of",
     "like_phones",
     "looks_like_data",
+    "nameless",
     "notation",
     "refuse_foreign",
     "unknown_ending",

@@ -11,6 +11,15 @@ from synth_engine.errors import TableError
 LONGEST_NAME = 200
 
 
+def nameless(place: int, *, line: int | None) -> TableError:
+    """The refusal of a column with cells and no name. line: of its name, or of one of its cells."""
+    return TableError(
+        f"column {place} has no name",
+        repair="name it, leave the empty column out, or say how many lines above the names are left out (skip)",
+        line=line,
+    )
+
+
 def checked_names(
     names: Sequence[str], *, most: int, line: int | None = None
 ) -> tuple[str, ...]:
@@ -24,11 +33,7 @@ def checked_names(
     seen: dict[str, int] = {}
     for place, name in enumerate(stripped, start=1):
         if not name:
-            raise TableError(
-                f"column {place} has no name",
-                repair="name it, leave the empty column out, or say how many lines above the names are left out (skip)",
-                line=line,
-            )
+            raise nameless(place, line=line)
         if not name.isprintable() or len(name) > LONGEST_NAME:
             raise TableError(
                 f"the name of column {place} is too long or has invisible characters",

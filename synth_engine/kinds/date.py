@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from synth_engine.kinds import month_names
 from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField, Units
 from synth_engine.kinds.bounds import (
     write_moments,
@@ -37,7 +38,7 @@ _SECONDS = 86_400
 @dataclass(frozen=True, kw_only=True)
 class Date(Attribute):
     """Days from `low` to `high`, both included, in steps of `step_days`; `format` is how a file writes them
-    (as in `datetime.strptime`)."""
+    (as in `datetime.strptime`; names of months are read in the languages of `month_names` as well)."""
 
     kind: ClassVar[str] = "date"
     schema_position: ClassVar[int] = 50
@@ -96,7 +97,7 @@ class Date(Attribute):
             return None
         try:
             if self.format != ISO:
-                day = datetime.datetime.strptime(text, self.format).date()  # noqa: DTZ007  # days have no time zone
+                day = month_names.parsed(text, self.format).date()
                 return in_century(day, self.high.year) if self._two_digits else day
             return datetime.date.fromisoformat(text[:10]) if _ISO_DAY.match(text) else None
         except ValueError:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from synth_engine.kinds import month_names
 from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField, Units
 from synth_engine.kinds.bounds import (
     equal_bins,
@@ -70,7 +71,7 @@ class DateTime(Attribute):
     """Moments from `low` to `high` on a clock without time zone. Values stand at `low` and every `step` `unit`s after
     it; a moment in between counts as the one before. `width` such steps make a bin; without it, by a public rule, each
     step has a code if there are at most 100, else there are 32 bins of (nearly) equal width. `format` is how a file
-    writes them (as in `datetime.strptime`)."""
+    writes them (as in `datetime.strptime`; names of months are read in the languages of `month_names` as well)."""
 
     kind: ClassVar[str] = "datetime"
     schema_position: ClassVar[int] = 60
@@ -180,12 +181,12 @@ class DateTime(Attribute):
     def _formatted(self, text: str) -> datetime.datetime:
         """The moment a text of the declared format stands for. Raises ValueError."""
         try:
-            moment = datetime.datetime.strptime(text, self.format)  # noqa: DTZ007  # clocks without a zone
+            moment = month_names.parsed(text, self.format)
         except ValueError:
             if not self._has_fraction:
                 raise
             shortened = _FINE_FRACTION.sub(r"\1", text)
-            moment = datetime.datetime.strptime(shortened, self.format)  # noqa: DTZ007
+            moment = month_names.parsed(shortened, self.format)
         return in_century(moment, self.high.year) if self._two_digits else moment
 
     @cached_property

@@ -399,6 +399,12 @@ class _Table:
         if rows:
             yield _block(rows, places), len(rows)
 
+    def _uneven(self, cells: int, *, line: int) -> TableError:
+        """The refusal of a line with other cells than the header has, or with a cell behind its last name."""
+        width = len(self._shape.columns)
+        behind = self._empty_end and cells == width + 1
+        return formats.nameless(cells, line=line) if behind else _ragged(width, line=line)
+
     def _records(self, end: int) -> Iterator[list[str]]:
         width = len(self._shape.columns) + self._empty_end
         read: list[str] = []
@@ -426,7 +432,7 @@ class _Table:
             row = self._rules.cells(row, text)
             line = self._feed.lines
             if len(row) != width or (self._empty_end and row[-1]):
-                raise _ragged(len(self._shape.columns), line=line)
+                raise self._uneven(len(row), line=line)
             if self._blank and width == 1 and not self._total:
                 raise _blank_cell(line=line)
             if self._header and [cell.strip() for cell in row] == names:

@@ -28,13 +28,14 @@ MODULES = sorted(
 
 
 # Tables of words that are no strings of pages, or are shown as data: stored with a failed run, parts of sentences of the
-# engine, or names of formats.
+# engine, names of formats, or of documents, which are in English.
 OTHER_TABLES = frozenset(
     [
         "accounts/demo.py:PEOPLE",
         "audit/labels.py:SENTENCES",
         "datasets/kinds/typed.py:LABELS",
         "lib/number_format.py:RELATIONS",
+        "pages/errors_page.py:TITLES",
         "releases/call_sums.py:KINDS",
         "releases/expected.py:_LABELS",
         "releases/screens.py:NOISE",

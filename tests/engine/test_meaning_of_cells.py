@@ -21,6 +21,7 @@ from synth_engine.confidential.summary import Column
 from synth_engine.domain import parse_attribute
 from synth_engine.errors import TableError
 from synth_engine.formats import Marks
+from synth_engine.kinds import month_names
 from synth_engine.kinds.date import Date
 from synth_engine.kinds.date_time import DateTime
 
@@ -173,6 +174,30 @@ def test_births_of_two_centuries_are_asked() -> None:
     _, hint = drafted(days("%d/%m/%y", first=1_920, last=1_999), name="date_of_birth")
     lows = [(choice.facts or {})["low"] for choice in hint.choices]
     assert hint.question and "1900-01-01" in lows
+
+
+@pytest.mark.parametrize(
+    ("text", "style"),
+    [
+        ("5. März 2021", "%d. %B %Y"),
+        ("05-Mrz-2021", "%d-%b-%Y"),
+        ("5 MARS 2021", "%d %b %Y"),
+        ("05.Mar.2021", "%d.%b.%Y"),
+        ("5 de marzo de 2021", "%d de %B de %Y"),
+        ("5. Ma\u0308rz 2021", "%d. %B %Y"),
+        ("March 5, 2021", "%b %d, %Y"),
+    ],
+)
+def test_names_of_months_are_read_in_several_languages(text: str, style: str) -> None:
+    days = {"low": datetime.date(2020, 1, 1), "high": datetime.date(2030, 1, 1)}
+    column = Date(name="day", format=style, **days)
+    assert column.parse(text) == datetime.date(2021, 3, 5)
+    assert column.parse(text.replace("2021", "2021 later")) is None
+
+
+def test_a_name_that_two_months_have_is_none() -> None:
+    assert month_names.directive("jui") == ""
+    assert [month_names.directive(word) for word in ("Sept", "September")] == ["%b", "%B"]
 
 
 def test_bounds_fix_the_century() -> None:

@@ -27,6 +27,7 @@ from synth_engine.domain import (
     Weak,
     WeakBasket,
 )
+from synth_engine.formats import NUMBER_MARKS, Marks
 from synth_engine.kinds import date_time as timestamps
 from synth_engine.kinds import lattice as lattice_module
 from synth_engine.kinds import reading
@@ -173,6 +174,13 @@ def test_any_cut_into_blocks_gives_the_same(
         if start < end
     ]
     assert [code for piece in pieces for code in encode(piece)] == encode(block)
+
+
+@pytest.mark.parametrize("marks", NUMBER_MARKS, ids=repr)
+def test_a_number_is_written_in_the_usual_way_alone_as_beside_others(marks: Marks) -> None:
+    texts: Texts = [*hostile.CELLS, None]
+    alone = [marks.plain(text_column([text])).to_pylist()[0] for text in texts]
+    assert_same(marks.plain(text_column(texts)).to_pylist(), alone)
 
 
 # --- mutants: defects that these tests must notice -------------------------------------------------------------------
