@@ -131,7 +131,7 @@ STRUCTURE: dict[str, Taken | Refused] = {
     "25 a short row": Refused(content=b"a,b\n1,2\nSECRET\n", rule="more or fewer cells than the 2", line=3),
     "26 a long row": Refused(content=b"a,b\n1,2\nSECRET,4,5\n", rule="more or fewer cells than the 2", line=3),
     "27 a delimiter at every end": Taken(content=b"a,b,\n1,2,\n", cells=AB, note="Every line ends with a delimiter"),
-    "27 something behind it": Refused(content=b"a,b,\n1,2,\n1,2,SECRET\n", rule="more or fewer cells than the 2", line=3),
+    "27 something behind it": Refused(content=b"a,b,\n1,2,\n1,2,SECRET\n", rule="column 3 has no name", line=3),
     "28 blank lines": Taken(content=b"a,b\n\n1,2\n", cells=AB, note="1 blank lines"),
     "28 a blank line of one column": Refused(content=b"a\n1\n\nSECRET\n", rule="a blank line in a table of one", line=4, asked=("header",), answer={"header": True}),
     "29 no line end at the end": Taken(content=b"a,b\n1,2", cells=AB),
