@@ -1,10 +1,11 @@
 """One table of `auto` beside all other methods for tables: what `bench/auto.py --against-all` prints.
 
-A block for each table and epsilon with a line for each method: mean distances of single columns (tvd1), of all pairs
-(tvd2) and of 200 triples (tvd3), area under the curve of gradient boosting where a table has a column to predict,
-processor seconds, and the forecasts of errors that are made before a run. A last line has the ratios of `auto` to the best of the
-others. Runs are stored in the file `--cache`, by table, epsilon and run, and are not measured again: those of `auto` until the code of the
-engine changes, the others until the file is deleted. A run that takes more than `--limit` processor seconds is stopped, and so is not compared.
+A block for each table and epsilon with a line for each method: mean distances of single columns (tvd1), of
+all pairs (tvd2) and of 200 triples (tvd3), area under the curve of gradient boosting where a table has a
+column to predict, processor seconds, and the forecasts of errors that are made before a run. A last line has
+the ratios of `auto` to the best of the others. Runs are stored in the file `--cache`, by table, epsilon and
+run, and are not measured again: those of `auto` until the code of the engine changes, the others until the
+file is deleted. A run that takes more than `--limit` processor seconds is stopped, and so is not compared.
 `--document` writes the page bench/results/auto.md and its picture (bench/against_page.py).
 """
 
@@ -155,7 +156,8 @@ def _within(seconds: float) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One table at one epsilon. figures: by method, the mean of its runs, or why it did not run; forecasts: of the methods that ran."""
+    """One table at one epsilon. figures: by method, the mean of its runs, or why it did not run; forecasts:
+    of the methods that ran."""
 
     table: str
     epsilon: str
@@ -177,7 +179,8 @@ class Block:
         }
 
     def best(self, figure: str) -> tuple[str, float] | None:
-        """The best of the other methods by this figure: distances are the better the smaller, areas under curves the larger."""
+        """The best of the other methods by this figure: distances are the better the smaller, areas under
+        curves the larger."""
         others = {
             method: figures[figure]
             for method, figures in self.able.items()
@@ -332,7 +335,8 @@ def stored(
     measure: Measurement,
     cache: Cache,
 ) -> Iterator[Block]:
-    """The blocks of which figures are stored, of as many runs as `auto` and at least one other method have; a method with fewer is left out."""
+    """The blocks of which figures are stored, of as many runs as `auto` and at least one other method have; a
+    method with fewer is left out."""
     for name in data:
         for epsilon in epsilons:
             found = {

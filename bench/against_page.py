@@ -1,4 +1,5 @@
-"""The page bench/results/auto.md: `auto` beside the best of all other methods, a line for each table and epsilon, and a picture of the ratios."""
+"""The page bench/results/auto.md: `auto` beside the best of all other methods, a line for each table and
+epsilon, and a picture of the ratios."""
 
 from __future__ import annotations
 
@@ -18,19 +19,40 @@ def page(blocks: Sequence[Block], *, picture: str) -> str:
         [
             "# Automatic beside all other methods",
             "",
-            f"Written by `{COMMAND}` ([program](../against.py)): δ = 10⁻⁹, no column named as target. {machine()}",
+            (
+                f"Written by `{COMMAND}` ([program](../against.py)): δ = 10⁻⁹, no column named as target. "
+                f"{machine()}"
+            ),
             "",
-            f"The other methods are {others}. TVD is the mean total variation distance of single columns, of all pairs and of 200",
-            "triples, in means over runs; of a made table every run is another draw, the same for all methods. *Best other* is the best of",
-            "the others by that figure, so that one line may name several methods. AUC is that of gradient boosting for the label, trained on the",
-            "release, or on the real records, and tested on records that no release used. Seconds are processor seconds of `auto` with reading, counting and noise.",
-            "What is in the made tables is said in `bench/made.py`; [Benchmarks](../../docs/benchmarks.md) describes the public ones.",
+            (
+                f"The other methods are {others}. TVD is the mean total variation distance of single "
+                "columns, of all pairs and of 200"
+            ),
+            (
+                "triples, in means over runs; of a made table every run is another draw, the same for all "
+                "methods. *Best other* is the best of"
+            ),
+            (
+                "the others by that figure, so that one line may name several methods. AUC is that of "
+                "gradient boosting for the label, trained on the"
+            ),
+            (
+                "release, or on the real records, and tested on records that no release used. Seconds are "
+                "processor seconds of `auto` with reading, counting and noise."
+            ),
+            (
+                "What is in the made tables is said in `bench/made.py`; "
+                "[Benchmarks](../../docs/benchmarks.md) describes the public ones."
+            ),
             "",
             *_findings(blocks),
             "",
             f"![Error of auto over that of the best other method]({picture})",
             "",
-            "| table | ε | runs | TVD 1 | `independent` | TVD 2 | best other | TVD 3 | best other | AUC | best other | real | seconds |",
+            (
+                "| table | ε | runs | TVD 1 | `independent` | TVD 2 | best other | TVD 3 | best other | "
+                "AUC | best other | real | seconds |"
+            ),
             "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
             *(_row(block) for block in blocks if OURS in block.able),
             "",
@@ -46,8 +68,9 @@ def _findings(blocks: Sequence[Block]) -> Iterator[str]:
     close = sum(ratio <= CLOSE for ratio in ratios)
     ahead = sum(ratio < 1 for ratio in ratios)
     yield (
-        f"Of {len(ratios)} cells of pairs and triples `auto` is nearest to the real table in {ahead}, and at most {CLOSE} times as far off "
-        f"as the best other method in {close} ({100 * close / len(ratios):.0f} %). The worst is {max(ratios):.2f} times."
+        f"Of {len(ratios)} cells of pairs and triples `auto` is nearest to the real table in {ahead}, and "
+        f"at most {CLOSE} times as far off as the best other method in {close} "
+        f"({100 * close / len(ratios):.0f} %). The worst is {max(ratios):.2f} times."
     )
     behind = [
         best[1] - block.able[OURS][AREA]
@@ -57,7 +80,8 @@ def _findings(blocks: Sequence[Block]) -> Iterator[str]:
     if behind:
         near = sum(each <= 0.01 for each in behind)
         yield (
-            f"Of {len(behind)} areas under the curve {near} are at most .01 below the best, and the worst is {max(behind):.3f} below."
+            f"Of {len(behind)} areas under the curve {near} are at most .01 below the best, and the worst "
+            f"is {max(behind):.3f} below."
         )
 
 
@@ -106,9 +130,15 @@ def chart(blocks: Sequence[Block]) -> str:
     height = TOP + LINE * len(lines) + 24
     bottom = height - 20
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+            'font-family="sans-serif" font-size="12">'
+        ),
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        '<text x="8" y="16" font-weight="bold">Error of auto over that of the best other method (left of 1: auto is nearer)</text>',
+        (
+            '<text x="8" y="16" font-weight="bold">Error of auto over that of the best other method (left '
+            "of 1: auto is nearer)</text>"
+        ),
     ]
     for at, (figure, name) in enumerate(NAMES.items()):
         x = LEFT + 90 * at
@@ -119,7 +149,10 @@ def chart(blocks: Sequence[Block]) -> str:
     for tick in TICKS:
         colour = "#1f2937" if tick == 1 else "#d1d5db"
         parts += [
-            f'<line x1="{_x(tick):.1f}" x2="{_x(tick):.1f}" y1="{TOP - 6}" y2="{bottom - 6}" stroke="{colour}"/>',
+            (
+                f'<line x1="{_x(tick):.1f}" x2="{_x(tick):.1f}" y1="{TOP - 6}" y2="{bottom - 6}" '
+                f'stroke="{colour}"/>'
+            ),
             f'<text x="{_x(tick):.1f}" y="{bottom + 8}" text-anchor="middle">{tick:g}</text>',
         ]
     for at, (block, ratios) in enumerate(lines):

@@ -1,15 +1,19 @@
 """What a statistical audit proves of the claims of whole mechanisms, with their real noise.
 
-    python bench/audit.py [RUNS]        runs in each world of an adaptive mechanism, by default 4,000; static ones get 100,000
-    python bench/audit.py [RUNS] relational     of a whole release of a database, from files to the answers about all of its views
-    python bench/audit.py [RUNS] triples        of `auto` on four columns, where it selects triples and measures them again; its
-                                                fits between questions are cut short, on which no claim depends
+    python bench/audit.py [RUNS]        runs in each world of an adaptive mechanism, by default 4,000; static
+                                        ones get 100,000
+    python bench/audit.py [RUNS] relational     of a whole release of a database, from files to the answers
+                                                about all of its views
+    python bench/audit.py [RUNS] triples        of `auto` on four columns, where it selects triples and
+                                                measures them again; its fits between questions are cut short,
+                                                on which no claim depends
 
-Worst-case neighbours (no record, one record), the statistic of tests/privacy/likelihood.py, Clopper-Pearson bounds that are
-wrong once in 10^9. Columns: the claim and what is proved of it, both as epsilon at delta; their ratio; what as many runs would
-show on average of the worst mechanism with that claim; and what they would show of it by an event alone, as
-ln((P - delta) / Q), without the claim's whole curve. "Surely": the share that is missed at most once in 2·10^7 audits, by the
-chances seen. The last table has noise that is half of what is charged: above 1 the defect is seen.
+Worst-case neighbours (no record, one record), the statistic of tests/privacy/likelihood.py, Clopper-Pearson
+bounds that are wrong once in 10^9. Columns: the claim and what is proved of it, both as epsilon at delta;
+their ratio; what as many runs would show on average of the worst mechanism with that claim; and what they
+would show of it by an event alone, as ln((P - delta) / Q), without the claim's whole curve. "Surely": the
+share that is missed at most once in 2·10^7 audits, by the chances seen. The last table has noise that is half
+of what is charged: above 1 the defect is seen.
 """
 
 from __future__ import annotations
@@ -51,8 +55,8 @@ def line(case: Case, *, runs: int, change: Change) -> str:
     plain = likelihood.limit_of_plain_events(plan.loss, case.delta, runs=found.runs)
     seconds = time.perf_counter() - start
     return (
-        f"{case.mechanism:18} {float(case.delta):7g} {size:8,} {found.claimed:8.3f} {found.proved:8.3f} {found.share:7.2f}"
-        f" {surely:7.2f} {most:8.3f} {plain:8.3f} {seconds / size / 2 * 1e3:9.3f}"
+        f"{case.mechanism:18} {float(case.delta):7g} {size:8,} {found.claimed:8.3f} {found.proved:8.3f} "
+        f"{found.share:7.2f} {surely:7.2f} {most:8.3f} {plain:8.3f} {seconds / size / 2 * 1e3:9.3f}"
     )
 
 
@@ -82,7 +86,8 @@ def main() -> None:
     ):
         print(f"\n{title}")
         print(
-            "mechanism            delta     runs  claimed   proved   share  surely    limit    plain    ms/run"
+            "mechanism            delta     runs  claimed   proved   share  surely    limit    plain    "
+            "ms/run"
         )
         for case in cases:
             print(line(case, runs=runs, change=change), flush=True)

@@ -1,15 +1,20 @@
-"""Accuracy and time of `auto` beside `independent` and `mst`, on public tables, through the room with its own noise.
+"""Accuracy and time of `auto` beside `independent` and `mst`, on public tables, through the room with its own
+noise.
 
-    python bench/auto.py [FOLDER] [--data adult national2019 …] [--epsilon 0.1 1 10] [--method auto mst …] [--runs 3]
-                         [--learn] [--target COLUMN] [--large] [--against-all [--cache FILE] [--limit SECONDS] [--document FILE]]
+    python bench/auto.py [FOLDER] [--data adult national2019 …] [--epsilon 0.1 1 10] [--method auto mst …]
+        [--runs 3]
+                         [--learn] [--target COLUMN] [--large]
+                             [--against-all [--cache FILE] [--limit SECONDS] [--document FILE]]
 
-FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, tools/score.py and data/. Prints a line for
-each setting: mean total variation distances of all pairs and of 200 triples, seconds of processor time for fit and rows
-(reading, counting and noise apart), and what was expected from public facts. `--learn` trains models on Adult and on made tables (needs
-scikit-learn); `--large`: one million records and thirty columns; `--against-all`: one table of `auto` beside all other
-methods for tables, over all data by default (bench/against.py).
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, tools/score.py and data/. Prints
+a line for each setting: mean total variation distances of all pairs and of 200 triples, seconds of processor
+time for fit and rows (reading, counting and noise apart), and what was expected from public facts. `--learn`
+trains models on Adult and on made tables (needs scikit-learn); `--large`: one million records and thirty
+columns; `--against-all`: one table of `auto` beside all other methods for tables, over all data by default
+(bench/against.py).
 
-Domains of tables without a description are the integer codes of their values: for a benchmark, not for a release.
+Domains of tables without a description are the integer codes of their values: for a benchmark, not for a
+release.
 """
 
 from __future__ import annotations
@@ -62,7 +67,8 @@ BINS = 100
 DEGREES = 40
 """Latitudes and longitudes of commutes are cut into so many equal parts."""
 COMMUTES = 50_000
-"""Number of commutes: a sample of those that are alone between their two blocks, so that their classes are known together."""
+"""Number of commutes: a sample of those that are alone between their two blocks, so that their classes are
+known together."""
 CLASSES = {"age": "SA", "pay": "SE", "industry": "SI"}
 """Classes of jobs of three codes each, and the beginnings of the names of their columns."""
 TWENTIETHS = 20
@@ -213,7 +219,8 @@ def _retail(folder: Path, top: int = 50) -> Data:
 
 
 def _commutes(folder: Path) -> Data:
-    """Homes and places of work in Rhode Island: county, town, and bins of latitude and longitude of both, which towns nearly determine."""
+    """Homes and places of work in Rhode Island: county, town, and bins of latitude and longitude of both,
+    which towns nearly determine."""
     data = folder / "data/lodes_ri"
     blocks = pd.read_csv(data / "ri_xwalk.csv.gz", dtype=str, keep_default_na=False)
     places = commutes.places_of(blocks)
@@ -340,7 +347,8 @@ def _drawn(data: Data, model: mechanisms.Model, scratch: Path) -> Matrix:
 
 
 def scored(data: Data, found: Matrix, score: ModuleType, *, learn: bool) -> dict[str, float]:
-    """As the benchmark's script does it; for the seconds it takes, without tables that are larger than needed."""
+    """As the benchmark's script does it; for the seconds it takes, without tables that are larger than
+    needed."""
     names = list(data.sizes)
     place = {name: axis for axis, name in enumerate(names)}
     triples = list(itertools.combinations(names, 3))
@@ -425,8 +433,9 @@ def large(folder: Path, scratch: Path) -> None:
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         )
         print(
-            f"{name}: 1,000,000 x {wide.shape[1]}: {found['whole']:.0f} s of processor time (fit {found['fit']:.1f}, rows "
-            f"{found['rows']:.1f}), {clock:.0f} s by the clock with writing the file and a second fit, {memory} MB",
+            f"{name}: 1,000,000 x {wide.shape[1]}: {found['whole']:.0f} s of processor time (fit "
+            f"{found['fit']:.1f}, rows {found['rows']:.1f}), {clock:.0f} s by the clock with writing the "
+            f"file and a second fit, {memory} MB",
             flush=True,
         )
 

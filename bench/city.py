@@ -1,14 +1,17 @@
-"""A synthetic city from beginning to end: releases of two example tables, and a city of 100,000 people made of their models.
+"""A synthetic city from beginning to end: releases of two example tables, and a city of 100,000 people made
+of their models.
 
     python bench/city.py [POPULATION] [--again]        or: make city
 
-1. The commutes of examples/commutes as pairs of census blocks, by the points of examples/city/blocks.csv.gz; their description,
-   with the public number of jobs of each block, is written beside them.
-2. A release of commutes (`on-the-map`, epsilon 8, delta 1e-6) and one of Adult (`auto`, epsilon 2, delta 1e-9), with receipts.
-3. `city check`, `city build` with both exports, and `city verify` of examples/city/city.yaml, into build/city.
+1. The commutes of examples/commutes as pairs of census blocks, by the points of examples/city/blocks.csv.gz;
+   their description, with the public number of jobs of each block, is written beside them.
+2. A release of commutes (`on-the-map`, epsilon 8, delta 1e-6) and one of Adult (`auto`, epsilon 2, delta
+   1e-9), with receipts.
+3. `city check`, `city build` with both exports, and `city verify` of examples/city/city.yaml, into
+   build/city.
 
-Each step is a command, printed with its seconds of the clock and of the processor. --again: take the releases that are there.
-Ends with status 1 if a key does not resolve or a total is missed.
+Each step is a command, printed with its seconds of the clock and of the processor. --again: take the releases
+that are there. Ends with status 1 if a key does not resolve or a total is missed.
 """
 
 from __future__ import annotations
@@ -85,8 +88,8 @@ def main(arguments: list[str]) -> int:
     run("city", "verify", str(OUT / "database"), *given, quiet=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
-        f"all: {time.perf_counter() - started:.0f} s of the clock, {used.ru_utime + used.ru_stime:.0f} s of the "
-        f"processor, at most {used.ru_maxrss / 1024:,.0f} MB"
+        f"all: {time.perf_counter() - started:.0f} s of the clock, {used.ru_utime + used.ru_stime:.0f} s "
+        f"of the processor, at most {used.ru_maxrss / 1024:,.0f} MB"
     )
     return report()
 
@@ -147,7 +150,8 @@ def release(
     run(
         "synthesize", str(table), "--domain", str(domain), "--mechanism", mechanism,
         "--epsilon", epsilon, "--delta", delta, "--rows", "1000", "--out", str(OUT / f"{name}.sample.csv"),
-        "--receipt", str(OUT / f"{name}.receipt.json"), "--model", str(OUT / f"{name}.model.json"), "--overwrite",
+        "--receipt", str(OUT / f"{name}.receipt.json"), "--model", str(OUT / f"{name}.model.json"),
+        "--overwrite",
     )  # fmt: skip
 
 
@@ -167,7 +171,8 @@ def run(*arguments: str, quiet: bool = False) -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(
-        f"{time.perf_counter() - started:4.0f} s, {processor:4.0f} s of the processor  {' '.join(arguments[:2])}",
+        f"{time.perf_counter() - started:4.0f} s, {processor:4.0f} s of the processor  "
+        f"{' '.join(arguments[:2])}",
         flush=True,
     )
 
@@ -200,7 +205,8 @@ def report() -> int:
         f"keys that do not resolve: {broken}; people: {people:,} of {receipt['population']:,}"
     )
     print(
-        f"jobs of a town: at most {farthest:.2f} from its public share; {commutes:,} commutes of {mean:.2f} km on average"
+        f"jobs of a town: at most {farthest:.2f} from its public share; {commutes:,} commutes of "
+        f"{mean:.2f} km on average"
     )
     compare()
     for one in receipt["sources"]:
@@ -233,12 +239,14 @@ def compare() -> None:
     distance = 0.5 * np.abs(ours / ours.sum() - real_flows.to_numpy() / len(real)).sum()
     print(
         f"commutes of the table: {kilometres.mean():.2f} km on average; Kolmogorov-Smirnov distance "
-        f"{ks_2samp(kilometres, city['kilometres']).statistic:.4f}; total variation of flows between towns {distance:.3f}"
+        f"{ks_2samp(kilometres, city['kilometres']).statistic:.4f}; total variation of flows between towns "
+        f"{distance:.3f}"
     )
     together = city.groupby("household_id")["block_work"].agg(["size", "nunique"])
     two = together[together["size"] == 2]
     print(
-        f"of {len(two):,} households with two at work, {(two['nunique'] == 1).mean():.2%} have both in one block"
+        f"of {len(two):,} households with two at work, {(two['nunique'] == 1).mean():.2%} have both in one "
+        "block"
     )
 
 

@@ -1,15 +1,17 @@
-"""Makes examples/commutes/commutes.parquet from two public files of the US Census Bureau, and describes towns and counties.
+"""Makes examples/commutes/commutes.parquet from two public files of the US Census Bureau, and describes towns
+and counties.
 
     python bench/commutes.py ri_od_main_JT00_2019.csv.gz ri_xwalk.csv.gz examples/commutes/commutes.parquet
     python bench/commutes.py --describe ri_xwalk.csv.gz examples/commutes/commutes.domain.json
 
-Both are of LODES 7, Rhode Island (https://lehd.ces.census.gov/data/): jobs by census block of work and of home in 2019,
-all jobs, both ends in the state; and the crosswalk from blocks to points and areas. Every job becomes a row. Blocks
-are replaced by their county, their town and the point inside them that the crosswalk gives, rounded to four decimals
-(about ten metres). Nothing is drawn, left out or made up. Rows are sorted by place, which says nothing and packs well.
+Both are of LODES 7, Rhode Island (https://lehd.ces.census.gov/data/): jobs by census block of work and of
+home in 2019, all jobs, both ends in the state; and the crosswalk from blocks to points and areas. Every job
+becomes a row. Blocks are replaced by their county, their town and the point inside them that the crosswalk
+gives, rounded to four decimals (about ten metres). Nothing is drawn, left out or made up. Rows are sorted by
+place, which says nothing and packs well.
 
-`--describe` writes into the description that a town is that of the nearest census block of the crosswalk, and a county
-that of its town. Blocks that change the town of no other block are left out.
+`--describe` writes into the description that a town is that of the nearest census block of the crosswalk, and
+a county that of its town. Blocks that change the town of no other block are left out.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ def commutes(pairs: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
 
 
 def condensed(places: pd.DataFrame) -> pd.DataFrame:
-    """The places of which the nearest has the right town for every other one: condensed nearest neighbours (Hart 1968)."""
+    """The places of which the nearest has the right town for every other one: condensed nearest neighbours
+    (Hart 1968)."""
     at = on_sphere(places["latitude"].to_numpy(), places["longitude"].to_numpy())
     towns = places["town"].to_numpy()
     retained = ~places["town"].duplicated().to_numpy()
@@ -93,7 +96,8 @@ def describe(blocks_file: str, domain_file: str) -> None:
             "of": [f"{end}_latitude", f"{end}_longitude"],
             "points": points[["latitude", "longitude", "town"]].to_numpy().tolist(),
             "provenance": "public-file",
-            "why": "The town of the nearest census block of the Census Bureau's crosswalk (LODES 7, ri_xwalk).",
+            "why": "The town of the nearest census block of the Census Bureau's crosswalk (LODES 7, "
+            "ri_xwalk).",
         }
         derived[f"{end}_county"] = {
             "rule": "lookup",

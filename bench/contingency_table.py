@@ -1,9 +1,11 @@
-"""One table of all columns beside `auto`, `mst` and `independent`, on four groups of columns of the discretised Adult.
+"""One table of all columns beside `auto`, `mst` and `independent`, on four groups of columns of the
+discretised Adult.
 
     python bench/contingency_table.py [FOLDER] [--runs 3]
 
-FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py and tools/score.py and the data they read. Mean total
-variation distances of single columns, pairs and triples (tvd1, tvd2, tvd3) of the private part of the split, and what was expected of columns and pairs before the run.
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py and tools/score.py and the data
+they read. Mean total variation distances of single columns, pairs and triples (tvd1, tvd2, tvd3) of the
+private part of the split, and what was expected of columns and pairs before the run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Whether the forecast of error, made from public facts alone, is borne out: every mechanism on the discretised Adult and
-on the national excerpts of the American Community Survey (NIST, 2019), at several epsilons.
+"""Whether the forecast of error, made from public facts alone, is borne out: every mechanism on the
+discretised Adult and on the national excerpts of the American Community Survey (NIST, 2019), at several
+epsilons.
 
     python bench/forecast.py [FOLDER] [--runs 3] [--mechanism ID] [--data adult]
 
-FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, tools/score.py and data/. Prints a line for
-each setting; the exit code is 1 where a forecast is more than a factor of two off. Every run goes through the room, with
-the secure sampler: figures differ a little from time to time.
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, tools/score.py and data/. Prints
+a line for each setting; the exit code is 1 where a forecast is more than a factor of two off. Every run goes
+through the room, with the secure sampler: figures differ a little from time to time.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ DELTAS = ("1e-9", "0")
 WITHIN = 2.0
 Matrix = npt.NDArray[np.int64]
 
-# What the survey's data dictionary does not say in its lists: which texts are missing values, and how numbers are binned.
-CENSUS_NUMBERS = {"AGEP": "integer", "NOC": "integer", "NPF": "integer", "DENSITY": "number", "PINCP": "integer",
+# What the survey's data dictionary does not say in its lists: which texts are missing values, and how numbers
+# are binned.
+CENSUS_NUMBERS = {"AGEP": "integer", "NOC": "integer", "NPF": "integer", "DENSITY": "number",
+    "PINCP": "integer",
                   "POVPIP": "integer", "WGTP": "integer", "PWGTP": "integer"}  # fmt: skip
 CENSUS_ZERO_BELOW = {"NOC", "WGTP"}
 CENSUS_LAST = {"POVPIP": 501}
@@ -144,7 +147,10 @@ def line(data: Data, spec: Spec, figures: list[float]) -> tuple[str, bool]:
     forecast1, found1, forecast2, found2 = figures
     ratios = (forecast1 / found1, forecast2 / found2)
     good = all(1 / WITHIN <= ratio <= WITHIN for ratio in ratios)
-    cells = f"{forecast1:>9.4f} {found1:>9.4f} {ratios[0]:>6.2f} {forecast2:>9.4f} {found2:>9.4f} {ratios[1]:>6.2f}"
+    cells = (
+        f"{forecast1:>9.4f} {found1:>9.4f} {ratios[0]:>6.2f} {forecast2:>9.4f} {found2:>9.4f} "
+        f"{ratios[1]:>6.2f}"
+    )
     head = f"{spec.mechanism:<17} {data.name:<13} {float(spec.epsilon):>4g} {float(spec.delta):>6g}"
     return f"{head} {cells}{'' if good else '  off'}", good
 

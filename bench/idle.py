@@ -2,9 +2,10 @@
 
     python bench/idle.py [--seconds 30] [--asked] [--demo]
 
-Starts it in a temporary folder on a free port, waits until its workers are ready, and some seconds more; prints for each process its
-proportional memory (PSS of Linux: a page that several processes share counts in parts), its own (USS), and the processor time that it has
-taken. --asked: after the sign-in page was asked for, of each web worker. --demo: after the examples were loaded. Linux alone.
+Starts it in a temporary folder on a free port, waits until its workers are ready, and some seconds more;
+prints for each process its proportional memory (PSS of Linux: a page that several processes share counts in
+parts), its own (USS), and the processor time that it has taken. --asked: after the sign-in page was asked
+for, of each web worker. --demo: after the examples were loaded. Linux alone.
 """
 
 from __future__ import annotations

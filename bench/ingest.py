@@ -1,13 +1,15 @@
-"""How long a large table takes from a CSV to what its steward is shown, against DuckDB turning the same file into Parquet.
+"""How long a large table takes from a CSV to what its steward is shown, against DuckDB turning the same file
+into Parquet.
 
     python bench/ingest.py [--rows 10000000] [--keep FOLDER]
 
-The table has 15 mixed columns and, with ten million rows, 1.2 GB: numbers, row numbers, amounts, coordinates, dates,
-moments, postcodes with leading zeros, truth values, categories few and many, notes with delimiters, quotation marks and
-line ends in quoted cells, missing values. It is made in a temporary folder and removed. Each side runs in a process of
-its own, one after the other, whose peak memory is what the system says of it. The bounds are those of the project:
-1.5 times DuckDB's time, and 1 GB of memory. Seconds are those of a clock, which other work on the machine disturbs; the processor
-seconds of all threads beside them are disturbed less.
+The table has 15 mixed columns and, with ten million rows, 1.2 GB: numbers, row numbers, amounts, coordinates,
+dates, moments, postcodes with leading zeros, truth values, categories few and many, notes with delimiters,
+quotation marks and line ends in quoted cells, missing values. It is made in a temporary folder and removed.
+Each side runs in a process of its own, one after the other, whose peak memory is what the system says of it.
+The bounds are those of the project: 1.5 times DuckDB's time, and 1 GB of memory. Seconds are those of a
+clock, which other work on the machine disturbs; the processor seconds of all threads beside them are
+disturbed less.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
     python bench/interval_coverage.py [FOLDER] [--methods auto independent mst] [--runs 50] [--epsilon 1]
 
-FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds data/. Adult is described by the suggestions of the product, each
-accepted as it stands, and released with delta = 1e-9 and fresh noise. Of every release all one-way and two-way cells are taken
-that answers count and that hold at least three standard deviations of the noise of the narrowest answer about them in the real
-table. Printed for each method and number of columns: the share of intervals that hold the real count, its lowest value of one
-release, and the mean and the largest ratio of their width to the plain Gaussian interval of that answer.
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds data/. Adult is described by the suggestions of
+the product, each accepted as it stands, and released with delta = 1e-9 and fresh noise. Of every release all
+one-way and two-way cells are taken that answers count and that hold at least three standard deviations of the
+noise of the narrowest answer about them in the real table. Printed for each method and number of columns: the
+share of intervals that hold the real count, its lowest value of one release, and the mean and the largest
+ratio of their width to the plain Gaussian interval of that answer.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def real_codes(table: pd.DataFrame, domain: Domain) -> Codes:
 def plain_deviation(
     tables: Sequence[PaidCounts], clique: tuple[str, ...], oneway: Mapping[str, float]
 ) -> float:
-    """The standard deviation of one cell in the narrowest answer about it alone; of a contrast with those of its margins."""
+    """The standard deviation of one cell in the narrowest answer about it alone; of a contrast with those of
+    its margins."""
     best = math.inf
     for table in tables:
         if not set(clique) <= set(table.clique):
@@ -158,8 +160,9 @@ def report(folder: Path, method: str, *, runs: int, epsilon: str, work: Path) ->
         share, ratio = found.held / found.cells, sum(found.ratios) / found.cells
         good &= share >= 0.93 and ratio <= 1.5
         print(
-            f"{method}, {way}-way: {share:.4f} of {found.cells:,} intervals hold the real count (lowest release "
-            f"{found.lowest:.3f}); width {ratio:.3f} of the plain interval on average, {found.largest:.3f} at most"
+            f"{method}, {way}-way: {share:.4f} of {found.cells:,} intervals hold the real count (lowest "
+            f"release {found.lowest:.3f}); width {ratio:.3f} of the plain interval on average, "
+            f"{found.largest:.3f} at most"
         )
     return good
 

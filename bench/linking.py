@@ -1,12 +1,18 @@
-"""How well two noisy sketches tell how many persons two made tables share, and how their columns go together across the join.
+"""How well two noisy sketches tell how many persons two made tables share, and how their columns go together
+across the join.
 
-    python bench/linking.py [SEEDS]         # relative errors and coverage of the number of shared persons; 100 seeds
-    python bench/linking.py join [SEEDS]    # correlations of real pairs, of linked and of independent synthetic tables; 3 seeds
-    python bench/linking.py random [RUNS]   # how often the interval covers where buckets are random; 1,000 runs
+    python bench/linking.py [SEEDS]         # relative errors and coverage of the number of shared persons;
+                                            100 seeds
+    python bench/linking.py join [SEEDS]    # correlations of real pairs, of linked and of independent
+                                            synthetic tables; 3 seeds
+    python bench/linking.py random [RUNS]   # how often the interval covers where buckets are random; 1,000
+                                            runs
     python bench/linking.py time            # seconds to hash and to sketch a table
-    python bench/linking.py files FOLDER    # the two tables with their descriptions, to try the command line on
+    python bench/linking.py files FOLDER    # the two tables with their descriptions, to try the command line
+                                            on
 
-Names are made of syllables, with frequencies that fall off as those of names do, so that no real person is in them.
+Names are made of syllables, with frequencies that fall off as those of names do, so that no real person is in
+them.
 """
 
 from __future__ import annotations
@@ -74,8 +80,8 @@ Person = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Tables:
-    """Two tables that share `both` persons, the last of the left one and the first of the right one. codes: of a column with two
-    values on each side."""
+    """Two tables that share `both` persons, the last of the left one and the first of the right one. codes:
+    of a column with two values on each side."""
 
     left: list[Person]
     right: list[Person]
@@ -194,7 +200,8 @@ def linked(agreement: Agreement, tables: Tables) -> LinkEstimate:
 
 
 def random_buckets(runs: int) -> None:
-    """How often the interval covers where every person has a bucket at random, so that its formula is all that is tried."""
+    """How often the interval covers where every person has a bucket at random, so that its formula is all
+    that is tried."""
     agreement, both = agreed(Fraction(1), attributes=False), RECORDS // 2
     covered = 0
     for seed in range(runs):
@@ -215,7 +222,8 @@ CONDITIONS = (
     (True, "1", 0.5, 0.1),
     (True, "10", 0.1, 0.0),
 )
-"""Of the first table: whether columns are linked, epsilon of each side, overlap, and the share of persons with a typo on one side."""
+"""Of the first table: whether columns are linked, epsilon of each side, overlap, and the share of persons
+with a typo on one side."""
 
 
 def coverage(seeds: int) -> None:
@@ -244,7 +252,8 @@ def coverage(seeds: int) -> None:
 
 
 def correlation(joint: NDArray[np.int64]) -> float:
-    """The correlation of two columns of two values, from the counts of pairs; 0 where a column is constant."""
+    """The correlation of two columns of two values, from the counts of pairs; 0 where a column is
+    constant."""
     margins = np.concatenate([joint.sum(axis=0), joint.sum(axis=1)]).astype(np.float64)
     scale = np.sqrt(np.prod(margins))
     return float(np.linalg.det(joint.astype(np.float64)) / scale) if scale > 0 else 0.0
@@ -262,8 +271,8 @@ def released(domain: Domain, codes: NDArray[np.int64], epsilon: Fraction) -> Mod
 def joined(
     tables: LinkedTables, *, shuffled: np.random.Generator | None = None
 ) -> NDArray[np.int64]:
-    """Pairs with one id by the columns of both sides. shuffled: with the ids of one side in another order, as of tables that were
-    synthesized independently."""
+    """Pairs with one id by the columns of both sides. shuffled: with the ids of one side in another order, as
+    of tables that were synthesized independently."""
     left, right = (tables.tables[side].copy() for side in ("left", "right"))
     if shuffled is not None:
         right["link_id"] = shuffled.permutation(right["link_id"].to_numpy())
@@ -308,9 +317,9 @@ def across_the_join(seeds: int) -> None:
                     of_linked.append(correlation(joined(generated)))
                     of_independent.append(correlation(joined(generated, shuffled=rng)))
                 print(
-                    f"{epsilon:>7} {overlap:7.0%} {typos:5.0%} | {round(RECORDS * overlap):13,} {np.mean(shared):7,.0f} "
-                    f"{np.std(shared):5,.0f} | {np.mean(of_real):17.2f} {np.mean(of_linked):7.2f} {np.std(of_linked):5.2f} "
-                    f"{np.mean(of_independent):12.2f}",
+                    f"{epsilon:>7} {overlap:7.0%} {typos:5.0%} | {round(RECORDS * overlap):13,} "
+                    f"{np.mean(shared):7,.0f} {np.std(shared):5,.0f} | {np.mean(of_real):17.2f} "
+                    f"{np.mean(of_linked):7.2f} {np.std(of_linked):5.2f} {np.mean(of_independent):12.2f}",
                     flush=True,
                 )
 

@@ -1,21 +1,24 @@
 """Whether an installation stays well while many people read and some start runs.
 
-    python bench/load.py [--readers 50] [--submitters 10] [--seconds 60] [--think 1.0] [--requests 0] [--faults restart disk]
+    python bench/load.py [--readers 50] [--submitters 10] [--seconds 60] [--think 1.0] [--requests 0]
+        [--faults restart disk]
 
-Builds an installation like that of bench/pages.py in a temporary folder, starts it as `make run` does (gunicorn, three
-workers, beat and Redis, on SQLite), and lets people in. Each reader is signed in, opens one page of their role after
-another, and now and then a static file; between two requests passes a random time, --think seconds in the mean. Each
-submitter starts runs of `independent` by REST, with a key against repetition, and asks for their state until they have
-ended. Limits of requests are off, because all people come from one address. Everybody keeps a connection, as browsers do. --requests: go on
-until there were so many. --faults: on PostgreSQL, which is killed and started again, or the disk of vault and answers is full for a while (a small
-tmpfs: root alone), one of these all the time with a pause between them. Then 503 with Retry-After, and 507 to what stores something, are answers that the
-documents promise, and what was submitted is sent again with its key. The last lines are
+Builds an installation like that of bench/pages.py in a temporary folder, starts it as `make run` does
+(gunicorn, three workers, beat and Redis, on SQLite), and lets people in. Each reader is signed in, opens one
+page of their role after another, and now and then a static file; between two requests passes a random time,
+--think seconds in the mean. Each submitter starts runs of `independent` by REST, with a key against
+repetition, and asks for their state until they have ended. Limits of requests are off, because all people
+come from one address. Everybody keeps a connection, as browsers do. --requests: go on until there were so
+many. --faults: on PostgreSQL, which is killed and started again, or the disk of vault and answers is full for
+a while (a small tmpfs: root alone), one of these all the time with a pause between them. Then 503 with
+Retry-After, and 507 to what stores something, are answers that the documents promise, and what was submitted
+is sent again with its key. The last lines are
 
     answers 200: 2301, 202: 84, 503: 25; dropped 0
     errors 0 of 2410 requests; pages p95 1.20 s, static p95 0.90 s, ratio 1.33; runs finished 84 of 84
 
-with exit code 1 if there was an error, a run that did not finish (where nothing is broken), more than one run for a key, or a ratio above 2 (where nothing is
-broken). dropped: no answer on a connection that stood.
+with exit code 1 if there was an error, a run that did not finish (where nothing is broken), more than one run
+for a key, or a ratio above 2 (where nothing is broken). dropped: no answer on a connection that stood.
 """
 
 from __future__ import annotations

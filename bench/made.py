@@ -1,7 +1,8 @@
-"""Made tables of shapes that the named ones of bench/auto.py do not have: many-way relations, names that are numbered, few columns.
+"""Made tables of shapes that the named ones of bench/auto.py do not have: many-way relations, names that are
+numbered, few columns.
 
-Every table has a relation to find and a seed; where a last column `label` has two codes, models are trained to predict it.
-`python bench/auto.py FOLDER --against-all --data function two …` measures them.
+Every table has a relation to find and a seed; where a last column `label` has two codes, models are trained
+to predict it. `python bench/auto.py FOLDER --against-all --data function two …` measures them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def sums(rng: np.random.Generator, rows: int) -> Columns:
 
 
 def function(rng: np.random.Generator, rows: int) -> Columns:
-    """Codes of sixty places, numbered without a meaning, that determine a district and a region; and a number with its fifth."""
+    """Codes of sixty places, numbered without a meaning, that determine a district and a region; and a number
+    with its fifth."""
     shares = 1 / np.arange(1, 61)
     place = rng.choice(60, rows, p=shares / shares.sum())
     district, region = rng.integers(0, 7, 60), rng.integers(0, 4, 7)

@@ -2,11 +2,12 @@
 
     python bench/meaning.py FOLDER [--only FILE …]
 
-FOLDER holds data/meaning/, tables of one situation each. Each is drafted as `python -m synth_engine domain` does it, and judged by
-`meaning_cases.json`: which readings of its column are right without a question (`right`), which a question may offer as an
-answer (`asked`; with cells that nothing reads, `loses`), what a remark has to name (`remark`), and what a refusal has to name (`refused`). Prints a line for each table
-that is not right, then how many tables have each verdict. Exit code 1 if a draft is silently wrong or a refusal names the
-wrong repair.
+FOLDER holds data/meaning/, tables of one situation each. Each is drafted as `python -m synth_engine domain`
+does it, and judged by `meaning_cases.json`: which readings of its column are right without a question
+(`right`), which a question may offer as an answer (`asked`; with cells that nothing reads, `loses`), what a
+remark has to name (`remark`), and what a refusal has to name (`refused`). Prints a line for each table that
+is not right, then how many tables have each verdict. Exit code 1 if a draft is silently wrong or a refusal
+names the wrong repair.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python bench/needs.py [MECHANISM …] [--shape adult 20000x40x10 …]
 
-For each mechanism and shape of a table: seconds of processor time and megabytes beyond those of the process, said and
-measured, and their ratio. Each run is a process of its own. Trees are for the shapes "points", homes and places of work in boxes of
-256 x 256 bins, and "trades", a home in a box of 64 x 64, a trade in ten groups of six, and an age.
+For each mechanism and shape of a table: seconds of processor time and megabytes beyond those of the process,
+said and measured, and their ratio. Each run is a process of its own. Trees are for the shapes "points", homes
+and places of work in boxes of 256 x 256 bins, and "trades", a home in a box of 64 x 64, a trade in ten groups
+of six, and an age.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def peak() -> float:
 
 
 def document(mechanism: str, sizes: list[int]) -> dict[str, object]:
-    """Of trees with coordinates and, of a shape that has it, a column with a partition; else of columns by their sizes."""
+    """Of trees with coordinates and, of a shape that has it, a column with a partition; else of columns by
+    their sizes."""
     if mechanism not in TREES:
         return {f"c{n}": size for n, size in enumerate(sizes)}
     attributes: list[dict[str, object]] = []
@@ -103,9 +105,9 @@ def one(mechanism: str, rows: int, sizes: list[int]) -> None:
             pass
         seconds, memory = time.process_time() - began, peak() - before
         said = needs.memory_bytes / MEGABYTE
-        print(f"{mechanism:>17} {rows:>8,} x {len(sizes)} of up to {max(sizes)}: {needs.seconds:6.1f} s said, {seconds:6.1f} s measured "
-              f"(drawing {seconds - read:.1f}), {needs.seconds / seconds:4.2f}; {said:6.0f} MB said, {memory:6.0f} MB "
-              f"measured, {said / memory:4.2f}", flush=True)  # fmt: skip
+        print(f"{mechanism:>17} {rows:>8,} x {len(sizes)} of up to {max(sizes)}: {needs.seconds:6.1f} s "
+        f"said, {seconds:6.1f} s measured (drawing {seconds - read:.1f}), {needs.seconds / seconds:4.2f}; "
+        f"{said:6.0f} MB said, {memory:6.0f} MB measured, {said / memory:4.2f}", flush=True)  # fmt: skip
 
 
 def main() -> int:

@@ -1,7 +1,8 @@
 """What `bench/storm.py` breaks while a run is between its charge and its stored answers.
 
-Each takes a run of which nobody knows yet, lets a child of this process take it, breaks something so many seconds after the charge, mends it,
-and lets others go on until the run is over. It says whether the run was still at its charged stage then.
+Each takes a run of which nobody knows yet, lets a child of this process take it, breaks something so many
+seconds after the charge, mends it, and lets others go on until the run is over. It says whether the run was
+still at its charged stage then.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 120.0  # seconds until something that should happen counts as not happening
-# Seconds for which a frozen worker may hold a row: `idle_in_transaction_session_timeout` of the settings, and one that waits for the row.
+# Seconds for which a frozen worker may hold a row: `idle_in_transaction_session_timeout` of the settings, and
+# one that waits for the row.
 LOCKED = 200.0
 LOOKS = 0.25  # seconds between two looks of the reconciler
 LEASE = 12  # seconds; far more than a living worker is silent on a busy machine
@@ -28,8 +30,8 @@ DISK = "128m"
 
 
 class Stopwatch:
-    """How many seconds one run takes from charge to stored answers, and in how many of them noise is drawn and not yet written.
-    A child of the process that asks notes them."""
+    """How many seconds one run takes from charge to stored answers, and in how many of them noise is drawn
+    and not yet written. A child of the process that asks notes them."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self._path, self.clock = path, clock
@@ -60,8 +62,9 @@ class Stopwatch:
 
 @dataclass
 class Site:
-    """What there is to break. folder: of vault and answers; database: a server that can be killed (`tests.services.Postgres`); clock: the
-    file of its clock; submit: another run; faults: what happened and must not have."""
+    """What there is to break. folder: of vault and answers; database: a server that can be killed
+    (`tests.services.Postgres`); clock: the file of its clock; submit: another run; faults: what happened and
+    must not have."""
 
     folder: Path
     submit: Callable[[], Any] = lambda: None
@@ -125,7 +128,7 @@ def small_disk(folder: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-# --- children ---------------------------------------------------------------------------------------------------------
+# --- children -----------------------------------------------------------------------------------------------
 def started_child(code: str, reach: Callable[[str], None]) -> int:
     """The process id of a child that takes the run."""
     from django.db import connections
@@ -172,7 +175,8 @@ def is_charged(run: Any) -> bool:
 
 
 def taken_over(run: Any) -> None:
-    """Free the run as if its worker had been silent for a lease, and have another one take it; until it is over."""
+    """Free the run as if its worker had been silent for a lease, and have another one take it; until it is
+    over."""
     run.refresh_from_db()
     while run.is_open and run.attempts < 20:
         freed(run)
@@ -181,7 +185,8 @@ def taken_over(run: Any) -> None:
 
 
 def freed(run: Any) -> None:
-    """Let others take a run. A worker that was frozen in the middle of a transaction holds its row until the database ends that."""
+    """Let others take a run. A worker that was frozen in the middle of a transaction holds its row until the
+    database ends that."""
     from django.db import OperationalError
 
     ends = time.monotonic() + LOCKED
@@ -199,7 +204,7 @@ def _nothing(_point: str) -> None:
     pass
 
 
-# --- what breaks ------------------------------------------------------------------------------------------------------
+# --- what breaks --------------------------------------------------------------------------------------------
 def killed(_site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
     """Kill the worker."""
     from synthweb.runs import failpoints
@@ -265,8 +270,8 @@ def restarted(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
 
 
 def out_of_room(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
-    """Fill the disk for a while; every other worker is killed meanwhile, and the next one goes on while it is full. A table that is uploaded
-    into the full vault leaves nothing."""
+    """Fill the disk for a while; every other worker is killed meanwhile, and the next one goes on while it is
+    full. A table that is uploaded into the full vault leaves nothing."""
     from synthweb.datasets.models import Dataset
     from synthweb.datasets.vault import VaultError
 
@@ -310,8 +315,8 @@ def _files(folder: Path) -> set[Path]:
 
 
 def out_of_time(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
-    """Set the clock of the database by an hour; every other worker is killed then. A reconciler looks on: it has to free the run of the dead
-    one after a lease, and never that of a living one."""
+    """Set the clock of the database by an hour; every other worker is killed then. A reconciler looks on: it
+    has to free the run of the dead one after a lease, and never that of a living one."""
     from synthweb.runs import leases
 
     child = charged_child(run, watch)
@@ -341,8 +346,8 @@ def out_of_time(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
 
 
 def without_broker(site: Site, run: Any, seconds: float, watch: Stopwatch) -> bool:
-    """Kill Redis with its queues, submit another run meanwhile, and start it again: the reconciler sends for that run again, and its message
-    comes twice."""
+    """Kill Redis with its queues, submit another run meanwhile, and start it again: the reconciler sends for
+    that run again, and its message comes twice."""
     from synthweb.runs import leases, reconcile
 
     child = charged_child(run, watch)

@@ -1,13 +1,15 @@
-"""Server time and number of queries of every main page, for each role, in an office with many datasets and releases.
+"""Server time and number of queries of every main page, for each role, in an office with many datasets and
+releases.
 
     python bench/pages.py [--datasets 50] [--releases 500] [--columns 0] [--times 5] [--slow 300]
 
-Builds such an installation in a temporary folder (SQLite): the example table is uploaded, described and released by the
-application's own services and worker, once by each method of weight; all other datasets and releases are rows that look
-like these, with accounts and ledger entries of their own. Then each page is asked for through Django's test client:
-middleware, permissions, queries and templates, without network and static files. The median of several is printed,
-after one that warms up; beside it the processor time, because on a busy machine everything waits. --columns: a made table of
-so many columns, of 2 to 90 codes, in place of the example. Exit code 1 if a page is slower than --slow milliseconds.
+Builds such an installation in a temporary folder (SQLite): the example table is uploaded, described and
+released by the application's own services and worker, once by each method of weight; all other datasets and
+releases are rows that look like these, with accounts and ledger entries of their own. Then each page is asked
+for through Django's test client: middleware, permissions, queries and templates, without network and static
+files. The median of several is printed, after one that warms up; beside it the processor time, because on a
+busy machine everything waits. --columns: a made table of so many columns, of 2 to 90 codes, in place of the
+example. Exit code 1 if a page is slower than --slow milliseconds.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ PARTS = ("/runs/notice/",)
 
 
 def begin(folder: Path, *, database: str = "", settings: str = "synthweb.settings") -> None:
-    """Django with new keys below `folder`, and a new database there or an empty one at an address. settings: a module of them."""
+    """Django with new keys below `folder`, and a new database there or an empty one at an address. settings:
+    a module of them."""
     os.environ |= {
         "SYNTHWEB_VAR": str(folder),
         "SYNTHWEB_HOSTS": "testserver",
@@ -381,7 +384,8 @@ def report(options: argparse.Namespace) -> int:
     )
     seconds = time.perf_counter() - start
     print(
-        f"{options.datasets} datasets, {options.releases} releases, built in {seconds:.0f} s; median of {options.times}"
+        f"{options.datasets} datasets, {options.releases} releases, built in {seconds:.0f} s; median of "
+        f"{options.times}"
     )
     clients = {}
     for role, person in office.people.items():

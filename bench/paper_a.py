@@ -1,12 +1,14 @@
-"""Repeats the paper on adaptive histograms, on commutes of Rhode Island and on draws of English words: its figures 5 to 10 and
-table 1, for epsilon of 0.1, 1 and 10 and all methods that are at hand.
+"""Repeats the paper on adaptive histograms, on commutes of Rhode Island and on draws of English words: its
+figures 5 to 10 and table 1, for epsilon of 0.1, 1 and 10 and all methods that are at hand.
 
-    python bench/paper_a.py [FOLDER]        the folder with data/lodes_ri and data/text, by default ../shared; or: make paper-A
+    python bench/paper_a.py [FOLDER]        the folder with data/lodes_ri and data/text, by default ../shared;
+                                            or: make paper-A
 
-Points are examples/commutes/commutes.parquet, made by bench/commutes.py from LODES 2019; the blocks of FOLDER are the support of
-`adaptive`. Without FOLDER there is no support and no text. Every run draws the room's own noise. Means of RUNS runs
-of points, one run of texts. What is asked of the figures is printed with them, met or missed, and written with the curves to
-build/paper-a/{table.md,figures.html}. PARTS of the machine are used (2), and DRAWS words (5,000,000): variables of the environment, as RUNS is.
+Points are examples/commutes/commutes.parquet, made by bench/commutes.py from LODES 2019; the blocks of FOLDER
+are the support of `adaptive`. Without FOLDER there is no support and no text. Every run draws the room's own
+noise. Means of RUNS runs of points, one run of texts. What is asked of the figures is printed with them, met
+or missed, and written with the curves to build/paper-a/{table.md,figures.html}. PARTS of the machine are used
+(2), and DRAWS words (5,000,000): variables of the environment, as RUNS is.
 """
 
 from __future__ import annotations
@@ -142,8 +144,8 @@ def others(by: dict[tuple[str, str], Line], truth: Line) -> Iterator[tuple[str, 
 
 
 def totals(lines: list[Line]) -> Iterator[tuple[str, float, float]]:
-    """How many releases of each method have a total further off than FAR scales of its noise. Laplace noise is there with a
-    chance of e^-FAR, so some are: not more than the 99 % point of the binomial law."""
+    """How many releases of each method have a total further off than FAR scales of its noise. Laplace noise
+    is there with a chance of e^-FAR, so some are: not more than the 99 % point of the binomial law."""
     off: dict[str, list[float]] = {}
     for line in lines:
         if "off" in line:
@@ -151,7 +153,10 @@ def totals(lines: list[Line]) -> Iterator[tuple[str, float, float]]:
     for name, all_of in off.items():
         beyond = sum(far > FAR for far in all_of)
         most = float(binom.ppf(0.99, len(all_of), math.exp(-FAR)))
-        worst = f"of {len(all_of)}, the worst by {max(all_of):.1f}; at most: the 99 % point of the noise's own law"
+        worst = (
+            f"of {len(all_of)}, the worst by {max(all_of):.1f}; at most: the 99 % point of the noise's own "
+            "law"
+        )
         yield (
             f"{name}: releases whose total is over {FAR} noise scales off ({worst})",
             beyond,
@@ -183,7 +188,8 @@ def table(lines: list[Line], truth: Line) -> str:
     for line in lines:
         if line["kind"] == "texts":
             text.append(
-                f"| {line['mechanism']} | {line['epsilon']} | {line['share']:.4f} | {line['partial']:.3f} | {line['seconds']:.1f} |"
+                f"| {line['mechanism']} | {line['epsilon']} | {line['share']:.4f} | {line['partial']:.3f} "
+                f"| {line['seconds']:.1f} |"
             )
     text += ["", "| asked for | found | at most | |", "|---|---|---|---|"]
     for words, found, most in bounds(lines, truth):
@@ -205,7 +211,8 @@ def main(folder: Path) -> int:
     print(text)
     peaks = sorted((line["peak"] for line in lines), reverse=True)
     print(
-        f"{OUT.relative_to(ROOT)}/figures.html; {time.perf_counter() - began:.0f} s in all, at most {peaks[0]:.1f} GB in one of {PARTS} processes"
+        f"{OUT.relative_to(ROOT)}/figures.html; {time.perf_counter() - began:.0f} s in all, at most "
+        f"{peaks[0]:.1f} GB in one of {PARTS} processes"
     )
     return 0
 
@@ -335,7 +342,10 @@ def heat(lines: list[Line], truth: Line) -> go.Figure:
 
 def commonest(lines: list[Line]) -> str:
     rows = [
-        f"<tr><td>{html.escape(_title(line))}</td><td>{html.escape(', '.join(f'{text} {count:,}' for text, count in line['commonest']))}</td></tr>"
+        (
+            f"<tr><td>{html.escape(_title(line))}</td><td>"
+            f"{html.escape(', '.join(f'{text} {count:,}' for text, count in line['commonest']))}</td></tr>"
+        )
         for line in lines
         if line["kind"] == "texts"
     ]

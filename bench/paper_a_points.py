@@ -118,7 +118,8 @@ def emd(
 
 
 def resample(points: SpatialHierarchy, real: npt.NDArray[np.uint64]) -> Floats:
-    """The expected value for a resample: the mean deviation of a count is nearly its root times sqrt(2 / pi)."""
+    """The expected value for a resample: the mean deviation of a count is nearly its root times sqrt(2 /
+    pi)."""
     found = []
     for depth in range(DEPTHS + 1):
         counts = cells(points, real, depth)[1]

@@ -1,4 +1,5 @@
-"""The part of bench/paper_a.py that is about texts: draws from the commonest English words, by their frequencies."""
+"""The part of bench/paper_a.py that is about texts: draws from the commonest English words, by their
+frequencies."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def opened(folder: Path) -> tuple[Domain, Rows, dict[str, int]]:
 
 
 def synthetic(model: Model) -> tuple[dict[str, int], float]:
-    """How often each text comes in a table as large as the model has it, and the share of texts that are beginnings."""
+    """How often each text comes in a table as large as the model has it, and the share of texts that are
+    beginnings."""
     tree: Any = model.tree
     exact = tree.weights / tree.weights.sum() * model.rows
     whole = np.floor(exact).astype(np.int64)
@@ -88,7 +90,8 @@ def of_words() -> Domain:
 
 
 def measured(folder: Path, name: str, epsilon: str) -> dict[str, Any]:
-    """One run: share found, curves from both ends, seconds, and how far the total is off in scales of its noise."""
+    """One run: share found, curves from both ends, seconds, and how far the total is off in scales of its
+    noise."""
     domain, rows, truth = opened(folder)
     start = time.perf_counter()
     plan = mechanisms.plan(domain, Spec(mechanism=name, epsilon=Fraction(epsilon)))
@@ -105,8 +108,9 @@ def measured(folder: Path, name: str, epsilon: str) -> dict[str, Any]:
 
 
 def compared(truth: dict[str, int], found: dict[str, int]) -> dict[str, Any]:
-    """The share of records whose text is found, with multiplicity; cumulated by the frequency of the text, in steps of the
-    logarithm to the base two (figure 8), and from the other end (figure 9); and what is commonest (figure 10)."""
+    """The share of records whose text is found, with multiplicity; cumulated by the frequency of the text, in
+    steps of the logarithm to the base two (figure 8), and from the other end (figure 9); and what is
+    commonest (figure 10)."""
     both = np.array([(count, min(count, found.get(text, 0))) for text, count in truth.items()])
     step = np.floor(np.log2(both[:, 0])).astype(np.int64)
     records, kept = (np.bincount(step, weights=both[:, side]) for side in (0, 1))

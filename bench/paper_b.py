@@ -1,13 +1,14 @@
-"""The evaluation planned in *DPSyn* (Li, Zhang and Wang 2018, section 5), carried out: sums of squared errors of k-way
-marginals, k from 3 to 8, and misclassification by models that were trained on synthetic records.
+"""The evaluation planned in *DPSyn* (Li, Zhang and Wang 2018, section 5), carried out: sums of squared errors
+of k-way marginals, k from 3 to 8, and misclassification by models that were trained on synthetic records.
 
-    python bench/paper_b.py [FOLDER]        the folder with data/ and tools/, by default ../shared; or: make paper-B
+    python bench/paper_b.py [FOLDER]        the folder with data/ and tools/, by default ../shared; or: make
+                                            paper-B
 
-Tables: the discretised Adult, the national excerpts of the American Community Survey of 2019, and a list of market baskets, of
-which each run chooses 50 or 100 items by itself: the catalogue, item numbers below 20,000, is public (docs/baskets.md). Errors
-are those of the yes/no columns of the items that really are the top 50 and top 100; an item that a run did not choose is in none of its
-baskets. Every answer has the room's noise. Four fifths of each table are private, the rest is for testing.
-Writes build/paper-b/{table.md,figure.html}.
+Tables: the discretised Adult, the national excerpts of the American Community Survey of 2019, and a list of
+market baskets, of which each run chooses 50 or 100 items by itself: the catalogue, item numbers below 20,000,
+is public (docs/baskets.md). Errors are those of the yes/no columns of the items that really are the top 50
+and top 100; an item that a run did not choose is in none of its baskets. Every answer has the room's noise.
+Four fifths of each table are private, the rest is for testing. Writes build/paper-b/{table.md,figure.html}.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ Matrix = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Problem:
-    """A private table, one for testing, and the column to be predicted. Of baskets also the private list itself, and its
-    description, which leaves open what the columns are."""
+    """A private table, one for testing, and the column to be predicted. Of baskets also the private list
+    itself, and its description, which leaves open what the columns are."""
 
     name: str
     domain: Domain
@@ -100,7 +101,8 @@ def main(folder: Path) -> int:
     return 0
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------
+# ---- tables
+# ----------------------------------------------------------------------------------------------------
 
 
 def tables(folder: Path, scratch: Path) -> Iterator[Problem]:
@@ -148,7 +150,8 @@ def of_baskets(lines: list[str], top: int, *, private: Path) -> Problem:
     return replace(found, baskets=(private, declared))
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------
+# ---- runs
+# ------------------------------------------------------------------------------------------------------
 
 
 def runs(problem: Problem, epsilon: Fraction) -> Iterator[Line]:
@@ -216,7 +219,10 @@ def described(plan: Plan) -> str:
     cliques = getattr(plan, "cliques", None)
     if cliques is None:
         return ""
-    return f"{len(cliques)} of up to {max(int(np.prod([sizes[name] for name in clique])) for clique in cliques):,}"
+    return (
+        f"{len(cliques)} of up to "
+        f"{max(int(np.prod([sizes[name] for name in clique])) for clique in cliques):,}"
+    )
 
 
 def line(
@@ -239,7 +245,8 @@ def line(
 
 
 def squared_error(problem: Problem, codes: Matrix, k: int) -> float:
-    """The sum over all cells of (share of the private records - share of the synthetic ones)², the mean over marginals."""
+    """The sum over all cells of (share of the private records - share of the synthetic ones)², the mean over
+    marginals."""
     rng, found = np.random.default_rng(k), []
     sizes, cut = list(problem.domain.sizes.values()), len(problem.private)
     for _ in range(MARGINALS):
@@ -266,7 +273,8 @@ def squared_error(problem: Problem, codes: Matrix, k: int) -> float:
 
 
 def misclassified(codes: Matrix, test: Matrix, *, target: int) -> float:
-    """The part of the test records that a decision tree trained on these records gets wrong; all of them if there are none."""
+    """The part of the test records that a decision tree trained on these records gets wrong; all of them if
+    there are none."""
     if not len(codes):
         return 1.0
     tree = DecisionTreeClassifier(max_depth=8, min_samples_leaf=20, random_state=0)
@@ -274,7 +282,8 @@ def misclassified(codes: Matrix, test: Matrix, *, target: int) -> float:
     return float((tree.predict(np.delete(test, target, axis=1)) != test[:, target]).mean())
 
 
-# ---- what is written -------------------------------------------------------------------------------------------
+# ---- what is written
+# -------------------------------------------------------------------------------------------
 
 
 def written(lines: list[Line]) -> str:
@@ -284,7 +293,10 @@ def written(lines: list[Line]) -> str:
         + " | misclassified | s |"
     )
     found = [
-        f"Sums of squared errors of {MARGINALS} k-way marginals (shares of records), their mean; misclassification of a column by a",
+        (
+            f"Sums of squared errors of {MARGINALS} k-way marginals (shares of records), their mean; "
+            "misclassification of a column by a"
+        ),
         "decision tree of depth 8; δ = 10⁻⁹, one run each.",
         "",
         head,
@@ -294,7 +306,8 @@ def written(lines: list[Line]) -> str:
         epsilon = f"{float(one.epsilon):g}" if one.epsilon else "–"
         errors = " | ".join(f"{error:.1e}" for error in one.errors)
         found.append(
-            f"| {one.data} | {epsilon} | {one.method} | {one.views} | {errors} | {one.wrong:.3f} | {one.seconds:.1f} |"
+            f"| {one.data} | {epsilon} | {one.method} | {one.views} | {errors} | {one.wrong:.3f} | "
+            f"{one.seconds:.1f} |"
         )
     return "\n".join(found) + "\n"
 

@@ -1,14 +1,16 @@
 """Paper C (*Theory meets practice on the map*) repeated on commutes in Rhode Island (LODES 7, 2019).
 
-    python bench/paper_c.py [FOLDER]        the folder with data/lodes_ri, by default ../shared; or: make paper-C
+    python bench/paper_c.py [FOLDER]        the folder with data/lodes_ri, by default ../shared; or: make
+                                            paper-C
 
-406,052 jobs at 8,358 blocks of work are drawn anew by the engine's own urn, from the homes of those who work in a block and a prior
-over blocks, block groups, tracts, towns or cells of blocks' points; people are placed on blocks of the part that was drawn by public
-geography (the same decay with distance for everybody). Written to build/paper-c/{table.md,figures.html}: the absolute error of
-the average commute of a block of work in miles, by its number of workers and weighted by workers; the Kolmogorov-Smirnov
-distance of all commutes; how much prior there is; and figures 1 to 4 of the paper with the distributions of commutes.
-Algorithm 2 has no proven delta and is drawn for comparison alone; trees of homes and works stand beside them. Ends with
-status 1 if a figure that is asked for is missed.
+406,052 jobs at 8,358 blocks of work are drawn anew by the engine's own urn, from the homes of those who work
+in a block and a prior over blocks, block groups, tracts, towns or cells of blocks' points; people are placed
+on blocks of the part that was drawn by public geography (the same decay with distance for everybody). Written
+to build/paper-c/{table.md,figures.html}: the absolute error of the average commute of a block of work in
+miles, by its number of workers and weighted by workers; the Kolmogorov-Smirnov distance of all commutes; how
+much prior there is; and figures 1 to 4 of the paper with the distributions of commutes. Algorithm 2 has no
+proven delta and is drawn for comparison alone; trees of homes and works stand beside them. Ends with status 1
+if a figure that is asked for is missed.
 """
 
 from __future__ import annotations
@@ -57,8 +59,9 @@ Cells = tuple[Whole, Whole, Whole]
 
 @dataclass(frozen=True)
 class Setting:
-    """filter: "", "public" decay, or "fitted" to the draw. shrink: Algorithm 2, which takes ln(1/LEAST_KEPT) + ln 2 of the
-    total. large: parts of groups from `least` workers on, where they are others. required: whether figures are asked of it."""
+    """filter: "", "public" decay, or "fitted" to the draw. shrink: Algorithm 2, which takes ln(1/LEAST_KEPT)
+    + ln 2 of the total. large: parts of groups from `least` workers on, where they are others. required:
+    whether figures are asked of it."""
 
     epsilon: str
     parts: str
@@ -156,7 +159,8 @@ def main(folder: Path) -> int:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds, cpu = time.perf_counter() - begun, time.process_time()
     sys.stdout.write(
-        f"{text}\n{OUT.relative_to(ROOT)}/figures.html; {seconds:.0f} s, {cpu:.0f} s of CPU, {memory:,.0f} MB.\n"
+        f"{text}\n{OUT.relative_to(ROOT)}/figures.html; {seconds:.0f} s, {cpu:.0f} s of CPU, {memory:,.0f} "
+        "MB.\n"
     )
     return judged(lines, seconds=cpu, memory=memory)
 
@@ -323,9 +327,9 @@ def algorithm_2(
     least: float,
     seed: int,
 ) -> tuple[Whole, Whole]:
-    """As the paper has it: blocks without workers are kept with a public chance that falls with distance, the others have no
-    prior; then the urn. Of jobs by place of work, the blocks of home; and how many blocks each place kept. For comparison
-    alone, so with ordinary random numbers."""
+    """As the paper has it: blocks without workers are kept with a public chance that falls with distance, the
+    others have no prior; then the urn. Of jobs by place of work, the blocks of home; and how many blocks each
+    place kept. For comparison alone, so with ordinary random numbers."""
     np.random.seed(seed)
     found, kept = np.empty_like(home), np.zeros(len(sizes), dtype=np.int64)
     first = 0
@@ -412,8 +416,14 @@ def line(
 
 def written(lines: Sequence[Line], commutes: Map) -> str:
     text = [
-        f"{commutes.home.size:,} jobs, {commutes.works.size:,} blocks of work, {len(commutes.at):,} blocks; delta = 1e-5.",
-        "Absolute error of the average commute of a block of work, miles, by its workers; weighted by workers; KS of all commutes.",
+        (
+            f"{commutes.home.size:,} jobs, {commutes.works.size:,} blocks of work, {len(commutes.at):,} "
+            "blocks; delta = 1e-5."
+        ),
+        (
+            "Absolute error of the average commute of a block of work, miles, by its workers; weighted by "
+            "workers; KS of all commutes."
+        ),
         "",
         "| setting | total epsilon | prior / n | 1-5 | 6-20 | 21-100 | >100 | weighted | KS |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -428,8 +438,8 @@ def written(lines: Sequence[Line], commutes: Map) -> str:
 
 
 def figures(shown: dict[str, Whole], commutes: Map) -> go.Figure:
-    """Average commute of each block of work against the truth, all and short commutes, in small and in large blocks of
-    work (the paper's figures 1 to 4), and the distributions of all commutes."""
+    """Average commute of each block of work against the truth, all and short commutes, in small and in large
+    blocks of work (the paper's figures 1 to 4), and the distributions of all commutes."""
     kinds = ("all commutes", f"commutes up to {SHORT:g} miles")
     names = [
         f"{kind}, {band}" for kind in kinds for band in ("1 to 20 workers", "more than 20")

@@ -1,4 +1,5 @@
-"""The part of bench/paper_c.py that is about the data: jobs in Rhode Island by blocks of work and home, and how far these are apart."""
+"""The part of bench/paper_c.py that is about the data: jobs in Rhode Island by blocks of work and home, and
+how far these are apart."""
 
 from __future__ import annotations
 
@@ -16,15 +17,16 @@ from synth_engine.inference import geography
 from synth_engine.inference.geography import Geography
 
 SCALE = 6.0
-"""Miles over which commutes become rarer by a factor of 2.7: public knowledge of American commutes, not fitted."""
+"""Miles over which commutes become rarer by a factor of 2.7: public knowledge of American commutes, not
+fitted."""
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """home, work: of each job, by place of work: a block of home and a place in `works`; at: of each block; areas: the part of
-    each block by how it is cut."""
+    """home, work: of each job, by place of work: a block of home and a place in `works`; at: of each block;
+    areas: the part of each block by how it is cut."""
 
     home: Whole
     work: Whole

@@ -1,8 +1,10 @@
-"""The part of bench/paper_c.py that is about trees: homes and works as points of one tree, by the mechanism `adaptive`.
+"""The part of bench/paper_c.py that is about trees: homes and works as points of one tree, by the mechanism
+`adaptive`.
 
-The tree counts pairs within the public points of blocks and has all of epsilon, with a delta of 0 and records added or removed, so
-that it protects places of work too. It does not know how many work in a block; that is public here, so each block of work gets as
-many of the synthetic pairs as it has workers, those whose work is nearest, with their homes on the nearest block.
+The tree counts pairs within the public points of blocks and has all of epsilon, with a delta of 0 and records
+added or removed, so that it protects places of work too. It does not know how many work in a block; that is
+public here, so each block of work gets as many of the synthetic pairs as it has workers, those whose work is
+nearest, with their homes on the nearest block.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""The experiment of *Privacy-preserving synthetic datasets over weakly constrained domains* (Rodriguez and Howe 2018, section 4), repeated with the verb
-`discover`: the fidelity of three columns of Adult whose values are sought among all English words, or pairs of them.
+"""The experiment of *Privacy-preserving synthetic datasets over weakly constrained domains* (Rodriguez and
+Howe 2018, section 4), repeated with the verb `discover`: the fidelity of three columns of Adult whose values
+are sought among all English words, or pairs of them.
 
     python bench/paper_e.py [FOLDER]        the folder with data/adult, by default ../shared; or: make paper-E
 
-F is the mass of the true distribution on the values that come out and do occur, times the mass of the released
-distribution on the same values. 1: the same values; 0: none in common. Writes build/paper-e/{table.md,figure.html}.
+F is the mass of the true distribution on the values that come out and do occur, times the mass of the
+released distribution on the same values. 1: the same values; 0: none in common. Writes
+build/paper-e/{table.md,figure.html}.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from synth_engine.measurement import Noise  # noqa: E402
 from synth_engine.privacy import noise_scale, thresholds  # noqa: E402
 
 WORDS, PAIRS = 171_000, 29_400_000_000
-"""Sizes of the sets as the paper gives them. Which texts they are does not matter to F: a value that nobody has is wrong
-whatever it is called, so the values that occur are the first ranks of a set of that size."""
+"""Sizes of the sets as the paper gives them. Which texts they are does not matter to F: a value that nobody
+has is wrong whatever it is called, so the values that occur are the first ranks of a set of that size."""
 COLUMNS = {"sex": WORDS, "workclass": PAIRS, "marital-status": PAIRS}
 RHOS = (0.1, 0.5, 0.9)
 EPSILONS = (Fraction(1, 100), Fraction(1, 10), Fraction(1))
@@ -70,7 +72,8 @@ def counts_of(column: pd.Series) -> dict[int, int]:
 def fidelities(
     counts: dict[int, int], *, size: int, rho: float, epsilon: Fraction
 ) -> tuple[int, float, float, float, float]:
-    """Threshold, mean and standard error of F, mean number of values that nobody has, milliseconds of a run."""
+    """Threshold, mean and standard error of F, mean number of values that nobody has, milliseconds of a
+    run."""
     law = Noise(law="discrete-laplace", scale=noise_scale.laplace_scale(epsilon, 1))
     threshold = thresholds.threshold(size, rho=rho, scale=law.scale)
 
@@ -102,7 +105,10 @@ def fidelities(
 
 def written(found: list[tuple], *, rows: int) -> str:  # type: ignore[type-arg]
     lines = [
-        f"Fidelity F on Adult, {rows:,} records, mean of {RUNS} runs ± its standard error; -ln rho is the number of values by",
+        (
+            f"Fidelity F on Adult, {rows:,} records, mean of {RUNS} runs ± its standard error; -ln rho is "
+            "the number of values by"
+        ),
         "chance that the theory expects.",
         "",
         "| column | values sought among | epsilon | rho | threshold | F | by chance | expected | ms a run |",

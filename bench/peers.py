@@ -1,18 +1,23 @@
 """The methods of this project beside other synthesizers, each in a Python environment of its own.
 
-    python bench/peers.py [FOLDER] [--data adult] [--epsilon 0.1 1 10] [--peer synth_engine dpmm …] [--method mst …] [--runs 3]
-                          [--limit SECONDS] [--cache FILE] [--document FILE] [--environments FOLDER] [--checkouts FOLDER]
+    python bench/peers.py [FOLDER] [--data adult] [--epsilon 0.1 1 10] [--peer synth_engine dpmm …]
+        [--method mst …] [--runs 3]
+                          [--limit SECONDS] [--cache FILE] [--document FILE] [--environments FOLDER]
+                              [--checkouts FOLDER]
 
-FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/ and data/. All get the same integer codes and the same public
-number of codes of each column, delta = 1e-9, and draw as many rows as the table has. A run is a process: one thread of linear
-algebra, processor seconds of fitting and of drawing, the most memory. Rows are scored by one script (tools/score.py): mean distances
-of single columns, all pairs and 200 triples, and the area under the curve of gradient boosting where the table has a column to predict.
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/ and data/. All get the same integer codes
+and the same public number of codes of each column, delta = 1e-9, and draw as many rows as the table has. A
+run is a process: one thread of linear algebra, processor seconds of fitting and of drawing, the most memory.
+Rows are scored by one script (tools/score.py): mean distances of single columns, all pairs and 200 triples,
+and the area under the curve of gradient boosting where the table has a column to predict.
 
-The environments are made on first use from the pinned lists in bench/environments, with Python's own venv and pip, and can be
-large (smartnoise-synth brings PyTorch). Programs that are in no package index are run from checkouts of their repositories at the
-commits in `CHECKOUTS`, which `--checkouts` has in folders google_dpsynth and private_pgm; the first needs Python 3.12. What ran is stored in `--cache` by table, versions, epsilon and run, and is not run again. A run
-of more than `--limit` processor seconds is stopped. `--document` writes the page docs/peers.md and its picture from everything stored.
-`make bench` runs the methods of this project alone, `make bench-peers` all.
+The environments are made on first use from the pinned lists in bench/environments, with Python's own venv and
+pip, and can be large (smartnoise-synth brings PyTorch). Programs that are in no package index are run from
+checkouts of their repositories at the commits in `CHECKOUTS`, which `--checkouts` has in folders
+google_dpsynth and private_pgm; the first needs Python 3.12. What ran is stored in `--cache` by table,
+versions, epsilon and run, and is not run again. A run of more than `--limit` processor seconds is stopped.
+`--document` writes the page docs/peers.md and its picture from everything stored. `make bench` runs the
+methods of this project alone, `make bench-peers` all.
 """
 
 from __future__ import annotations
@@ -55,8 +60,8 @@ PEERS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Checkout:
-    """A program that is in no package index. folders: what of its repository is looked for modules in; python: the interpreter that it
-    needs, empty for that of the bench."""
+    """A program that is in no package index. folders: what of its repository is looked for modules in;
+    python: the interpreter that it needs, empty for that of the bench."""
 
     repository: str
     commit: str
@@ -77,7 +82,8 @@ CHECKOUTS: Mapping[str, Checkout] = {
         folders=("src", "mechanisms"),
     ),
 }
-"""They are run from `--checkouts`, a folder with one of the same name for each; without it they are left out."""
+"""They are run from `--checkouts`, a folder with one of the same name for each; without it they are left
+out."""
 COLUMNS = ("tvd1", "tvd2", "tvd3", "hgb_auc", "fit", "rows", "memory")
 ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -195,7 +201,8 @@ class Bench:
         methods: Sequence[str] = (),
         stored_alone: bool = False,
     ) -> Iterator[Cell]:
-        """Every setting in turn. methods: of each peer, all of them if there are none; stored_alone: nothing is run."""
+        """Every setting in turn. methods: of each peer, all of them if there are none; stored_alone: nothing
+        is run."""
         for name in data:
             with tempfile.TemporaryDirectory() as scratch:
                 table = auto.read(self._folder, name, Path(scratch))
@@ -300,12 +307,24 @@ def page(cells: Sequence[Cell], *, picture: str) -> str:
     lines = [
         "# Beside other synthesizers",
         "",
-        "Written by `make bench-peers` ([program](../bench/peers.py)): the same integer codes, the same public number of codes of each",
+        (
+            "Written by `make bench-peers` ([program](../bench/peers.py)): the same integer codes, the "
+            "same public number of codes of each"
+        ),
         f"column, δ = 10⁻⁹, every run in a process with one thread. {against.machine()}",
         "",
-        "TVD is the mean total variation distance of single columns, of all pairs and of 200 triples; AUC is that of gradient boosting for",
-        "the column to predict, trained on the release and tested on records that no release used. Seconds are processor seconds,",
-        f"without starting Python.{_spread(cells)} Pinned versions are in `bench/environments`, commits of programs that are in",
+        (
+            "TVD is the mean total variation distance of single columns, of all pairs and of 200 triples; "
+            "AUC is that of gradient boosting for"
+        ),
+        (
+            "the column to predict, trained on the release and tested on records that no release used. "
+            "Seconds are processor seconds,"
+        ),
+        (
+            f"without starting Python.{_spread(cells)} Pinned versions are in `bench/environments`, "
+            "commits of programs that are in"
+        ),
         "no package index in the program. `synth_engine` is this project.",
         "",
         f"![Error of pairs by method]({picture})",
@@ -337,7 +356,8 @@ def _not_run(cells: Sequence[Cell]) -> list[str]:
 
 
 def _spread(cells: Sequence[Cell]) -> str:
-    """How much the seconds of one setting differ, which other programs on the machine change; nothing where all take little."""
+    """How much the seconds of one setting differ, which other programs on the machine change; nothing where
+    all take little."""
     fits = [[run["fit"] for run in cell.runs] for cell in cells if not cell.reason]
     ratios = [max(each) / min(each) for each in fits if len(each) > 1 and min(each) >= 1]
     if not ratios:
@@ -372,9 +392,15 @@ def chart(cells: Sequence[Cell], *, data: str, epsilon: str) -> str:
     most = max((value for value, _ in bars), default=1.0)
     height = HEIGHT * (len(bars) + 2)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+            'font-family="sans-serif" font-size="12">'
+        ),
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="8" y="14" font-weight="bold">Error of pairs (mean TVD), {escape(data)}, ε = {escape(epsilon)}</text>',
+        (
+            f'<text x="8" y="14" font-weight="bold">Error of pairs (mean TVD), {escape(data)}, ε = '
+            f"{escape(epsilon)}</text>"
+        ),
     ]
     for at, (value, cell) in enumerate(bars, start=1):
         top = HEIGHT * at + 6

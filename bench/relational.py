@@ -4,20 +4,23 @@
     python bench/relational.py orders [SCALE] [RUNS]        # laws of TPC-H; scale 0.1 by default
     python bench/relational.py size                         # 100,000 parents with 500,000 children
 
-The first two print, for epsilon = 1 and delta = 1e-9, mean total variation distances of tables of counts by table and kind
-(`evaluation/joins.py`), of three releases: *relational*, one release of all tables; *separate*, each table by `auto` with an equal part
-of the same budget, and rows joined to parents at random; *flat*, each table by `auto` with all of the budget, under the same unit and
-maximum. Then the ratios that matter, for each run and for the means of all: joins against separate tables, columns against flat ones. And that
-every reference resolves.
+The first two print, for epsilon = 1 and delta = 1e-9, mean total variation distances of tables of counts by
+table and kind (`evaluation/joins.py`), of three releases: *relational*, one release of all tables;
+*separate*, each table by `auto` with an equal part of the same budget, and rows joined to parents at random;
+*flat*, each table by `auto` with all of the budget, under the same unit and maximum. Then the ratios that
+matter, for each run and for the means of all: joins against separate tables, columns against flat ones. And
+that every reference resolves.
 
-*Households* are made of the people of the file, who come without households. People of one area (PUMA) and tenure are neighbours. Married
-men and women among them, each sorted by age, are couples; a fifth of the other adults share with the next one; group quarters are
-households of one. Children below 18 go to a random household of their area and tenure in which somebody is 18 to 45 years older, or
-to any, as long as it has fewer than 8 people. Everything is drawn with one fixed seed.
+*Households* are made of the people of the file, who come without households. People of one area (PUMA) and
+tenure are neighbours. Married men and women among them, each sorted by age, are couples; a fifth of the other
+adults share with the next one; group quarters are households of one. Children below 18 go to a random
+household of their area and tenure in which somebody is 18 to 45 years older, or to any, as long as it has
+fewer than 8 people. Everything is drawn with one fixed seed.
 
-*Orders* follow the public laws of the TPC-H specification (clause 4.2.3): customers with a nation, a segment and a balance,
-all uniform; ten orders for each customer on average, none for every third one; uniform dates of orders; one to seven lines with
-quantities, discounts, taxes and days of shipping, commitment and receipt after the order, and the flags that follow from these.
+*Orders* follow the public laws of the TPC-H specification (clause 4.2.3): customers with a nation, a segment
+and a balance, all uniform; ten orders for each customer on average, none for every third one; uniform dates
+of orders; one to seven lines with quantities, discounts, taxes and days of shipping, commitment and receipt
+after the order, and the flags that follow from these.
 """
 
 from __future__ import annotations
@@ -229,10 +232,12 @@ def orders(folder: Path, *, scale: float) -> dict[str, Any]:
     ).to_csv(folder / "lines.csv", index=False)
 
     def date(name: str) -> dict[str, Any]:
-        return {"name": name, "kind": "date", "low": "1992-01-01", "high": "1998-12-31", "step_days": 183, "ordered": True}  # fmt: skip
+        return {"name": name, "kind": "date", "low": "1992-01-01", "high": "1998-12-31", "step_days": 183,
+            "ordered": True}  # fmt: skip
 
     def number_of(name: str, low: float, high: float, edges: list[float]) -> dict[str, Any]:
-        return {"name": name, "kind": "number", "low": low, "high": high, "edges": edges, "ordered": True}  # fmt: skip
+        return {"name": name, "kind": "number", "low": low, "high": high, "edges": edges,
+            "ordered": True}  # fmt: skip
 
     return {
         "tables": [
@@ -245,7 +250,8 @@ def orders(folder: Path, *, scale: float) -> dict[str, Any]:
                 ),
             },
             {
-                "name": "orders", "file": "orders.csv", "key": "orderkey", "parent": "customer", "reference": "custkey",
+                "name": "orders", "file": "orders.csv", "key": "orderkey", "parent": "customer",
+                "reference": "custkey",
                 "most": 32, "order": "date",
                 "domain": described(
                     categories("status", list("FOP")), date("date"), categories("priority", priorities)
@@ -256,7 +262,8 @@ def orders(folder: Path, *, scale: float) -> dict[str, Any]:
                 "most": 7, "siblings": "none",
                 "domain": described(
                     integer("quantity", 1, 50, width=10),
-                    number_of("price", 0, 110_000, [0, 10_000, 20_000, 30_000, 40_000, 60_000, 80_000, 110_000]),
+                    number_of("price", 0, 110_000,
+                        [0, 10_000, 20_000, 30_000, 40_000, 60_000, 80_000, 110_000]),
                     integer("discount", 0, 10),
                     integer("tax", 0, 8),
                     categories("returned", list("RAN")),
@@ -285,7 +292,8 @@ def relational(folder: Path, database: Database, out: Path, *, seed: str) -> Non
 def by_table(
     folder: Path, database: Database, out: Path, *, seed: str, share: Fraction
 ) -> None:
-    """A release of each table by itself with this share of the budget, and rows joined to parents at random."""
+    """A release of each table by itself with this share of the budget, and rows joined to parents at
+    random."""
     rng = np.random.default_rng(int(seed))
     whole = conversion.budget_for(EPSILON, DELTA, adds_up="gdp")
     epsilon = conversion.epsilon_for_mu(whole.amount * share, DELTA)
@@ -350,7 +358,8 @@ def compare(folder: Path, database: Database, *, runs: int) -> None:
 def _ratios(
     errors: dict[tuple[str, str], dict[str, float]], kinds: tuple[str, ...]
 ) -> list[str]:
-    """Of joins, the mean error as a part of that of separate tables; of other kinds of counts, as a part of that of flat ones."""
+    """Of joins, the mean error as a part of that of separate tables; of other kinds of counts, as a part of
+    that of flat ones."""
     joins = [cell for (_, kind), cell in errors.items() if kind in JOINS]
     mean = {
         name: np.mean([cell[name] for cell in joins]) for name in ("relational", "separate")
@@ -383,7 +392,8 @@ def size() -> None:
         document = {
             "tables": [
                 {"name": "parents", "file": "parents.csv", "key": "id", "domain": {"region": 20, "kind": 5}},
-                {"name": "children", "file": "children.csv", "parent": "parents", "reference": "id", "most": 20,
+                {"name": "children", "file": "children.csv", "parent": "parents", "reference": "id",
+                    "most": 20,
                  "domain": dict.fromkeys(columns, 12)},
             ]
         }  # fmt: skip

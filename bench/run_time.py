@@ -1,12 +1,13 @@
-"""Forecast and actual time of runs, over the shipped examples and, where they are there, two larger public tables.
+"""Forecast and actual time of runs, over the shipped examples and, where they are there, two larger public
+tables.
 
     python bench/run_time.py [--data FOLDER] [--only auto]
 
-Each line is one run by the steps of a worker: open and read, measure, fit. It prints what is predicted for the machine of the
-constants, the processor time that it took here with one thread, the band without any earlier run, and the band fitted to all
-the other runs of the list, as the application shows it after them. FOLDER holds adult/adult_discretised.csv.gz and
-fire/fire.zip with their domains, bank/bank-full.csv.gz, and nist_acs/; without it only the examples run. The last line counts
-the runs inside each band.
+Each line is one run by the steps of a worker: open and read, measure, fit. It prints what is predicted for
+the machine of the constants, the processor time that it took here with one thread, the band without any
+earlier run, and the band fitted to all the other runs of the list, as the application shows it after them.
+FOLDER holds adult/adult_discretised.csv.gz and fire/fire.zip with their domains, bank/bank-full.csv.gz, and
+nist_acs/; without it only the examples run. The last line counts the runs inside each band.
 """
 
 from __future__ import annotations
@@ -197,13 +198,15 @@ def show(taken: list[Taken], timing: ModuleType) -> None:
         near_without += max(plain, 1 / plain) <= FACTOR
         said = ", ".join(f"{name} {found.low}–{found.high} s" for name, found in bands.items())
         print(
-            f"{one.case.table.name:>26} {one.case.method:>17}: {sum(one.predicted.values()):6.1f} s predicted, {took:6.1f} s taken "
-            f"(read {one.actual[timing.READ]:.1f}, model {one.actual[timing.MODEL]:.1f}); {said}",
+            f"{one.case.table.name:>26} {one.case.method:>17}: {sum(one.predicted.values()):6.1f} s "
+            f"predicted, {took:6.1f} s taken (read {one.actual[timing.READ]:.1f}, model "
+            f"{one.actual[timing.MODEL]:.1f}); {said}",
             flush=True,
         )
     print(
-        f"inside the band: {inside['unfitted']} of {len(taken)} unfitted, {inside['fitted']} of {len(taken)} fitted; "
-        f"forecast within a factor {FACTOR}: {near_without} of {len(taken)} unfitted, {near} of {len(taken)} fitted"
+        f"inside the band: {inside['unfitted']} of {len(taken)} unfitted, {inside['fitted']} of "
+        f"{len(taken)} fitted; forecast within a factor {FACTOR}: {near_without} of {len(taken)} unfitted, "
+        f"{near} of {len(taken)} fitted"
     )
 
 

@@ -1,17 +1,20 @@
-"""How cost grows with rows, columns, cells and nodes of a tree: processor seconds and peak memory of one release each.
+"""How cost grows with rows, columns, cells and nodes of a tree: processor seconds and peak memory of one
+release each.
 
     python bench/scaling.py [FOLDER] [--curves rows columns cells nodes] [--rows 10000 …] [--columns 5 …]
                             [--methods auto mst] [--limit 120] [--figure docs/images/scaling.svg]
 
-- columns: 42,000 records and the first N of the columns of `fire`, `adult` and `national2019` side by side, in other orders once they
-  are used up (FOLDER, or the environment variable SYNTHWEB_BENCHMARK, holds tools/split.py and data/);
+- columns: 42,000 records and the first N of the columns of `fire`, `adult` and `national2019` side by side,
+  in other orders once they are used up (FOLDER, or the environment variable SYNTHWEB_BENCHMARK, holds
+  tools/split.py and data/);
 - rows: 15 columns of 2 to 20 codes;
 - cells: four columns of up to 48 codes, whose whole table `contingency-table` measures;
 - nodes: words of eight letters in a tree (`adaptive`), by the number of nodes that it opens.
 
-Every point is a process of its own with one thread. Printed are the seconds until the noisy answers are there (reading, counting,
-noise), of the fit, of drawing as many records, all of them as they were predicted, and the peak memory; last how `auto` compares with `mst` of the same table.
-A curve ends at a point that takes more than `--limit` processor seconds. --figure draws what was printed.
+Every point is a process of its own with one thread. Printed are the seconds until the noisy answers are there
+(reading, counting, noise), of the fit, of drawing as many records, all of them as they were predicted, and
+the peak memory; last how `auto` compares with `mst` of the same table. A curve ends at a point that takes
+more than `--limit` processor seconds. --figure draws what was printed.
 """
 
 from __future__ import annotations
@@ -71,9 +74,9 @@ class Point:
 
     def __str__(self) -> str:
         return (
-            f"{self.curve:8} {self.method:18} {self.size:>11,}  measure {self.measure:7.2f}  fit {self.fit:7.2f}"
-            f"  draw {self.draw:7.2f}  in all {self.seconds:7.2f} s"
-            f" (forecast {self.forecast:7.2f})  {self.memory:6,.0f} MB"
+            f"{self.curve:8} {self.method:18} {self.size:>11,}  measure {self.measure:7.2f}  fit "
+            f"{self.fit:7.2f}  draw {self.draw:7.2f}  in all {self.seconds:7.2f} s (forecast "
+            f"{self.forecast:7.2f})  {self.memory:6,.0f} MB"
         )
 
 

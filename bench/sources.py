@@ -2,9 +2,9 @@
 
     python bench/sources.py [--rows 10000000] [--places memory parquet] [--mechanism auto]
 
-A table of 15 columns of 2 to 20 codes is written as CSV, and the questions of a method are asked of it, in a process
-of its own for each place: processor seconds to read and encode it, those to count and answer, those of counting alone, and
-the peak memory that the system states for the process. All threads count.
+A table of 15 columns of 2 to 20 codes is written as CSV, and the questions of a method are asked of it, in a
+process of its own for each place: processor seconds to read and encode it, those to count and answer, those
+of counting alone, and the peak memory that the system states for the process. All threads count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def write(path: str, rows: int) -> None:
 
 
 def passes() -> list[float]:
-    """Processor seconds of each pass over the records from now on. The rest of an answer is noise, and estimates in between."""
+    """Processor seconds of each pass over the records from now on. The rest of an answer is noise, and
+    estimates in between."""
     from synth_engine.confidential import sources
 
     seconds: list[float] = []
@@ -104,9 +105,10 @@ def measure(path: str, place: str, mechanism: str) -> None:
     end, clock_end = time.process_time(), time.monotonic()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{mechanism}, {place}: read and encode {begun[0] - start:.1f}, count and answer {end - begun[0]:.1f} processor seconds, "
-        f"{clock_end - begun[1]:.1f} by the clock ({len(answers.calls)} calls, {clock_end - clock:.1f} s in all); {len(counting)} passes over the records take "
-        f"{sum(counting):.1f}; peak memory {peak:.2f} GB",
+        f"{mechanism}, {place}: read and encode {begun[0] - start:.1f}, count and answer "
+        f"{end - begun[0]:.1f} processor seconds, {clock_end - begun[1]:.1f} by the clock "
+        f"({len(answers.calls)} calls, {clock_end - clock:.1f} s in all); {len(counting)} passes over the "
+        f"records take {sum(counting):.1f}; peak memory {peak:.2f} GB",
         flush=True,
     )
 

@@ -3,22 +3,25 @@
     python bench/storm.py [--kills 100] [--method independent] [--records 0] [--database sqlite] [--processor]
         [--minutes 60] [--faults kill freeze cut restart disk clock redis]
 
-Builds an installation in a temporary folder (SQLite, or a PostgreSQL server of its own) with the example table, repeated to so
-many records. First some runs that nobody kills say how long the time from charge to stored answers is, and for which share of it
-noise is drawn that is not yet written. Then, for each kill, a child of this process takes a new run and gets the signal at a
-time drawn uniformly over somewhat more than the longest of the newest of these times; another child goes on with the run. Kills
-that come after the answers were stored are not counted, so those that count are uniform over the charged stage of their run.
---processor: by the processor time of the worker in place of the clock, for machines on which others work, too; waiting for the
-disk, in which no noise is drawn, then has no share. --minutes: after so many no more runs are taken. --faults: on PostgreSQL, one of these is
-drawn for each run (bench/nemeses.py): workers are frozen until another one has been at their run; their connections are cut;
-PostgreSQL is killed and started again; the disk of vault and answers is full for a while (a small tmpfs: root alone); the clock of
-the database is set by an hour (libfaketime: apt-get install libfaketime); Redis dies with its queues while a run is submitted. After
-each, entries, receipt and sums are checked. The last line is
+Builds an installation in a temporary folder (SQLite, or a PostgreSQL server of its own) with the example
+table, repeated to so many records. First some runs that nobody kills say how long the time from charge to
+stored answers is, and for which share of it noise is drawn that is not yet written. Then, for each kill, a
+child of this process takes a new run and gets the signal at a time drawn uniformly over somewhat more than
+the longest of the newest of these times; another child goes on with the run. Kills that come after the
+answers were stored are not counted, so those that count are uniform over the charged stage of their run.
+--processor: by the processor time of the worker in place of the clock, for machines on which others work,
+too; waiting for the disk, in which no noise is drawn, then has no share. --minutes: after so many no more
+runs are taken. --faults: on PostgreSQL, one of these is drawn for each run (bench/nemeses.py): workers are
+frozen until another one has been at their run; their connections are cut; PostgreSQL is killed and started
+again; the disk of vault and answers is full for a while (a small tmpfs: root alone); the clock of the
+database is set by an hour (libfaketime: apt-get install libfaketime); Redis dies with its queues while a run
+is submitted. After each, entries, receipt and sums are checked. The last line is
 
     stuck 0 overspent 0 double 0 forfeited 3 of 100
 
-stuck: not at an end; overspent: an account beyond its grants, or a chain of entries that is broken; double: another number of draws
-begun than calls of the receipt, and depths of trees that are drawn one by one, or more than one charge. Exit code 1 if one of these three is not 0, or a line before says what else was wrong.
+stuck: not at an end; overspent: an account beyond its grants, or a chain of entries that is broken; double:
+another number of draws begun than calls of the receipt, and depths of trees that are drawn one by one, or
+more than one charge. Exit code 1 if one of these three is not 0, or a line before says what else was wrong.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ from bench.pages import PASSWORD, begin, example
 MEASURED = 5
 """Runs that nobody kills."""
 LONGER = 1.25
-"""Kills are drawn over so many times the longest of the newest of them: else a run that takes longer is never killed near its end."""
+"""Kills are drawn over so many times the longest of the newest of them: else a run that takes longer is never
+killed near its end."""
 EPSILON = "0.5"
 LIMIT = 10**15
 
@@ -208,7 +212,8 @@ def broken(run: Any) -> list[str]:
 
 
 def draws_of(run: Any) -> int:
-    """How often noise is drawn for a run that nobody interrupts: once a call, and of a tree without secret choices once a depth."""
+    """How often noise is drawn for a run that nobody interrupts: once a call, and of a tree without secret
+    choices once a depth."""
     from synth_engine.hierarchy import Growth
     from synthweb.runs import artefacts
 

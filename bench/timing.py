@@ -1,12 +1,14 @@
-"""How far the run time separates two tables that differ in one record: nothing protects it (docs/threat-model.md).
+"""How far the run time separates two tables that differ in one record: nothing protects it
+(docs/threat-model.md).
 
     python bench/timing.py [--runs 200] [--records 5000]
 
-For each mechanism and each pair of neighbours, runs on the two tables take turns. A threshold of time is chosen on the first
-half of the runs, and on the second half the advantage of somebody who guesses by it, P(slow | with) - P(slow | without), is
-bounded from both sides (Clopper and Pearson, each chance at 97.5 %, so 95 % together). 0 is no separation, 1 is certainty. The pairs:
-an ordinary record more, and one record more whose cell has a million letters. The clock is the process's own processor
-time, which somebody outside does not see; that makes it an attacker who measures better than any in the threat model.
+For each mechanism and each pair of neighbours, runs on the two tables take turns. A threshold of time is
+chosen on the first half of the runs, and on the second half the advantage of somebody who guesses by it,
+P(slow | with) - P(slow | without), is bounded from both sides (Clopper and Pearson, each chance at 97.5 %, so
+95 % together). 0 is no separation, 1 is certainty. The pairs: an ordinary record more, and one record more
+whose cell has a million letters. The clock is the process's own processor time, which somebody outside does
+not see; that makes it an attacker who measures better than any in the threat model.
 """
 
 from __future__ import annotations

@@ -1,19 +1,22 @@
 """What a table's values are worth after a release: numbers as they were, not codes.
 
-    python bench/values.py [FOLDER] [--tables bank adult national2019 fire] [--runs 3] [--epsilon 1] [--wide] [--small]
+    python bench/values.py [FOLDER] [--tables bank adult national2019 fire] [--runs 3] [--epsilon 1] [--wide]
+        [--small]
 
-FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds data/. Each table is described by the suggestions of the
-product, every one accepted as it stands, and released by `auto` with delta = 1e-9; of Bank the target is named. A fifth of
-Bank is held out: a classifier is trained on synthetic and on real records and tested on these. Figures are means over the
-runs, each with fresh noise. Two lines a column: Kolmogorov distance, then real and synthetic median, mean, standard
-deviation after clipping at the real 99.5th percentile, and 99th percentile.
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds data/. Each table is described by the
+suggestions of the product, every one accepted as it stands, and released by `auto` with delta = 1e-9; of Bank
+the target is named. A fifth of Bank is held out: a classifier is trained on synthetic and on real records and
+tested on these. Figures are means over the runs, each with fresh noise. Two lines a column: Kolmogorov
+distance, then real and synthetic median, mean, standard deviation after clipping at the real 99.5th
+percentile, and 99th percentile.
 
-With --small tables of 426 records and 31 columns of skewed numbers of very different sizes, all described without bounds, are
-released by `independent`: how many columns hold a number at all, and how many releases hold one that lies farther from the
-real range of its column than that range is wide, or that is more than twice as far from 0 as any real one.
+With --small tables of 426 records and 31 columns of skewed numbers of very different sizes, all described
+without bounds, are released by `independent`: how many columns hold a number at all, and how many releases
+hold one that lies farther from the real range of its column than that range is wide, or that is more than
+twice as far from 0 as any real one.
 
-With --wide the same records are released as numbers among 10^3, 10^9 and 2^60 possible ones, each width in a process of
-its own: distances, processor time and most memory, and their ratios to those of 10^3.
+With --wide the same records are released as numbers among 10^3, 10^9 and 2^60 possible ones, each width in a
+process of its own: distances, processor time and most memory, and their ratios to those of 10^3.
 """
 
 from __future__ import annotations
@@ -151,7 +154,8 @@ def compared(real: pd.Series, synthetic: pd.Series) -> ColumnFigures:
 def areas_under_curve(
     train: pd.DataFrame, test: pd.DataFrame, target: str
 ) -> tuple[float, float]:
-    """Of gradient boosting on values as they are, and of a logistic regression on words and twentieths of numbers."""
+    """Of gradient boosting on values as they are, and of a logistic regression on words and twentieths of
+    numbers."""
     from sklearn.compose import make_column_transformer
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -247,7 +251,8 @@ WIDE = {"10^3": 10**3, "10^9": 10**9, "2^60": 2**60}
 
 @dataclass(frozen=True, kw_only=True)
 class Width:
-    """What releases of one width cost. seconds: of processor time, of one run. memory: the most of the process, in MB."""
+    """What releases of one width cost. seconds: of processor time, of one run. memory: the most of the
+    process, in MB."""
 
     distance: float
     seconds: float
@@ -255,8 +260,8 @@ class Width:
 
 
 def released_wide(label: str, runs: int, epsilon: str) -> Width:
-    """Releases the same records as numbers among so many possible ones; in a process of its own, because the most memory
-    that a process had does not fall again."""
+    """Releases the same records as numbers among so many possible ones; in a process of its own, because the
+    most memory that a process had does not fall again."""
     rng = np.random.default_rng(0)
     records, possible = 50_000, WIDE[label]
     ranks = np.minimum(rng.lognormal(0, 1, records) / 60, 1)
@@ -304,8 +309,8 @@ SMALL_RECORDS, SMALL_COLUMNS = 426, 31
 
 
 def small_table(rng: np.random.Generator) -> pd.DataFrame:
-    """Numbers as measured on cells under a microscope: skewed, of sizes from a hundredth to some hundreds, with up to six
-    decimals, every sixth column from one factor; and one column of 0 and 1."""
+    """Numbers as measured on cells under a microscope: skewed, of sizes from a hundredth to some hundreds,
+    with up to six decimals, every sixth column from one factor; and one column of 0 and 1."""
     factors = rng.normal(size=(SMALL_RECORDS, 6))
     columns: dict[str, list[str]] = {}
     for column in range(SMALL_COLUMNS - 1):
@@ -329,7 +334,8 @@ def open_scale(name: str, texts: pd.Series) -> dict[str, object]:
 
 
 def report_small(*, runs: int, epsilon: str) -> None:
-    """How often columns of small tables are found, and how often a release holds what no real record is near to."""
+    """How often columns of small tables are found, and how often a release holds what no real record is near
+    to."""
     rng = np.random.default_rng(0)
     held, outside = [], [0, 0]
     with tempfile.TemporaryDirectory() as work:
@@ -361,14 +367,15 @@ def report_small(*, runs: int, epsilon: str) -> None:
             held.append(near)
             outside = [each + one for each, one in zip(outside, far, strict=True)]
     print(
-        f"small: {runs} releases of {SMALL_COLUMNS} columns at epsilon {epsilon}: {np.mean(held):.2f} columns found a release; "
-        f"{outside[0]} releases hold a number farther from the real range than it is wide, {outside[1]} one more than twice "
-        "as far from 0"
+        f"small: {runs} releases of {SMALL_COLUMNS} columns at epsilon {epsilon}: {np.mean(held):.2f} "
+        f"columns found a release; {outside[0]} releases hold a number farther from the real range than it "
+        f"is wide, {outside[1]} one more than twice as far from 0"
     )
 
 
 def argument_parser(doc: str, *, tables: list[str], runs: int) -> argparse.ArgumentParser:
-    """The arguments of a bench that releases the tables of the folder. doc: its description; tables, runs: the defaults."""
+    """The arguments of a bench that releases the tables of the folder. doc: its description; tables, runs:
+    the defaults."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
     parser.add_argument("--tables", nargs="*", default=tables)
@@ -378,7 +385,8 @@ def argument_parser(doc: str, *, tables: list[str], runs: int) -> argparse.Argum
 
 
 def report_tables(report: Callable[..., None], options: argparse.Namespace) -> int:
-    """Reports each table; returns the exit code. report: takes folder, name, runs, epsilon and work, a folder of its own."""
+    """Reports each table; returns the exit code. report: takes folder, name, runs, epsilon and work, a folder
+    of its own."""
     folder = Path(options.folder or "")
     if not (folder / "data").is_dir():
         print("give the folder with data/", file=sys.stderr)

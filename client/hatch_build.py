@@ -1,4 +1,5 @@
-"""Puts the verifier of receipts into the package: the one file that the engine writes, and no copy of it in the repository."""
+"""Puts the verifier of receipts into the package: the one file that the engine writes, and no copy of it in
+the repository."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | scenario | verify | check |
-verifier | compare | domain | gazetteer | …`. Which words it knows; what they do is in `commands`.
+"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | scenario | verify |
+check | verifier | compare | domain | gazetteer | …`. Which words it knows; what they do is in `commands`.
 
-Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that names
-column, rule and repair, never a value of the table.
+Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that
+names column, rule and repair, never a value of the table.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def _parser() -> argparse.ArgumentParser:
         command(
             "check",
             commands.check,
-            about="say whether a release meets criteria that were fixed before its run, from noisy answers alone",
+            about="say whether a release meets criteria that were fixed before its run, from noisy answers "
+            "alone",
         )
     )
     sub = command(
@@ -324,13 +325,18 @@ def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
 
 
 def _mix_commands(commands_of_tables: Any) -> None:
-    """The commands that mix real and synthetic records, or weight synthetic ones, as commands of one word among those of tables."""
-    about = "counts that are filled to a policy, which are NOT private; synthetic rows that meet public totals"
+    """The commands that mix real and synthetic records, or weight synthetic ones, as commands of one word
+    among those of tables."""
+    about = (
+        "counts that are filled to a policy, which are NOT private; "
+        "synthetic rows that meet public totals"
+    )
     command = _group(commands_of_tables, "mix", about=about)
     filling = command(
         "fill",
         commands.fill_counts,
-        about="count real records by groups and add synthetic ones until each group meets a policy; NOT differentially private",
+        about="count real records by groups and add synthetic ones until each group meets a policy; NOT "
+        "differentially private",
     )
     filling.add_argument("data", metavar="DATA", type=Path)
     filling.add_argument(
@@ -735,14 +741,16 @@ def _data_arguments(sub: argparse.ArgumentParser) -> None:
         "--from",
         metavar="ADDRESS",
         dest="source",
-        help="instead of DATA: postgresql://user@host/database, duckdb:FILE, s3://bucket/object or file:///object",
+        help="instead of DATA: postgresql://user@host/database, duckdb:FILE, s3://bucket/object or "
+        "file:///object",
     )
     sub.add_argument("--query", metavar="SQL", default="", help="of the database of --from")
     sub.add_argument(
         "--vouched-by",
         metavar="WHO",
         default="",
-        help="of a query that does more than choose rows and columns, or of a workbook with formulas: who states that each record is of one person or record alone",
+        help="of a query that does more than choose rows and columns, or of a workbook with formulas: who "
+        "states that each record is of one person or record alone",
     )
 
 
@@ -776,7 +784,8 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
         "--counting",
         metavar="PLACE",
         default="",
-        help="where records are counted: memory, parquet for encrypted files below TMPDIR, dask or spark; absent: by the size of the table",
+        help="where records are counted: memory, parquet for encrypted files below TMPDIR, dask or spark; "
+        "absent: by the size of the table",
     )
     sub.add_argument("--cluster", metavar="ADDRESS", default="", help="of Dask or Spark")
     sub.add_argument(
@@ -806,5 +815,6 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
         "--criteria",
         metavar="CRITERIA.json",
         type=Path,
-        help="what has to hold for the release to be used; refused before the run where check could not tell it",
+        help="what has to hold for the release to be used; refused before the run where check could not "
+        "tell it",
     )

@@ -1,5 +1,5 @@
-"""Implement each command of the command line (`cli`). A command loads only what it needs, reads its files strictly, and
-shows no value of a table."""
+"""Implement each command of the command line (`cli`). A command loads only what it needs, reads its files
+strictly, and shows no value of a table."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def synthesize(options: argparse.Namespace) -> None:
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
     if registry.assumes_records(domain, spec):
         sys.stderr.write(
-            f"note: {spec.mechanism} plans for 10,000 records, because neither the domain nor --param records=N says about how many "
-            "there are; give the low end of what anybody could guess\n"
+            f"note: {spec.mechanism} plans for 10,000 records, because neither the domain nor --param "
+            "records=N says about how many there are; give the low end of what anybody could guess\n"
         )
     tables.require_format(options.out, domain=domain, declared=options.as_it_came_in)
     outputs.require(
@@ -153,7 +153,8 @@ def _source(options: argparse.Namespace) -> SnapshotSource:
 
 
 def _implicate_paths(options: argparse.Namespace) -> list[Path]:
-    """The file of each plausible table, beside that of the table. Errors: SpecError for a number that is not offered."""
+    """The file of each plausible table, beside that of the table. Errors: SpecError for a number that is not
+    offered."""
     from synth_engine.plans import implicates
 
     number = _whole(options.implicates, name="implicates")
@@ -233,8 +234,9 @@ class _LossReporter:
 
 
 class _ReleaseDocuments:
-    """The receipt, the model and the noisy answers of a synthesis. Room for all is reserved before anything is spent, and all are
-    written before the table; the receipt without the table's digest, which `complete` adds."""
+    """The receipt, the model and the noisy answers of a synthesis. Room for all is reserved before anything
+    is spent, and all are written before the table; the receipt without the table's digest, which `complete`
+    adds."""
 
     def __init__(
         self, options: argparse.Namespace, plan: Plan, sign: Any, form: Dialect | None
@@ -351,7 +353,8 @@ def _receipt(
 
 
 def _advise(release: Release, *, epsilon: Fraction) -> None:
-    """Says on stderr that a release holds little but noise; from public facts and the (noisy) number of records alone."""
+    """Says on stderr that a release holds little but noise; from public facts and the (noisy) number of
+    records alone."""
     from synth_engine.evaluation import tree_notes
     from synth_engine.plans import sample_size
 
@@ -361,10 +364,10 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
     if not_found := release.plan.not_found(release.answers):
         names = ", ".join(repr(name) for name in not_found)
         sys.stderr.write(
-            f"note: not found: {names}. The noise of what was asked is larger than what a cell of the table holds, so nothing is "
-            "known of these columns: they are empty, have one value only or items that noise chose, or lie anywhere in the "
-            "box of their place. A larger epsilon, more records, fewer columns to "
-            "be learned, or a description with bounds or values would do.\n"
+            f"note: not found: {names}. The noise of what was asked is larger than what a cell of the "
+            "table holds, so nothing is known of these columns: they are empty, have one value only or "
+            "items that noise chose, or lie anywhere in the box of their place. A larger epsilon, more "
+            "records, fewer columns to be learned, or a description with bounds or values would do.\n"
         )
     if not any(measured.clique for measured in release.answers.measurements):
         return  # of the number of records alone there is enough to say
@@ -373,9 +376,10 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
     )
     if verdict.level == "too-little":
         sys.stderr.write(
-            f"note: in {len(verdict.lost)} of {len(verdict.strengths)} columns noise outweighs what the table holds. The "
-            f"release is valid, but says little. About {verdict.least_rows:,} records or an epsilon of "
-            f"{verdict.least_epsilon:.3g} would do, or fewer columns, fewer values and wider bins.\n"
+            f"note: in {len(verdict.lost)} of {len(verdict.strengths)} columns noise outweighs what the "
+            f"table holds. The release is valid, but says little. About {verdict.least_rows:,} records or "
+            f"an epsilon of {verdict.least_epsilon:.3g} would do, or fewer columns, fewer values and wider "
+            "bins.\n"
         )
 
 
@@ -503,7 +507,8 @@ def verify(options: argparse.Namespace) -> None:
 
 
 def _recomputed_not_found(receipt: Any, options: argparse.Namespace) -> str:
-    """What the noisy answers say was not found, in a sentence. receipt: verified. Errors: VerificationError where it says otherwise."""
+    """What the noisy answers say was not found, in a sentence. receipt: verified. Errors: VerificationError
+    where it says otherwise."""
     plan, answers = _plan_of(receipt, options.domain), _answers_of(receipt, options.answers)
     stated = receipt["post_processing"].get("not_found", [])
     if sorted(stated) != sorted(plan.not_found(answers)):
@@ -514,7 +519,8 @@ def _recomputed_not_found(receipt: Any, options: argparse.Namespace) -> str:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Prints of each criterion whether the release meets it, by noisy answers alone. Errors: SynthError unless all are met."""
+    """Prints of each criterion whether the release meets it, by noisy answers alone. Errors: SynthError
+    unless all are met."""
     from synth_engine.evaluation import criteria
 
     stated = criteria.from_document(_read_json(options.criteria, name="file of criteria"))
@@ -538,7 +544,8 @@ _VERDICTS = {"met": "met", "not-met": "not met", "cannot-tell": "cannot be told"
 
 
 def _released(options: argparse.Namespace) -> tuple[Plan, Model, Answers | None]:
-    """The plan, the model and the noisy answers of a release, which belong together by its receipt. Errors: InputError."""
+    """The plan, the model and the noisy answers of a release, which belong together by its receipt. Errors:
+    InputError."""
     from synth_engine import verifier
     from synth_engine.privacy import receipt as receipts
 
@@ -564,7 +571,8 @@ def _plan_of(receipt: Any, domain: Path) -> Plan:
     if plan is None:
         raise InputError(
             "the receipt is of another description, or of a run beside a public table",
-            repair="give the description of the run; criteria of a run beside a public table are told by the web application alone",
+            repair="give the description of the run; criteria of a run beside a public table are told by "
+            "the web application alone",
         )
     return plan
 
@@ -699,8 +707,8 @@ def draft_domain(options: argparse.Namespace) -> None:
         sys.stderr.write(f"question (confidential): {question}\n")
     for name, values in _lists_read(reading["suggestions"]):
         sys.stderr.write(
-            f"list (confidential): {name}: {values} values were read from the table; write the kind weak in its place unless the "
-            "list is written somewhere\n"
+            f"list (confidential): {name}: {values} values were read from the table; write the kind weak "
+            "in its place unless the list is written somewhere\n"
         )
     draft = {
         "schema": domains.SCHEMA_NAME,
@@ -710,13 +718,14 @@ def draft_domain(options: argparse.Namespace) -> None:
     }
     _write_json(options.out, draft, overwrite=options.overwrite)
     sys.stderr.write(
-        'note: this draft was read off the data, so it is confidential; confirm each fact as public and set "provenance" '
-        'to "declared" before using it\n'
+        "note: this draft was read off the data, so it is confidential; confirm each fact as public and "
+        'set "provenance" to "declared" before using it\n'
     )
 
 
 def synthesize_database(options: argparse.Namespace) -> None:
-    """Measures a database once under one budget, fits, generates one database, writes receipt and model if asked."""
+    """Measures a database once under one budget, fits, generates one database, writes receipt and model if
+    asked."""
     from synth_engine import outputs, pipeline
     from synth_engine.domain import database as databases
     from synth_engine.privacy import receipt as receipts
@@ -748,7 +757,8 @@ def synthesize_database(options: argparse.Namespace) -> None:
             folder, plan=plan, units=units, seed=options.seed, progress=spent
         )
         model = release.model.to_json()
-        # The loss is spent: the model and a receipt come first, so that the tables can be generated again from it.
+        # The loss is spent: the model and a receipt come first, so that the tables can be generated again
+        # from it.
         if options.model is not None:
             _write_json(options.model, model, overwrite=options.overwrite)
         frames = release.model.tables(release.units, seed=release.seed)
@@ -812,7 +822,8 @@ def compare_databases(options: argparse.Namespace) -> None:
 
 
 def check_database(options: argparse.Namespace) -> None:
-    """Prints what is wrong with the keys of a real database, and refuses one of which a release would leave rows out."""
+    """Prints what is wrong with the keys of a real database, and refuses one of which a release would leave
+    rows out."""
     from synth_engine import pipeline
     from synth_engine.domain import database as databases
 
@@ -837,7 +848,8 @@ def check_database(options: argparse.Namespace) -> None:
             )
         if of_table.crowded:
             raise TableError(
-                f"table {name!r} has more rows of one parent than are declared; a release leaves some out by chance",
+                f"table {name!r} has more rows of one parent than are declared; a release leaves some out "
+                "by chance",
                 repair='raise "most" of the table from what is publicly known, or release without them',
                 column=database.table(name).reference,
             )
@@ -858,7 +870,8 @@ def describe_database(options: argparse.Namespace) -> None:
 
 
 def verify_database(options: argparse.Namespace) -> None:
-    """Prints what the receipt of a database proves, after a check that it is of the tables of a description."""
+    """Prints what the receipt of a database proves, after a check that it is of the tables of a
+    description."""
     from synth_engine import verifier
     from synth_engine.domain import database as databases
 
@@ -869,7 +882,8 @@ def verify_database(options: argparse.Namespace) -> None:
 
 
 def agree_link(options: argparse.Namespace) -> None:
-    """Writes the agreement of two sides from their public descriptions, and says which error it leads to expect."""
+    """Writes the agreement of two sides from their public descriptions, and says which error it leads to
+    expect."""
     from synth_engine import domain as domains
     from synth_engine.linking import agreement as agreements
     from synth_engine.privacy.loss import parse_decimal
@@ -930,7 +944,8 @@ def sketch_link(options: argparse.Namespace) -> None:
 
 
 def estimate_link(options: argparse.Namespace) -> None:
-    """Writes what two sketches say together, after a check of both receipts: post-processing, which costs nothing."""
+    """Writes what two sketches say together, after a check of both receipts: post-processing, which costs
+    nothing."""
     from synth_engine import verifier
     from synth_engine.linking import estimate as estimates
     from synth_engine.linking.sketch import Sketch
@@ -949,7 +964,8 @@ def estimate_link(options: argparse.Namespace) -> None:
 
 
 def draw_link(options: argparse.Namespace) -> None:
-    """Draws a table of each side, with ids that join as the estimate says: post-processing, which costs nothing."""
+    """Draws a table of each side, with ids that join as the estimate says: post-processing, which costs
+    nothing."""
     from synth_engine import outputs
     from synth_engine.linking import drawing
     from synth_engine.linking.estimate import LinkEstimate
@@ -1049,7 +1065,8 @@ def _say_alternative(options: argparse.Namespace) -> None:
 
 
 def repair_table(options: argparse.Namespace) -> None:
-    """Writes a synthetic table whose rows are weighted or repeated so that public totals are met: post-processing, which costs nothing."""
+    """Writes a synthetic table whose rows are weighted or repeated so that public totals are met:
+    post-processing, which costs nothing."""
     import pandas as pd
 
     from synth_engine import outputs
@@ -1098,7 +1115,8 @@ def check_city(options: argparse.Namespace) -> None:
 
 
 def build_city(options: argparse.Namespace) -> None:
-    """Generates a city and writes its tables, its receipt and exports: post-processing, which costs nothing."""
+    """Generates a city and writes its tables, its receipt and exports: post-processing, which costs
+    nothing."""
     from synth_engine import outputs
     from synth_engine.cities import building, exports, files, receipt
     from synth_engine.cities import city as cities
@@ -1143,7 +1161,8 @@ def _require_new_folder(path: Path) -> None:
 
 
 def verify_city(options: argparse.Namespace) -> None:
-    """Prints what the receipt of a city proves about its files, and what the receipts of its sources prove."""
+    """Prints what the receipt of a city proves about its files, and what the receipts of its sources
+    prove."""
     from synth_engine.cities import checking, files
 
     receipt = _read_json(options.folder / files.RECEIPT_FILE, name="receipt")
@@ -1222,8 +1241,8 @@ def _pair(text: str, *, what: str = "a partition", option: str = "--part") -> tu
 
 
 def guess_form(options: argparse.Namespace) -> None:
-    """Writes how a table seems to be written; a person looks at it and corrects it. Refuses, after that, as long as
-    a question about it is open."""
+    """Writes how a table seems to be written; a person looks at it and corrects it. Refuses, after that, as
+    long as a question about it is open."""
     from synth_engine import pipeline
     from synth_engine.formats import Dialect, form_options
 
@@ -1256,8 +1275,8 @@ def _signing(options: argparse.Namespace) -> Any:
 
 
 def _form(options: argparse.Namespace) -> Any:
-    """Return the stated form of the table; None where nothing is stated. Errors: InputError, also where somebody vouches for formulas of a
-    file that has none."""
+    """Return the stated form of the table; None where nothing is stated. Errors: InputError, also where
+    somebody vouches for formulas of a file that has none."""
     from synth_engine.formats import WORKBOOKS, Dialect, endings, form_options
 
     # Of what --from names, who vouches is a fact of its query.
@@ -1278,8 +1297,8 @@ def _form(options: argparse.Namespace) -> Any:
 
 
 def _form_of_draft(options: argparse.Namespace) -> Any:
-    """The form in which a draft is read. What nobody has stated is looked up in the file, and refused where it is in
-    doubt: a draft shows the names of the columns, and a record must not become one."""
+    """The form in which a draft is read. What nobody has stated is looked up in the file, and refused where
+    it is in doubt: a draft shows the names of the columns, and a record must not become one."""
     from synth_engine import pipeline
 
     stated = _form(options)
@@ -1400,7 +1419,8 @@ def _read_json(path: Path, *, name: str) -> Any:
 
 
 def _read_model(path: Path, *, says_if_edited: bool = False) -> Model:
-    """A model, or the one that a description stands for. says_if_edited: on stderr, where somebody edited the description."""
+    """A model, or the one that a description stands for. says_if_edited: on stderr, where somebody edited the
+    description."""
     from synth_engine.models import description
     from synth_engine.models.model import Model
 

@@ -48,8 +48,9 @@ class InputError(SynthError):
 
 
 class DomainError(InputError):
-    """The public description contradicts itself, is incomplete, or holds unconfirmed facts. `field` is the key of the
-    column's description that it is about, such as "low" or "written/decimals"; empty where it is about the whole."""
+    """The public description contradicts itself, is incomplete, or holds unconfirmed facts. `field` is the
+    key of the column's description that it is about, such as "low" or "written/decimals"; empty where it is
+    about the whole."""
 
     def __init__(
         self,

@@ -1,8 +1,10 @@
-"""Loops over records that arrays cannot say, as machine code; and what loads all of them before a run needs one.
+"""Loops over records that arrays cannot say, as machine code; and what loads all of them before a run needs
+one.
 
 A function is compiled for the types of its arguments. Those for which the methods call it are recorded in
-`compiled_types.json`, by `python -m tests.compiled_types`; `warm_up` compiles each function for each of them, or loads it
-from disk, so that no run waits for a compiler. The compiler itself (`machine_code`) is loaded by the first call.
+`compiled_types.json`, by `python -m tests.compiled_types`; `warm_up` compiles each function for each of them,
+or loads it from disk, so that no run waits for a compiler. The compiler itself (`machine_code`) is loaded by
+the first call.
 """
 
 from __future__ import annotations
@@ -72,9 +74,9 @@ def _compiler() -> ModuleType:
 
 
 def use(stored: Path) -> None:
-    """Have functions loaded from what a warm-up of this installation left in `NUMBA_CACHE_DIR`. This process need not be able to
-    write it; it is loaded as it is, so that nobody but its owner may write it. Code of another processor or of another version is
-    compiled anew. Called before the first compiled function is."""
+    """Have functions loaded from what a warm-up of this installation left in `NUMBA_CACHE_DIR`. This process
+    need not be able to write it; it is loaded as it is, so that nobody but its owner may write it. Code of
+    another processor or of another version is compiled anew. Called before the first compiled function is."""
     _STORED.append(stored)
 
 
@@ -83,10 +85,11 @@ def compiled(function: Function) -> Function: ...
 @overload
 def compiled(*, nogil: bool) -> Callable[[Function], Function]: ...
 def compiled(function: Function | None = None, *, nogil: bool = False) -> Any:
-    """The function as machine code, kept on disk for the next process where there is a place that can be written to.
+    """The function as machine code, kept on disk for the next process where there is a place that can be
+    written to.
 
-    The order of additions is that of the source, and nothing runs in parallel: the same numbers on every machine. nogil:
-    other threads of Python run beside it.
+    The order of additions is that of the source, and nothing runs in parallel: the same numbers on every
+    machine. nogil: other threads of Python run beside it.
     """
     if function is None:
         return lambda given: _compiled(given, nogil=nogil)
@@ -100,9 +103,9 @@ def _compiled(function: Function, *, nogil: bool) -> Function:
 
 
 def warm_up() -> None:
-    """Compile each function for each recorded list of types, or load it where an earlier process left it on disk. What this
-    process has is not compiled again. Each function is a step of what `watching` reports. Raises what numba raises on a machine on
-    which a function does not compile."""
+    """Compile each function for each recorded list of types, or load it where an earlier process left it on
+    disk. What this process has is not compiled again. Each function is a step of what `watching` reports.
+    Raises what numba raises on a machine on which a function does not compile."""
     compiler = _compiler()
     for name, lists in watching.each(list(recorded().items())):
         function = compiler.named(name).machine_code
@@ -117,7 +120,8 @@ def functions() -> dict[str, Any]:
 
 
 def recorded() -> dict[str, list[tuple[Any, ...]]]:
-    """The types of arguments, as numba names them, for which each function is called, as they are recorded."""
+    """The types of arguments, as numba names them, for which each function is called, as they are
+    recorded."""
     from_json = _compiler().from_json
     text = resources.files("synth_engine").joinpath(RECORD).read_text(encoding="utf-8")
     return {

@@ -1,4 +1,5 @@
-"""Functions as machine code: how numba makes it, keeps it on disk and loads it. `jit` is the door, which needs no compiler."""
+"""Functions as machine code: how numba makes it, keeps it on disk and loads it. `jit` is the door, which
+needs no compiler."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ _CONFIG: Any = numba.config
 def made(
     function: Callable[..., object], *, nogil: bool, others: Mapping[str, Dispatcher]
 ) -> Dispatcher:
-    """What compiles the function for the types that it is called with, and calls it. others: functions of other modules that it
-    may call."""
+    """What compiles the function for the types that it is called with, and calls it. others: functions of
+    other modules that it may call."""
     try:
         machine_code = numba.njit(cache=True, nogil=nogil)(function)
     except (
@@ -62,9 +63,9 @@ def _name_what_it_depends_on(
 ) -> None:
     """Let code on disk be loaded only if nothing has changed of which the function is made.
 
-    numba compares the source file of the function alone, and only after it has read which types its code is for. But
-    functions and constants of other modules are compiled into it, and classes of an earlier version may be gone. It does
-    compare its own version first, so what a function depends on becomes a part of that.
+    numba compares the source file of the function alone, and only after it has read which types its code is
+    for. But functions and constants of other modules are compiled into it, and classes of an earlier version
+    may be gone. It does compare its own version first, so what a function depends on becomes a part of that.
     """
     names = sorted(function.__globals__.items())
     parts = [str(_file_of(machine_code)._source_stamp)]

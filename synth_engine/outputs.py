@@ -1,5 +1,6 @@
-"""Write the files of a command. Each appears whole or not at all, and replaces another file only if that was asked for.
-What is half written has another name in the same folder, and is removed when the command ends, by a signal as well.
+"""Write the files of a command. Each appears whole or not at all, and replaces another file only if that was
+asked for. What is half written has another name in the same folder, and is removed when the command ends, by
+a signal as well.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ def require(
 ) -> None:
     """Refuses outputs that cannot be written, before anything is read or spent.
 
-    outputs: the file of each option, as it is written on the command line. InputError for a folder that is not there,
-    two outputs in one file, an output that is an input, and, without `overwrite`, a file that exists.
+    outputs: the file of each option, as it is written on the command line. InputError for a folder that is
+    not there, two outputs in one file, an output that is an input, and, without `overwrite`, a file that
+    exists.
     """
     named = {option: path for option, path in outputs.items() if path is not None}
     for path in named.values():
@@ -56,8 +58,8 @@ def new_folder(
     *,
     and_then: Callable[[Path], None] | None = None,
 ) -> None:
-    """Writes files, each with its name, to a new folder, which appears whole or not at all. and_then: writes more into it. Errors:
-    InputError."""
+    """Writes files, each with its name, to a new folder, which appears whole or not at all. and_then: writes
+    more into it. Errors: InputError."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.mkdir()
@@ -89,7 +91,8 @@ def require_folder(path: Path) -> None:
 
 
 class Pending:
-    """A file that will be: its content goes to `temporary`, in the same folder, until `keep` gives it its name."""
+    """A file that will be: its content goes to `temporary`, in the same folder, until `keep` gives it its
+    name."""
 
     def __init__(self, path: Path, temporary: Path, *, overwrite: bool) -> None:
         self._path = path
@@ -124,8 +127,8 @@ class Pending:
         self.committed = True
 
     def _link(self) -> bool:
-        """Name the file without replacing another one. False where the file system has no hard links, and no file has
-        that name."""
+        """Name the file without replacing another one. False where the file system has no hard links, and no
+        file has that name."""
         try:
             # A link fails if the name exists, where a rename would replace a file made
             # meanwhile.
@@ -152,7 +155,8 @@ def _temporary_path(path: Path) -> Path:
 
 @contextlib.contextmanager
 def pending(path: Path, *, overwrite: bool, reserve: int = 0) -> Iterator[Pending]:
-    """A file that exists afterwards only if it was kept. InputError if there is no room for `reserve` bytes."""
+    """A file that exists afterwards only if it was kept. InputError if there is no room for `reserve`
+    bytes."""
     file = Pending(path, _temporary_path(path), overwrite=overwrite)
     _half_written.add(file.temporary)
     try:
@@ -189,8 +193,8 @@ def clear() -> None:
 
 
 def end_cleanly() -> None:
-    """Let Ctrl-C, SIGTERM and SIGHUP leave nothing half written: this process ends by the signal, and with exit
-    code 130 by Ctrl-C. For the process of a command alone."""
+    """Let Ctrl-C, SIGTERM and SIGHUP leave nothing half written: this process ends by the signal, and with
+    exit code 130 by Ctrl-C. For the process of a command alone."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _end)

@@ -1,7 +1,7 @@
 """Lead from a table to answers, a release or a report. This is the only importer of the room.
 
-Whatever goes wrong inside the room leaves it as one of the engine's own errors without its traceback, because the
-frames of a traceback hold rows.
+Whatever goes wrong inside the room leaves it as one of the engine's own errors without its traceback, because
+the frames of a traceback hold rows.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def _guarded(callback: Callable[Given, Result]) -> Callable[Given, Result]:
 
 
 def _sealed(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Errors leave without traceback, cause or context; foreign ones by the name of their type and place alone. What a
-    guarded callback raises is the caller's own, has no frame of the room, and passes as it is."""
+    """Errors leave without traceback, cause or context; foreign ones by the name of their type and place
+    alone. What a guarded callback raises is the caller's own, has no frame of the room, and passes as it
+    is."""
 
     @functools.wraps(function)
     def sealed(*args: Given.args, **kwargs: Given.kwargs) -> Result:
@@ -161,21 +162,22 @@ class Release:
 
 @_sealed
 def detect(path: Path | str, *, kind: Kind | None = None) -> Dialect | None:
-    """Guess how a CSV is written, from its content, for its steward to look at; None for other kinds of files."""
+    """Guess how a CSV is written, from its content, for its steward to look at; None for other kinds of
+    files."""
     return readers.detect(path, kind=kind)
 
 
 @_sealed
 def encodings(path: Path | str, *, kind: Kind | None = None) -> dict[str, list[str]]:
-    """The encodings that the bytes of a delimited text allow, the likeliest first, with words of the table in each: for
-    its steward alone."""
+    """The encodings that the bytes of a delimited text allow, the likeliest first, with words of the table in
+    each: for its steward alone."""
     return readers.encodings(path, kind=kind)
 
 
 @_sealed
 def evidence(path: Path | str, *, kind: Kind | None = None, dialect: Dialect) -> JsonObject:
-    """Return what a steward, and nobody else, looks at to answer the open questions about the form: `lines`, the
-    first ones of the table as cells, and `words`, as `encodings` gives them."""
+    """Return what a steward, and nobody else, looks at to answer the open questions about the form: `lines`,
+    the first ones of the table as cells, and `words`, as `encodings` gives them."""
     words = readers.encodings(path, kind=kind) if "encoding" in dialect.asked else {}
     return {"lines": readers.first_lines(path, kind=kind, dialect=dialect), "words": words}
 
@@ -189,13 +191,14 @@ def ingest(
     progress: Progress = _nobody_watches,
 ) -> reading.ReadingDocument:
     """Return what the steward, and nobody else, sees of a table: columns, suggestions with hints and
-    questions, unique columns, preview, rows, line_count, dialect, notes. Raises TableError for a table that is not well formed."""
+    questions, unique columns, preview, rows, line_count, dialect, notes. Raises TableError for a table that
+    is not well formed."""
     return reading.read(path, kind=kind, dialect=dialect, progress=_guarded(progress)).to_json()
 
 
 def warm_up() -> None:
-    """Load the exact samplers and all compiled loops, which take their time: a machine on which they do not load has to
-    fail here, before anything is charged, and no run waits for a compiler."""
+    """Load the exact samplers and all compiled loops, which take their time: a machine on which they do not
+    load has to fail here, before anything is charged, and no run waits for a compiler."""
     from synth_engine.confidential import selection  # takes its time to load
 
     jit.warm_up()
@@ -205,9 +208,10 @@ def warm_up() -> None:
 
 
 def confirm(plan: Plan, *, progress: Callable[[float], None] = lambda _share: None) -> None:
-    """Prove that a static plan meets its target before anything is charged or any noise is drawn: by the verifier,
-    from the receipt that there will be, and for a composition of privacy-loss distributions by somebody else's
-    accountant as well. progress: is given the share that is done. Raises VerificationError, PrivacyError."""
+    """Prove that a static plan meets its target before anything is charged or any noise is drawn: by the
+    verifier, from the receipt that there will be, and for a composition of privacy-loss distributions by
+    somebody else's accountant as well. progress: is given the share that is done. Raises VerificationError,
+    PrivacyError."""
     if not plan.calls:
         return  # an adaptive one has its cap, a formula, and nothing else to look at yet
     # The verifier shares no code with the accountant, so that one error cannot hide in both.
@@ -230,8 +234,8 @@ def require_columns(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
 ) -> None:
-    """Raises TableError for a table without a column that the domain needs. It reads the header and no row, so that it
-    may be asked before anything is charged."""
+    """Raises TableError for a table without a column that the domain needs. It reads the header and no row,
+    so that it may be asked before anything is charged."""
     confidential_rows.require_columns(path, domain, kind=kind, dialect=dialect)
 
 
@@ -239,15 +243,16 @@ def require_columns(
 def require_vouched(
     path: Path | str, *, kind: Kind | None = None, dialect: Dialect | None = None
 ) -> None:
-    """Raises TableError for a workbook with results of formulas for which nobody vouches. It reads rows, so what it says is for the
-    steward alone, before anything is charged; a file that the web application stores has been read like this at its upload."""
+    """Raises TableError for a workbook with results of formulas for which nobody vouches. It reads rows, so
+    what it says is for the steward alone, before anything is charged; a file that the web application stores
+    has been read like this at its upload."""
     readers.require_vouched(path, kind=kind, dialect=dialect)
 
 
 @_sealed
 def require_another_file(path: Path | str, prior: PublicTable) -> None:
-    """Raises SpecError if the public table is the very file that is to be protected, packed or not. It compares digests and
-    reads no row, so that it may be asked before anything is charged."""
+    """Raises SpecError if the public table is the very file that is to be protected, packed or not. It
+    compares digests and reads no row, so that it may be asked before anything is charged."""
     digests = set()
     with Path(path).open("rb") as file:
         digests.add(hashlib.file_digest(file, "sha256").hexdigest())
@@ -262,16 +267,16 @@ def require_another_file(path: Path | str, prior: PublicTable) -> None:
 
 @_sealed
 def require_counting(counting: Counting) -> None:
-    """Raises SpecError or ClusterError where records cannot be counted there. It reads no row, so that it may be asked before
-    anything is charged."""
+    """Raises SpecError or ClusterError where records cannot be counted there. It reads no row, so that it may
+    be asked before anything is charged."""
     counting.require()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Continuation:
-    """What lets a run go on where it was interrupted (docs/proofs/interrupted.md). log: the answers that it has. secret: at
-    least 32 random bytes, always the same in this run, which nobody knows who may not open the table; which records of a
-    unit are retained follows from it."""
+    """What lets a run go on where it was interrupted (docs/proofs/interrupted.md). log: the answers that it
+    has. secret: at least 32 random bytes, always the same in this run, which nobody knows who may not open
+    the table; which records of a unit are retained follows from it."""
 
     log: CallLog
     secret: bytes = field(repr=False)
@@ -306,8 +311,9 @@ def _random_bytes(continuation: Continuation | None) -> _RandomBytes:
 
 @contextlib.contextmanager
 def snapshot(source: SnapshotSource, *, progress: Progress = _nobody_watches) -> Iterator[Path]:
-    """A copy of a table that lies elsewhere, encrypted at rest, for the time of the block: a Parquet file that this process can
-    read. Nothing is spent by it. Raises InputError, TableError where the source refuses or goes away."""
+    """A copy of a table that lies elsewhere, encrypted at rest, for the time of the block: a Parquet file
+    that this process can read. Nothing is spent by it. Raises InputError, TableError where the source refuses
+    or goes away."""
     with contextlib.ExitStack() as stack:
         yield _taken(stack, source, progress)
 
@@ -330,9 +336,9 @@ def measure(
     counting: Counting | None = None,
     continuation: Continuation | None = None,
 ) -> Answers:
-    """The noisy answers that a plan asks for. The caller has charged its loss already: whatever happens in here, it
-    stays charged. counting: where records are counted. continuation: what lets an interrupted run go on.
-    Raises TableError, BudgetExceeded, Cancelled."""
+    """The noisy answers that a plan asks for. The caller has charged its loss already: whatever happens in
+    here, it stays charged. counting: where records are counted. continuation: what lets an interrupted run go
+    on. Raises TableError, BudgetExceeded, Cancelled."""
     from synth_engine.confidential import session  # its exact sampler takes its time to load
 
     progress, cancelled = _guarded(progress), _guarded(cancelled)
@@ -375,8 +381,8 @@ def synthesize(
     prior: PublicTable | None = None,
     counting: Counting | None = None,
 ) -> Release:
-    """Plan, measure, fit. Nothing after `measure` looks at a row. prior: a public table beside which answers are read.
-    counting: where records are counted.
+    """Plan, measure, fit. Nothing after `measure` looks at a row. prior: a public table beside which answers
+    are read. counting: where records are counted.
     Raises DomainError, SpecError, TableError."""
     plan = mechanisms.plan(domain, spec, prior=prior)
     if prior is not None:
@@ -407,7 +413,8 @@ def synthesize(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DatabaseRelease:
-    """A model of a database fitted to the noisy answers about each view. units: rows of the root table to generate."""
+    """A model of a database fitted to the noisy answers about each view. units: rows of the root table to
+    generate."""
 
     plan: DatabasePlan
     answers: DatabaseAnswers
@@ -418,7 +425,8 @@ class DatabaseRelease:
 
 @_sealed
 def require_database(folder: DatabaseFiles, *, database: Database) -> None:
-    """Raises TableError for a file of a database without a column that is described. It reads headers and no row."""
+    """Raises TableError for a file of a database without a column that is described. It reads headers and no
+    row."""
     database_reading.require_columns(database, folder=folder)
 
 
@@ -430,8 +438,9 @@ def measure_database(
     progress: Progress = _nobody_watches,
     continuation: Continuation | None = None,
 ) -> DatabaseAnswers:
-    """The noisy answers about each view of a database, under one budget. folder: where the paths of its files start. The
-    database is read and truncated once. continuation: as of `measure`. Raises TableError, before any noise is drawn, and BudgetExceeded."""
+    """The noisy answers about each view of a database, under one budget. folder: where the paths of its files
+    start. The database is read and truncated once. continuation: as of `measure`. Raises TableError, before
+    any noise is drawn, and BudgetExceeded."""
     from synth_engine.confidential import session
 
     progress = _guarded(progress)
@@ -468,7 +477,8 @@ def measure_database(
 def key_faults(
     folder: DatabaseFiles, *, database: Database, progress: Progress = _nobody_watches
 ) -> dict[str, KeyFaults]:
-    """Faults of the keys of each table, for its steward alone: *not differentially private*. Raises TableError."""
+    """Faults of the keys of each table, for its steward alone: *not differentially private*. Raises
+    TableError."""
     progress = _guarded(progress)
     return database_reading.key_faults(database, folder=folder, progress=progress)
 
@@ -481,7 +491,8 @@ def synthesize_database(
     seed: str | None = None,
     progress: Progress = _nobody_watches,
 ) -> DatabaseRelease:
-    """Measure and fit. units: rows of the root table to generate, None for the noisy number; seed: None for a fresh secret one."""
+    """Measure and fit. units: rows of the root table to generate, None for the noisy number; seed: None for a
+    fresh secret one."""
     for file in database_reading.files_of(plan.database, folder=folder):
         require_vouched(file.path, kind=file.kind, dialect=file.dialect)
     answers = measure_database(folder, plan=plan, progress=progress)
@@ -502,8 +513,8 @@ def synthesize_database(
 def compare_databases(
     folder: DatabaseFiles, synthetic: DatabaseFiles, *, database: Database
 ) -> JsonObject:
-    """The steward's comparison of a synthetic database with the real one: *not differentially private*. Both folders hold the
-    files that the description names."""
+    """The steward's comparison of a synthetic database with the real one: *not differentially private*. Both
+    folders hold the files that the description names."""
     real, generated = (
         database_reading.open_database(database, folder=path) for path in (folder, synthetic)
     )
@@ -524,8 +535,8 @@ def require_side(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
 ) -> None:
-    """Raises TableError for a table without a column that its side of a link needs. It reads the header and no row, so that it may
-    be asked before anything is charged."""
+    """Raises TableError for a table without a column that its side of a link needs. It reads the header and
+    no row, so that it may be asked before anything is charged."""
     linked_records.require_columns(path, plan=plan, kind=kind, dialect=dialect)
 
 
@@ -539,8 +550,8 @@ def sketch(
     progress: Progress = _nobody_watches,
     continuation: Continuation | None = None,
 ) -> Sketch:
-    """The noisy sketch of one side of a link, with its receipt. The caller has charged its loss already. continuation: as of
-    `measure`. Raises TableError, BudgetExceeded."""
+    """The noisy sketch of one side of a link, with its receipt. The caller has charged its loss already.
+    continuation: as of `measure`. Raises TableError, BudgetExceeded."""
     from synth_engine.confidential import session
 
     progress = _guarded(progress)
@@ -571,7 +582,8 @@ def require_filling(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
 ) -> None:
-    """Raises TableError for a table without a column that filled counts need. It reads the header and no row."""
+    """Raises TableError for a table without a column that filled counts need. It reads the header and no
+    row."""
     filling.require_columns(path, plan=plan, kind=kind, dialect=dialect)
 
 
@@ -584,8 +596,8 @@ def fill(
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> FilledCounts:
-    """Counts of real records by groups, filled to a policy: *not differentially private*, so that no guarantee of the table holds
-    afterwards. The caller has recorded that before. Raises TableError."""
+    """Counts of real records by groups, filled to a policy: *not differentially private*, so that no
+    guarantee of the table holds afterwards. The caller has recorded that before. Raises TableError."""
     return filling.fill(
         path, plan=plan, kind=kind, dialect=dialect, progress=_guarded(progress)
     )
@@ -603,8 +615,9 @@ def report(
     described: Domain | None = None,
     progress: Progress = _nobody_watches,
 ) -> JsonObject:
-    """The steward's comparison of a sample with the real table, under what is known of it, or was learned: *not
-    differentially private*. described: as it was before anything was learned, which says how texts are read."""
+    """The steward's comparison of a sample with the real table, under what is known of it, or was learned:
+    *not differentially private*. described: as it was before anything was learned, which says how texts are
+    read."""
     progress = _guarded(progress)
     domain = model.domain
     progress("draw-table", 0.0)
@@ -662,9 +675,9 @@ def compare(
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> JsonObject:
-    """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one. model: by
-    which the second was generated; the tables are then compared under its description, and the texts that it learned are
-    counted. Errors: DomainError where model and description have other columns."""
+    """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real
+    one. model: by which the second was generated; the tables are then compared under its description, and the
+    texts that it learned are counted. Errors: DomainError where model and description have other columns."""
     described = domain
     if model is not None:
         domain = _domain_of(model, described)
@@ -740,8 +753,9 @@ def train_models(
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> JsonObject:
-    """The field `models` of a report: models trained on synthetic and on real records, tested on real ones: *not
-    differentially private*. A column that is not there, or a table that is too small, is said in its `notes`."""
+    """The field `models` of a report: models trained on synthetic and on real records, tested on real ones:
+    *not differentially private*. A column that is not there, or a table that is too small, is said in its
+    `notes`."""
     progress = _guarded(progress)
     rows = confidential_rows.open_table(
         path,
@@ -768,9 +782,9 @@ def estimate_risks(
     shadowed: Spec | None = None,
     progress: Progress = _nobody_watches,
 ) -> JsonObject:
-    """The field `risks` of a report: attacks that were tried on the synthetic table: *not differentially private*, and lower
-    bounds alone. A table that is too small is said in its `notes`. shadowed: the request of the release, of whose method shadow
-    models are made, which takes up to minutes; None for none."""
+    """The field `risks` of a report: attacks that were tried on the synthetic table: *not differentially
+    private*, and lower bounds alone. A table that is too small is said in its `notes`. shadowed: the request
+    of the release, of whose method shadow models are made, which takes up to minutes; None for none."""
     progress = _guarded(progress)
     rows = confidential_rows.open_table(
         path,
@@ -821,7 +835,8 @@ def _open_file(
     dialect: Dialect | None = None,
     texts_of: _TextReading | None = None,
 ) -> _RoomTable:
-    """The rows of a file as a source of exact tables, hence marked as not private. texts_of: how its texts are counted."""
+    """The rows of a file as a source of exact tables, hence marked as not private. texts_of: how its texts
+    are counted."""
     # One reading of the file serves all descriptions of its columns.
     rows, *text_rows = confidential_rows.open_tables(
         path,
@@ -895,8 +910,8 @@ def _synthetic_texts(model: Model, rows: int, seed: str) -> list[OccupiedCells]:
 class _TextReading:
     """Descriptions under which a column of texts is read in order to count its texts and how they were read.
 
-    `declared`: with the declared rules for case and characters, truncated by unit. `whole`: the same for all records.
-    `as_written`: for all records and without rules.
+    `declared`: with the declared rules for case and characters, truncated by unit. `whole`: the same for all
+    records. `as_written`: for all records and without rules.
     """
 
     hierarchy: StringHierarchy

@@ -1,10 +1,11 @@
-"""Which rows a table of a model holds: rows that keep to conditions, and so many rows of each value of one column.
+"""Which rows a table of a model holds: rows that keep to conditions, and so many rows of each value of one
+column.
 
-Post-processing of a model, by rejection: rows are drawn in rounds, each with a seed of its own, and those that are not asked for
-are left out. A round is one table that grows until it holds the rows that are asked for, so that these are as near to the model as the rows
-of a whole table are. What remains is distributed as the model has it given the conditions (von Neumann 1951). At most `most_draws` rows
-are drawn for one table: a condition that the model hardly meets is refused before, with the number of such records that the
-model has.
+Post-processing of a model, by rejection: rows are drawn in rounds, each with a seed of its own, and those
+that are not asked for are left out. A round is one table that grows until it holds the rows that are asked
+for, so that these are as near to the model as the rows of a whole table are. What remains is distributed as
+the model has it given the conditions (von Neumann 1951). At most `most_draws` rows are drawn for one table: a
+condition that the model hardly meets is refused before, with the number of such records that the model has.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ DRAWS_A_ROW = 100
 FEWEST_DRAWS, MOST_DRAWS = 500_000, 5_000_000
 """Rows that are drawn at most for one table: so many for each row that is asked for, within these bounds."""
 ROUND = 1 << 16
-"""Rows of a round of a model that draws all rows at once; of one with more records, as many as it has, because a small table is a part of
-one of that size."""
+"""Rows of a round of a model that draws all rows at once; of one with more records, as many as it has,
+because a small table is a part of one of that size."""
 LARGEST_ROUND = blocks.MANY - 1
-"""Rows of the largest round: from one more on fewer rows are refined, of which rare ones would be copied many times."""
+"""Rows of the largest round: from one more on fewer rows are refined, of which rare ones would be copied many
+times."""
 GROWTH = 3
-"""A round grows by at most so many times its rows at once, because the share of rare rows is not known well before."""
+"""A round grows by at most so many times its rows at once, because the share of rare rows is not known well
+before."""
 PILOT = 1 << 15
 """Rows that are drawn at most to see how many the model has."""
 ENOUGH = 50
@@ -54,7 +57,8 @@ RISK = 1e-7
 
 @dataclass(frozen=True, kw_only=True)
 class RowCondition:
-    """A row has one of these values in a column: texts as a file has them, ranges of a scale, or None for missing."""
+    """A row has one of these values in a column: texts as a file has them, ranges of a scale, or None for
+    missing."""
 
     column: str
     values: tuple[Value, ...]
@@ -80,7 +84,8 @@ class Quotas:
 
 @dataclass(frozen=True, kw_only=True)
 class RowSelection:
-    """The rows of a table. All conditions hold for every row; with quotas, there are exactly as many rows of each value."""
+    """The rows of a table. All conditions hold for every row; with quotas, there are exactly as many rows of
+    each value."""
 
     where: tuple[RowCondition, ...] = ()
     quotas: Quotas | None = None
@@ -185,8 +190,8 @@ def most_draws(rows: int) -> int:
 
 
 def require(model: Model, selection: RowSelection, *, rows: int) -> None:
-    """Refuse what the model has no such columns or values for, and what it has too few records of: some rows are drawn to see.
-    Errors: InputError, which names the column."""
+    """Refuse what the model has no such columns or values for, and what it has too few records of: some rows
+    are drawn to see. Errors: InputError, which names the column."""
     from scipy.special import gammaincinv  # slow to import
 
     if model.groups is not None:
@@ -227,8 +232,8 @@ def _too_few(
         f"about {count * records:,.0f}" if count else f"fewer than {max(3 * records, 1):,.0f}"
     )
     return SpecError(
-        f"the model has {'few' if most else 'hardly any'} records where {words}: {expected} are expected in a table of the "
-        "size of the release",
+        f"the model has {'few' if most else 'hardly any'} records where {words}: {expected} are expected "
+        "in a table of the size of the release",
         repair=f"ask for at most {most:,} of them, or take a wider condition"
         if most
         else "take a wider condition",
@@ -239,8 +244,8 @@ def _too_few(
 def draw_blocks(
     model: Model, rows: int, seed: str, *, selection: RowSelection
 ) -> Iterator[pd.DataFrame]:
-    """The table of `mechanisms.draw_blocks`, of the rows that are selected, in the order in which they come. Errors: SynthError
-    where they run out before the last one, which `require` excludes but for chance."""
+    """The table of `mechanisms.draw_blocks`, of the rows that are selected, in the order in which they come.
+    Errors: SynthError where they run out before the last one, which `require` excludes but for chance."""
     matching = _Matching(model.domain, selection)
     search = _Search(matching.wanted(rows), most=most_draws(rows))
     waiting: list[pd.DataFrame] = []
@@ -299,14 +304,16 @@ class _Search:
         return not self.is_done and self._generated < self._most
 
     def sizes(self) -> Iterator[int]:
-        """Sizes of the blocks of one round, each by what was found before. A table that ends with the last selected row is near to
-        the model, and so are its selected rows; a part of a larger one would be a random part."""
+        """Sizes of the blocks of one round, each by what was found before. A table that ends with the last
+        selected row is near to the model, and so are its selected rows; a part of a larger one would be a
+        random part."""
         end = self._generated + LARGEST_ROUND
         while self.goes_on and self._generated < end:
             yield min(self._lacking(), end - self._generated)
 
     def _lacking(self) -> int:
-        """About how many more rows hold those that are wanted, as far as that is known: at most `GROWTH` times as many as there are."""
+        """About how many more rows hold those that are wanted, as far as that is known: at most `GROWTH`
+        times as many as there are."""
         if not self._generated:
             return max(int(self._left.sum()), blocks.FIRST)
         # Half a row of a kind of which there was none yet.
@@ -355,8 +362,8 @@ def _seed_of(seed: str, number: int) -> str:
 
 
 class _Matching:
-    """Which rows of a table are selected, and to which quota each counts. Errors: InputError for a column or a value that the
-    domain does not have."""
+    """Which rows of a table are selected, and to which quota each counts. Errors: InputError for a column or
+    a value that the domain does not have."""
 
     def __init__(self, domain: Domain, selection: RowSelection) -> None:
         self._selection = selection

@@ -71,7 +71,8 @@ class Spec:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Spec:
-        """Errors: SpecError naming the field. Rows of 0 mean the noisy number of records, as on the command line."""
+        """Errors: SpecError naming the field. Rows of 0 mean the noisy number of records, as on the command
+        line."""
         fields = {"schema", "mechanism", "parameters", "epsilon", "delta", "rows", "seed"}
         if not isinstance(obj, Mapping) or not set(obj) <= fields:
             raise SpecError(
@@ -122,7 +123,8 @@ def _check_parameters(parameters: Mapping[str, Parameter]) -> None:
 
 
 def require_moderate(name: str, value: Parameter) -> None:
-    """Errors: SpecError for what is no JSON, nested deep, or long. Without recursion: it may be nested without end."""
+    """Errors: SpecError for what is no JSON, nested deep, or long. Without recursion: it may be nested
+    without end."""
     # A list in place of recursion: a document nested without end would exceed Python's stack.
     waiting, count = [(value, 0)], 0
     while waiting:
@@ -130,7 +132,8 @@ def require_moderate(name: str, value: Parameter) -> None:
         count += 1
         if depth > MAX_PARAMETER_DEPTH or count > MAX_PARAMETER_ENTRIES:
             raise SpecError(
-                f"parameter {name!r} is nested deeper than {MAX_PARAMETER_DEPTH} levels or has more than {MAX_PARAMETER_ENTRIES} entries",
+                f"parameter {name!r} is nested deeper than {MAX_PARAMETER_DEPTH} levels or has more than "
+                f"{MAX_PARAMETER_ENTRIES} entries",
                 repair="make it flatter, or list less",
             )
         if isinstance(entry, Mapping) and all(isinstance(key, str) for key in entry):

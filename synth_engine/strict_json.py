@@ -1,4 +1,5 @@
-"""JSON of which every reader sees the same: no name twice in one object, and no numbers that JSON does not have."""
+"""JSON of which every reader sees the same: no name twice in one object, and no numbers that JSON does not
+have."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 
 
 class NamedTwice(ValueError):
-    """An object has a name twice: one reader would take the first value, another the last. `name`: which, as it was given."""
+    """An object has a name twice: one reader would take the first value, another the last. `name`: which, as
+    it was given."""
 
     def __init__(self, name: str) -> None:
         super().__init__("a name is given twice")
@@ -22,8 +24,8 @@ class NamedTwice(ValueError):
 
 
 def loads(text: str, **numbers: Any) -> Any:
-    """What a text of JSON says. numbers: as of `json.loads`, how numbers are read. Errors: NamedTwice, ValueError,
-    RecursionError where it is nested too deep."""
+    """What a text of JSON says. numbers: as of `json.loads`, how numbers are read. Errors: NamedTwice,
+    ValueError, RecursionError where it is nested too deep."""
     return json.loads(text, object_pairs_hook=_once, parse_constant=_refused, **numbers)
 
 

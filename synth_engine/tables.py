@@ -1,4 +1,5 @@
-"""Tables drawn from a model, as files. Deterministic: the same model, rows and seed give the same bytes of CSV."""
+"""Tables drawn from a model, as files. Deterministic: the same model, rows and seed give the same bytes of
+CSV."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ FORMATS = (".csv", ".parquet", ".xlsx", ".dat", ".dat.gz")
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """What to draw: the same first four give the same table (`mechanisms.draw_blocks`). selection: which rows. progress: is given the number of rows so far after each block."""
+    """What to draw: the same first four give the same table (`mechanisms.draw_blocks`). selection: which
+    rows. progress: is given the number of rows so far after each block."""
 
     model: Model
     rows: int
@@ -74,8 +76,8 @@ def write(
 def write_drawn(
     draw: Drawing, *, path: Path, overwrite: bool = True, declared: bool = False
 ) -> str:
-    """Draws a table into a file whose name ends in one of `FORMATS`; returns its SHA-256. The file appears whole or not at
-    all. declared: as in `fill`."""
+    """Draws a table into a file whose name ends in one of `FORMATS`; returns its SHA-256. The file appears
+    whole or not at all. declared: as in `fill`."""
     require_format(path, domain=draw.model.domain, declared=declared)
     digest = ""
 
@@ -88,8 +90,9 @@ def write_drawn(
 
 
 def fill(draw: Drawing, *, path: Path, form: str, declared: bool = False) -> str:
-    """Draws a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the file, which is on
-    the disk by then. declared: a CSV in the declared form of its file. OSError where the disk does not take it."""
+    """Draws a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the file,
+    which is on the disk by then. declared: a CSV in the declared form of its file. OSError where the disk
+    does not take it."""
     if form.endswith(".xlsx"):
         codec.require_rows(draw.rows, columns=len(draw.model.domain.table_columns))
     if form.endswith(".parquet"):
@@ -136,8 +139,8 @@ def basket_pieces(draw: Drawing) -> Iterator[bytes]:
 
 
 def require_format(path: Path, *, domain: Domain | None = None, declared: bool = False) -> None:
-    """Refuses a file name of another format, one for baskets where something else is drawn, or one in a folder that is not
-    there."""
+    """Refuses a file name of another format, one for baskets where something else is drawn, or one in a
+    folder that is not there."""
     if not path.name.endswith(FORMATS):
         raise InputError(
             "the output has another format", repair=f"end its name in {' or '.join(FORMATS)}"

@@ -1,8 +1,9 @@
 """Threads that cannot be waited for in vain.
 
-A thread that gets no memory may end before it runs, or between a computation and the notice of its end. `threading` and
-`concurrent.futures` then wait for it for ever, and a worker keeps its run while its heartbeats go on. Here whoever waits looks
-now and then whether the threads still run, and raises MemoryError if one does not.
+A thread that gets no memory may end before it runs, or between a computation and the notice of its end.
+`threading` and `concurrent.futures` then wait for it for ever, and a worker keeps its run while its
+heartbeats go on. Here whoever waits looks now and then whether the threads still run, and raises MemoryError
+if one does not.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ Result = TypeVar("Result")
 LOOK_SECONDS = 1.0
 """Between two looks of a waiting thread at those that it waits for."""
 START_LOOKS = 60
-"""A thread that has not begun by then has ended. Looks and not seconds: a process that is frozen for hours loses one."""
+"""A thread that has not begun by then has ended. Looks and not seconds: a process that is frozen for hours
+loses one."""
 
 
 class Thread:
-    """A thread that has begun. Unlike `threading.Thread.start`, which waits without end for one that has no memory."""
+    """A thread that has begun. Unlike `threading.Thread.start`, which waits without end for one that has no
+    memory."""
 
     def __init__(self, function: Callable[[], object]) -> None:
-        """Begin. Raises RuntimeError if the system starts no thread, MemoryError if it ends before it runs."""
+        """Begin. Raises RuntimeError if the system starts no thread, MemoryError if it ends before it
+        runs."""
         self._function = function
         self._began, self._ended = threading.Event(), threading.Event()
         self._is_over = False

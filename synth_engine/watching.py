@@ -1,8 +1,9 @@
 """How far a computation is, reported from inside it to whoever shows it.
 
-A caller that shows progress computes within `watched`. A long loop wraps its items in `each`, and a computation of unequal parts
-each of them in `part`. They may be nested: the inner one divides the share of the outer one. What is reported is the share of the
-steps that are done, which depends on their number alone and never on a value of a table. Where nobody watches, nothing is reported.
+A caller that shows progress computes within `watched`. A long loop wraps its items in `each`, and a
+computation of unequal parts each of them in `part`. They may be nested: the inner one divides the share of
+the outer one. What is reported is the share of the steps that are done, which depends on their number alone
+and never on a value of a table. Where nobody watches, nothing is reported.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ _WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 
 @contextmanager
 def watched(tell: Callable[[float], None]) -> Iterator[Callable[[float], None]]:
-    """tell: is given the share that is done, from 0 to 1, whenever a step begins, and never less than before. What it raises ends
-    the computation. What is returned tells a share directly, for a caller that knows it by other means."""
+    """tell: is given the share that is done, from 0 to 1, whenever a step begins, and never less than before.
+    What it raises ends the computation. What is returned tells a share directly, for a caller that knows it
+    by other means."""
     furthest = 0.0
 
     def forward(share: float) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from celery.worker import WorkController
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
-# Celery would run the checks of Django, load every page for them, and not look at what they say. `migrate` and
-# `manage.py check` run them before any of these processes starts.
+# Celery would run the checks of Django, load every page for them, and not look at what they say. `migrate`
+# and `manage.py check` run them before any of these processes starts.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 app = Celery("synthweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -29,7 +29,8 @@ app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
 def begin_to_log(
     task: Task[Any, Any] | None = None, args: Sequence[object] = (), **_about: object
 ) -> None:
-    """All log lines from here on belong to this task, to the row that it is about, and to the request that asked for it."""
+    """All log lines from here on belong to this task, to the row that it is about, and to the request that
+    asked for it."""
     if task is None:
         return
     request = (task.request.headers or {}).get("request_id")
@@ -94,9 +95,9 @@ def tell_room(sender: WorkController | None = None, **_about: object) -> None:
 
 @signals.worker_init.connect
 def load(sender: WorkController | None = None, **_about: object) -> None:
-    """Before a worker takes its first message. The children of the confidential worker share the loops that it loads, also those that
-    follow one which ended: no run waits for a compiler. Nobody waits for the tasks of the `default` queue, which load what they
-    call."""
+    """Before a worker takes its first message. The children of the confidential worker share the loops that
+    it loads, also those that follow one which ended: no run waits for a compiler. Nobody waits for the tasks
+    of the `default` queue, which load what they call."""
     queues = set[str]() if sender is None else {*sender.app.amqp.queues.consume_from}
     if queues & {"confidential", "default"}:
         from synth_engine import jit

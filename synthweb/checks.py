@@ -24,7 +24,8 @@ from synthweb.lib.env import LOCAL
 
 
 @register(Tags.security)
-def check_installation(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+# Django's signature
+def check_installation(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001
     """All of the above."""
     return [*_names(), *_keys(), *_passwords(), *_exposure()]
 
@@ -89,7 +90,8 @@ def _exposure() -> Iterator[CheckMessage]:
         return
     if not settings.HTTPS:
         yield Warning(
-            "SYNTHWEB_HOSTS names other machines but SYNTHWEB_HTTPS is off: passwords and tables travel in the open.",
+            "SYNTHWEB_HOSTS names other machines but SYNTHWEB_HTTPS is off: passwords and tables travel in "
+            "the open.",
             hint="Put a proxy with TLS in front and set SYNTHWEB_HTTPS=true.",
             id="synthweb.W001",
         )

@@ -1,4 +1,5 @@
-"""Is it alive, is it ready: for load balancers and containers. Says yes or no, and nothing about anybody's data."""
+"""Is it alive, is it ready: for load balancers and containers. Says yes or no, and nothing about anybody's
+data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Numbers for Prometheus: how much waits, is worked on and has ended, and what this process needs.
 
-States, tasks, queues, folders, classes of status and two words for refused sign-ins are the only labels. No name, code, account or count of records is among them: whoever may read the
-numbers of an office still learns nothing about its data.
+States, tasks, queues, folders, classes of status and two words for refused sign-ins are the only labels. No
+name, code, account or count of records is among them: whoever may read the numbers of an office still learns
+nothing about its data.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Settings of synthweb. What an operator decides comes from the environment, and docs/settings.md lists it; the rest is a constant
-here. An empty value in the environment counts as none.
+"""Settings of synthweb. What an operator decides comes from the environment, and docs/settings.md lists it;
+the rest is a constant here. An empty value in the environment counts as none.
 
 Without any, this is the local installation of `make run`: SQLite and an embedded Redis below `var/`.
 """
@@ -33,7 +33,7 @@ from synthweb.lib.env import (
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
 
-# --- where things lie -------------------------------------------------------------------------------------------
+# --- where things lie ---------------------------------------------------------------------------------------
 VAR_DIR = Path(env.str("SYNTHWEB_VAR", default=str(BASE_DIR / "var")))
 VAULT_DIR = VAR_DIR / "vault"  # encrypted tables
 PREVIEW_DIR = VAR_DIR / "previews"  # encrypted steward objects
@@ -65,7 +65,7 @@ BACKUP_RECIPIENT = env.str("SYNTHWEB_BACKUP_RECIPIENT", default="")
 CHECKPOINT_DIR = env.str("SYNTHWEB_CHECKPOINTS", default="")
 
 
-# --- Django -----------------------------------------------------------------------------------------------------
+# --- Django -------------------------------------------------------------------------------------------------
 SECRET_KEY = secret("SYNTHWEB_SECRET_KEY", file=KEY_DIR / "secret.key")
 DEBUG = False  # Django's error pages show what the server holds
 ALLOWED_HOSTS = env.list("SYNTHWEB_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -148,7 +148,7 @@ TEMPLATES = [
     }
 ]
 
-# --- database: IMMEDIATE transactions and WAL on SQLite, so that writers queue instead of failing -----------------
+# --- database: IMMEDIATE transactions and WAL on SQLite, so that writers queue instead of failing -----------
 DATABASES = {
     "default": environ.Env.db_url_config(
         secret("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'synthweb.sqlite3'}")
@@ -167,14 +167,15 @@ else:
         **DATABASES["default"].get("OPTIONS", {}),
         "connect_timeout": 10,
         "application_name": "synthweb",
-        "options": "-c lock_timeout=20s -c idle_in_transaction_session_timeout=120s",  # nobody holds the ledger for long
+        # nobody holds the ledger for long
+        "options": "-c lock_timeout=20s -c idle_in_transaction_session_timeout=120s",
     }
 # For the process that migrates alone: the role that the others connect as (synthweb/lib/application_role.py).
 APPLICATION_ROLE = env.str("SYNTHWEB_APPLICATION_ROLE", default="")
 APPLICATION_PASSWORD = secret("SYNTHWEB_APPLICATION_PASSWORD", default="")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- people -----------------------------------------------------------------------------------------------------
+# --- people -------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["synthweb.accounts.backends.PeopleBackend"]
 LOGIN_URL = "accounts:login"
@@ -216,7 +217,7 @@ SECOND_FACTOR_ROLES = env.list(
 BREACHED_PASSWORDS_FILE = env.str("SYNTHWEB_BREACHED_PASSWORDS_FILE", default="")
 PASSWORD_RESET_TIMEOUT = 30 * 60  # seconds
 
-# --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) ------------------------------
+# --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) -----------------------
 CELERY_BROKER_URL = secret(
     "SYNTHWEB_BROKER", default=f"redis+socket://{VAR_DIR / 'redis' / 'redis.sock'}"
 )
@@ -224,14 +225,17 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ACKS_LATE = False  # a lost message is sent again by the reconciler; a doubled one is refused by the lease
+# A lost message is sent again by the reconciler; a doubled one is refused by the lease
+CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# A child that once needed more (KiB) is replaced when its task is over: what it has loaded and not given back would stay.
+# A child that once needed more (KiB) is replaced when its task is over: what it has loaded and not given back
+# would stay.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1024**2
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
-# The same Redis counts requests for all web processes (synthweb/api/throttling.py); a broker of another kind: each alone.
+# The same Redis counts requests for all web processes (synthweb/api/throttling.py); a broker of another kind:
+# each alone.
 _SHARED = CELERY_BROKER_URL.removeprefix("redis+socket://")
 CACHES = {
     "default": {
@@ -272,8 +276,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "options": {"queue": "notifications", "expires": RECONCILE_SECONDS},
     },
 }
-# Where the confidential worker counts records: "dask" or "spark" on a cluster, and without one in memory or in encrypted files, as
-# fits the table (docs/scale.md).
+# Where the confidential worker counts records: "dask" or "spark" on a cluster, and without one in memory or
+# in encrypted files, as fits the table (docs/scale.md).
 _CLUSTER = env.str("SYNTHWEB_CLUSTER", default="")
 COUNTING = {
     "place": counting_place(_CLUSTER),
@@ -286,7 +290,7 @@ COMPILED = BASE_DIR / "compiled"
 # Tests kill workers at named places, with settings of their own (synthweb/runs/failpoints.py).
 DEBUG_FAILPOINTS = FAIL_AT = ""
 
-# --- notifications: without a host no e-mail is sent -----------------------------------------------------------------
+# --- notifications: without a host no e-mail is sent --------------------------------------------------------
 SITE_URL = env.str(
     "SYNTHWEB_SITE_URL", default="http://localhost:8000"
 )  # what links begin with
@@ -305,7 +309,7 @@ WEBHOOK_DISABLE_DAYS = 5  # without an arrival it is switched off
 # Networks that are not public and may be called all the same.
 WEBHOOK_NETWORKS = env.list("SYNTHWEB_WEBHOOK_NETWORKS", default=[])
 
-# --- limits -----------------------------------------------------------------------------------------------------
+# --- limits -------------------------------------------------------------------------------------------------
 # Words that passwords should not be made of: names of the place, its offices and projects.
 PASSWORD_WORDS = env.list("SYNTHWEB_PASSWORD_WORDS", default=[])
 ONE_TIME_PASSWORD_HOURS = 72
@@ -321,16 +325,17 @@ SAMPLE_MAX_ROWS = 10_000_000
 TEST_DATA_MAX_ROWS = 1_000_000  # all are in memory at once: with 15 columns about 2 GB
 # Tables that are generated or downloaded at once, on one machine.
 DRAWINGS, DRAWINGS_PER_PERSON = 4, 2
-# First rows, comparisons and forecasts that are made at once: of everybody fewer than the web's threads, so that other pages are
-# answered meanwhile.
+# First rows, comparisons and forecasts that are made at once: of everybody fewer than the web's threads, so
+# that other pages are answered meanwhile.
 PREVIEWS_AT_ONCE, PREVIEWS_AT_ONCE_PER_PERSON = 12, 8
-# No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as it receives.
+# No form may spool a file to a disk in the clear; tables come in through datasets.uploads, which encrypts as
+# it receives.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
 DATA_UPLOAD_MAX_NUMBER_FILES = 1
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000  # a describe page of a wide table
 
-# --- REST -------------------------------------------------------------------------------------------------------
+# --- REST ---------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "synthweb.api.schema.Schema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
@@ -348,8 +353,9 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "synthweb.api.pagination.Pages",
     "EXCEPTION_HANDLER": "synthweb.api.problems.exception_handler",
 }
-# Most requests a minute of one person, whatever tokens and browsers they use; 0 is no limit. The other limits are shares of it:
-# of one token, of requests that change something, of tables to download, and without a usable token of one address.
+# Most requests a minute of one person, whatever tokens and browsers they use; 0 is no limit. The other limits
+# are shares of it: of one token, of requests that change something, of tables to download, and without a
+# usable token of one address.
 _REST = env.int("SYNTHWEB_REST_PER_MINUTE", default=600)
 REST_PER_MINUTE = {
     "user": _REST,
@@ -387,7 +393,7 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# --- pages ------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]  # each in its own language
 LOCALE_PATHS = [BASE_DIR / "locale"]
@@ -461,7 +467,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS and PROXI
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# --- the administration: to read, for auditors and whoever manages people -------------------------------------------
+# --- the administration: to read, for auditors and whoever manages people -----------------------------------
 SLATE = {
     "50": 97,
     "100": 94,
@@ -497,7 +503,8 @@ UNFOLD = {
 
 # Whoever shows it reads the numbers at /metrics; without one there are none.
 METRICS_TOKEN = secret("SYNTHWEB_METRICS_TOKEN", default="")
-# Where spans are sent, http://collector:4318/v1/traces; without one nothing is traced (synthweb/lib/tracing.py).
+# Where spans are sent, http://collector:4318/v1/traces; without one nothing is traced
+# (synthweb/lib/tracing.py).
 TRACES = otlp_endpoint(env.str("SYNTHWEB_TRACES", default=""))
 LOG_FORMAT = log_format(env.str("SYNTHWEB_LOG_FORMAT", default="plain"))
 LOGGING = logs.configuration(LOG_FORMAT)

@@ -14,8 +14,8 @@ from synthweb.lib import dumps
 dumps.forbid()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
 if "timeout" in settings.DATABASES["default"]["OPTIONS"]:
-    # Seconds that a writer waits for another one on SQLite: somebody waits for the answer here, which is 503 then,
-    # and nobody for that of a worker.
+    # Seconds that a writer waits for another one on SQLite: somebody waits for the answer here, which is 503
+    # then, and nobody for that of a worker.
     settings.DATABASES["default"]["OPTIONS"]["timeout"] = 10
 application = get_wsgi_application()
 # What the first page would load.

@@ -1,6 +1,6 @@
-"""`make test`: all checks of `make check` but its tests, then all tests on SQLite, then those of the web application that
-touch the database on PostgreSQL. Of these, SQLite has what `tests/both_databases.py` names, and all where no PostgreSQL can be
-started. Arguments go to pytest: then tests alone run, unless CI=true."""
+"""`make test`: all checks of `make check` but its tests, then all tests on SQLite, then those of the web
+application that touch the database on PostgreSQL. Of these, SQLite has what `tests/both_databases.py` names,
+and all where no PostgreSQL can be started. Arguments go to pytest: then tests alone run, unless CI=true."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from collections.abc import Callable
 from tests import checks, keeper, services
 from tests.both_databases import LEFT_TO_POSTGRES, SAME_ON_EVERY_DATABASE
 
-# Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none of them.
+# Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none
+# of them.
 HUNG = "1500"  # seconds
 PYTEST = [
     sys.executable,
@@ -24,8 +25,8 @@ PYTEST = [
     "auto",
     "--timeout",
     HUNG,
-    # A file is for one worker, which makes what the file's tests share, and remembers it, once. `conftest` puts files into
-    # an order in which the last ones are short.
+    # A file is for one worker, which makes what the file's tests share, and remembers it, once. `conftest`
+    # puts files into an order in which the last ones are short.
     "--dist",
     "loadfile",
     "--no-loadscope-reorder",
@@ -46,7 +47,8 @@ def main(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the checks and the tests. A check that fails is said at once and once more at the end; the tests run all the same."""
+    """Run the checks and the tests. A check that fails is said at once and once more at the end; the tests
+    run all the same."""
     begun = time.monotonic()
     failed = checks.failing() if _in_ci() or not arguments else []
     on_postgres = not arguments and _has_postgres()

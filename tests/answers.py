@@ -10,9 +10,9 @@ from synth_engine.privacy.events import Gumbel
 
 
 def replaced(answers: Answers, kind: type[Answer], given: Iterable[Answer | int]) -> Answers:
-    """Other answers of one kind, in the places of those that there were. An answer that was there before brings its call, and
-    a new one has that of its place. Too few leave the last places out; too many follow at the end. Whole numbers are
-    selections."""
+    """Other answers of one kind, in the places of those that there were. An answer that was there before
+    brings its call, and a new one has that of its place. Too few leave the last places out; too many follow
+    at the end. Whole numbers are selections."""
     remaining = iter([Selection(one) if isinstance(one, int) else one for one in given])
     before = [line for line in answers.answered if isinstance(line.answer, kind)]
     call_of = {id(line.answer): line.call for line in before}
@@ -32,4 +32,4 @@ def replaced(answers: Answers, kind: type[Answer], given: Iterable[Answer | int]
 def alone(verb: str, answer: Answer) -> Answers:
     """One answer, to a call that nobody made."""
     event = Gumbel(scale=Fraction(1), linf=1)
-    return Answers((AnsweredCall(Call(query=Query(verb=verb, cells=1), event=event), answer),))  # type: ignore[arg-type]
+    return Answers((AnsweredCall(Call(query=Query(verb=verb, cells=1), event=event), answer),))

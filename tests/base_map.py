@@ -71,7 +71,8 @@ def _world(folder: Path) -> dict[str, list[Line]]:
 
 
 def _towns(folder: Path) -> tuple[list[str], str]:
-    """Names, the largest town first, and their points as one encoded line. The United States have all towns of the list."""
+    """Names, the largest town first, and their points as one encoded line. The United States have all towns
+    of the list."""
     source = json.loads((folder / "ne_10m_populated_places_simple.json").read_text("utf-8"))
     towns = [feature["properties"] for feature in source["features"]]
     towns.sort(key=lambda town: (-town["pop_max"], town["name"]))
@@ -82,7 +83,7 @@ def _towns(folder: Path) -> tuple[list[str], str]:
     return [town["name"] for town in towns], _encode(_steps(points, COARSE))
 
 
-# --- TopoJSON ----------------------------------------------------------------------------------------------------
+# --- TopoJSON -----------------------------------------------------------------------------------------------
 def _arcs(topology: dict[str, Any]) -> Iterator[Line]:
     (scale_x, scale_y), (x0, y0) = (
         topology["transform"]["scale"],
@@ -114,7 +115,7 @@ def _flat(arcs: Any) -> Iterator[int]:
         yield from _flat(arc)
 
 
-# --- lines ---------------------------------------------------------------------------------------------------------
+# --- lines --------------------------------------------------------------------------------------------------
 def _encoded(arcs: list[Line], kind: str, steps: int) -> list[str]:
     tolerance, smallest = TOLERANCES[kind], SMALLEST_ISLANDS.get(kind, 0.0)
     lines = [_simplified(line, tolerance) for line in _joined(arcs, junctions=False)]

@@ -1,5 +1,5 @@
-"""`python -m tests.bill_of_materials BOM` says in a bill of materials (CycloneDX, JSON) which packages every installation has and
-which are an extra: `make sbom` calls it with the packages of both.
+"""`python -m tests.bill_of_materials BOM` says in a bill of materials (CycloneDX, JSON) which packages every
+installation has and which are an extra: `make sbom` calls it with the packages of both.
 
 CycloneDX has a word for that, the scope of a component: required or optional.
 """
@@ -24,7 +24,8 @@ def packages(file: Path) -> set[tuple[str, str]]:
 
 
 def with_scopes(bill: dict[str, Any]) -> dict[str, Any]:
-    """The bill with the scope of each component. Errors: ValueError if its components are not the packages of the two files."""
+    """The bill with the scope of each component. Errors: ValueError if its components are not the packages of
+    the two files."""
     extra = packages(EXTRA)
     components = [
         component | {"scope": "optional" if _package(component) in extra else "required"}

@@ -1,4 +1,5 @@
-"""Which tests of the web application run on which database, when all run: `make run` has SQLite, an office has PostgreSQL."""
+"""Which tests of the web application run on which database, when all run: `make run` has SQLite, an office
+has PostgreSQL."""
 
 from __future__ import annotations
 
@@ -35,12 +36,13 @@ ON_BOTH = (
     "yearly_limits",
 )
 GROUPS_ON_BOTH = ("ledger",)
-"""Files, and groups of files by their first word, that lock, count, search, or keep what was paid for: on SQLite and on PostgreSQL. What
-other files ask of a database is left to PostgreSQL."""
+"""Files, and groups of files by their first word, that lock, count, search, or keep what was paid for: on
+SQLite and on PostgreSQL. What other files ask of a database is left to PostgreSQL."""
 
 
 def is_left_to_postgres(path: Path) -> bool:
-    """Whether SQLite need not have the tests of a file that touch the database, when PostgreSQL has them afterwards."""
+    """Whether SQLite need not have the tests of a file that touch the database, when PostgreSQL has them
+    afterwards."""
     name = path.stem.removeprefix("test_")
     on_sqlite = name in SAME_ON_EVERY_DATABASE + ON_BOTH or name.startswith(GROUPS_ON_BOTH)
     return path.parent == WEB and not on_sqlite

@@ -1,7 +1,8 @@
 """The cast: five people, each signed in with a browser of their own.
 
-Organisation "Statistics Office": steward, custodian, analyst, auditor, and staff who manages people (and audits).
-Organisation "Elsewhere": stranger, a steward there, to whom everything here must look as if it did not exist.
+Organisation "Statistics Office": steward, custodian, analyst, auditor, and staff who manages people (and
+audits). Organisation "Elsewhere": stranger, a steward there, to whom everything here must look as if it did
+not exist.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class Cast:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
-    """SQLite in a file, as in production: WAL and locks between connections do not exist in memory. It does not wait for
-    the disk: that matters when the power is cut."""
+    """SQLite in a file, as in production: WAL and locks between connections do not exist in memory. It does
+    not wait for the disk: that matters when the power is cut."""
     worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
@@ -73,8 +74,8 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def _quick(settings: Settings) -> None:
-    """Argon2 is slow on purpose, and a server looks for its static files at every start: a test pays for neither,
-    but for their own tests. Live servers of tests serve static files by themselves."""
+    """Argon2 is slow on purpose, and a server looks for its static files at every start: a test pays for
+    neither, but for their own tests. Live servers of tests serve static files by themselves."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.WHITENOISE_USE_FINDERS = False
 
@@ -194,12 +195,14 @@ def _chrome() -> Iterator[webdriver.Chrome]:
 
 @pytest.fixture
 def chrome(_chrome: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """A headless Chromium, 1440 wide; its console is `chrome.get_log("browser")`. Nothing stays behind a test: a page
-    would go on asking a server that is busy with the next one, and a theme would be the next one's."""
+    """A headless Chromium, 1440 wide; its console is `chrome.get_log("browser")`. Nothing stays behind a
+    test: a page would go on asking a server that is busy with the next one, and a theme would be the next
+    one's."""
     yield _chrome
     _chrome.delete_all_cookies()
     _chrome.execute_script(
-        "try { localStorage.clear(); sessionStorage.clear() } catch { /* a page without an address has none */ }"
+        "try { localStorage.clear(); sessionStorage.clear() } catch { /* a page without an address has "
+        "none */ }"
     )
     _chrome.get("about:blank")
     prefer(_chrome, "")

@@ -1,7 +1,8 @@
-"""`python -m tests.catalogue` compiles the German catalogue, `… collect` first collects what is to be translated.
+"""`python -m tests.catalogue` compiles the German catalogue, `… collect` first collects what is to be
+translated.
 
-Compiling is done in Python; collecting needs GNU gettext. The compiled catalogue is committed, so that neither a clone nor an
-image needs either of the two.
+Compiling is done in Python; collecting needs GNU gettext. The compiled catalogue is committed, so that
+neither a clone nor an image needs either of the two.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def compiled(catalogue: polib.POFile) -> bytes:
 
 
 def collect() -> None:
-    """Rewrites the catalogue: every message of templates, Python and the engine, with the translation it has."""
+    """Rewrites the catalogue: every message of templates, Python and the engine, with the translation it
+    has."""
     from synthweb.pages import engine_texts
 
     earlier = {_key(entry): entry for entry in read()}

@@ -1,5 +1,6 @@
-"""`make check`: format, lint, types, architecture, Django's own checks and the fast tests, side by side. Says what
-failed at the end, with its output. Files in `tests/slow_files.txt` and tests marked `slow` or `services` are left out."""
+"""`make check`: format, lint, types, architecture, Django's own checks and the fast tests, side by side. Says
+what failed at the end, with its output. Files in `tests/slow_files.txt` and tests marked `slow` or `services`
+are left out."""
 
 from __future__ import annotations
 
@@ -68,8 +69,8 @@ def main() -> int:
 
 
 def failing(*more: list[str]) -> list[str]:
-    """Run all checks, and more commands after the quick ones. Says of each at once how it ended, and returns the names of
-    those that failed."""
+    """Run all checks, and more commands after the quick ones. Says of each at once how it ended, and returns
+    the names of those that failed."""
     with ThreadPoolExecutor(
         max_workers=2
     ) as pool:  # mypy thinks for long on one core; the rest has the other

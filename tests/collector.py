@@ -1,4 +1,5 @@
-"""A collector of OpenTelemetry for the tests: takes OTLP over HTTP on loopback, keeps what came byte for byte, and decodes it."""
+"""A collector of OpenTelemetry for the tests: takes OTLP over HTTP on loopback, keeps what came byte for
+byte, and decodes it."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class Collector:
         return [_attributes(one.resource.attributes) for one in self._of_resources()]
 
     def spans(self) -> list[dict[str, Any]]:
-        """All spans: name, trace, own and parent's id, kind, status, message of it, events and links, attributes, begin and end."""
+        """All spans: name, trace, own and parent's id, kind, status, message of it, events and links,
+        attributes, begin and end."""
         return [
             {
                 "name": span.name,

@@ -1,8 +1,9 @@
-"""`python -m tests.compiled_types` records for which types of arguments the methods call each compiled function.
+"""`python -m tests.compiled_types` records for which types of arguments the methods call each compiled
+function.
 
-It runs every method on small tables and writes `synth_engine/compiled_types.json`, from which a worker compiles all of them
-before its first run (`synth_engine.jit.warm_up`). What is recorded and still compiles stays, because a run meets types by the
-size of its tables.
+It runs every method on small tables and writes `synth_engine/compiled_types.json`, from which a worker
+compiles all of them before its first run (`synth_engine.jit.warm_up`). What is recorded and still compiles
+stays, because a run meets types by the size of its tables.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ CASES = (ADULT, PLACES, POINTS, TOWNS, WORDS)
 
 
 def run(case: Case, method: str, folder: Path) -> None:
-    """Runs by the steps of a worker, from a new table of each length of codes to drawn records, as they are and stored between."""
+    """Runs by the steps of a worker, from a new table of each length of codes to drawn records, as they are
+    and stored between."""
     domain = case.description()
     for parameters in WAYS.get(method, [{}]):
         spec = Spec(mechanism=method, parameters=parameters, epsilon=EPSILON, delta=DELTA)
@@ -198,7 +200,8 @@ def record() -> None:
 
 def main(word: str) -> None:
     if word == "record":
-        # What a compiled function calls is compiled with it. The second process loads both as one, and sees what Python calls.
+        # What a compiled function calls is compiled with it. The second process loads both as one, and sees
+        # what Python calls.
         subprocess.run([sys.executable, "-m", "tests.compiled_types", "run"], check=True)
     pipeline.warm_up()
     run_all()

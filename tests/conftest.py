@@ -1,5 +1,5 @@
-"""What every test has: no example fails for the time it takes, long tests run when they are asked for, and long files
-begin first."""
+"""What every test has: no example fails for the time it takes, long tests run when they are asked for, and
+long files begin first."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ settings.load_profile("untimed")
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_waits_for_the_disk() -> Iterator[None]:
-    """What a process wrote outlives the process without `fsync`, and no test cuts the power: many tests would wait for
-    the disk for as long as they work. A descriptor that is not open is an error as before."""
+    """What a process wrote outlives the process without `fsync`, and no test cuts the power: many tests would
+    wait for the disk for as long as they work. A descriptor that is not open is an error as before."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", os.fstat)
         patch.setattr(os, "fdatasync", os.fstat)
@@ -36,8 +36,8 @@ LONGEST_FIELD = csv.field_size_limit()
 
 @pytest.fixture(autouse=True)
 def _longest_field() -> Iterator[None]:
-    """Readers set the limit of the csv module, which is one for the process, to that of their table: what a test
-    reads by itself must not depend on the table of another one."""
+    """Readers set the limit of the csv module, which is one for the process, to that of their table: what a
+    test reads by itself must not depend on the table of another one."""
     csv.field_size_limit(LONGEST_FIELD)
     yield
     csv.field_size_limit(LONGEST_FIELD)
@@ -45,7 +45,8 @@ def _longest_field() -> Iterator[None]:
 
 @pytest.fixture
 def nothing_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise alone is taken for something that the table holds in less than one of 10⁹ runs, and not in one of 20,000."""
+    """Noise alone is taken for something that the table holds in less than one of 10⁹ runs, and not in one of
+    20,000."""
     from synth_engine.inference import scale_tree
     from synth_engine.plans import domain_learning
 
@@ -83,8 +84,9 @@ OPENS_THE_DATABASE = {"db", "transactional_db", "live_server"}
 
 
 def _is_the_same_on_every_database(item: pytest.Item) -> bool:
-    """Whether a test is marked so, or cannot touch the database: pytest-django refuses it to a test that has neither its mark
-    nor one of its fixtures, and what runs on SQLite shows that this test asks for nothing."""
+    """Whether a test is marked so, or cannot touch the database: pytest-django refuses it to a test that has
+    neither its mark nor one of its fixtures, and what runs on SQLite shows that this test asks for
+    nothing."""
     if item.get_closest_marker("same_on_every_database"):
         return True
     fixtures: list[str] = getattr(item, "fixturenames", [])
@@ -92,7 +94,8 @@ def _is_the_same_on_every_database(item: pytest.Item) -> bool:
 
 
 def _longest_first(items: list[pytest.Item]) -> None:
-    """Parallel workers take file after file in this order: the last ones are short, so that both end together."""
+    """Parallel workers take file after file in this order: the last ones are short, so that both end
+    together."""
     longest = {checks.ROOT / path: place for place, path in enumerate(checks.longest_files())}
     slow = {checks.ROOT / path for path in checks.slow_files()}
     slow |= {item.path for item in items if item.get_closest_marker("slow")}

@@ -32,7 +32,8 @@ class Command:
 
     @property
     def is_example(self) -> bool:
-        """Whether it is there to be run as it stands: it is not in the middle of a sentence, and no word stands for others."""
+        """Whether it is there to be run as it stands: it is not in the middle of a sentence, and no word
+        stands for others."""
         return self.is_block and PLACEHOLDER.search(self.text) is None
 
     def after(self, *program: str) -> tuple[str, ...] | None:

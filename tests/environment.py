@@ -1,7 +1,7 @@
-"""The environment of the tests, loaded before Django reads its settings (`-p` in pyproject.toml): a folder of its own
-with fresh keys, so that no test touches the real `var/`. Parallel workers inherit the folder of the one that started
-them, and have a `var/` of their own in it. With SYNTHWEB_TEST_DATABASE=postgres the database is a PostgreSQL that is
-started here instead of SQLite."""
+"""The environment of the tests, loaded before Django reads its settings (`-p` in pyproject.toml): a folder of
+its own with fresh keys, so that no test touches the real `var/`. Parallel workers inherit the folder of the
+one that started them, and have a `var/` of their own in it. With SYNTHWEB_TEST_DATABASE=postgres the database
+is a PostgreSQL that is started here instead of SQLite."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ ON_POSTGRES = os.environ.get("DATABASE_URL", "").startswith("postgres")
 
 
 def _own_var() -> None:
-    """Each parallel worker has a `var/` of its own, as it has a database of its own: what one sweeps is never another's."""
+    """Each parallel worker has a `var/` of its own, as it has a database of its own: what one sweeps is never
+    another's."""
     var = FOLDER / f"var-{WORKER}"
     keys.make(var / "keys")
     os.environ["SYNTHWEB_VAR"] = str(var)

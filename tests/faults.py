@@ -1,4 +1,5 @@
-"""`make faults`: the tests of every fault that docs/security.md names, one fault after another, as often as is asked for.
+"""`make faults`: the tests of every fault that docs/security.md names, one fault after another, as often as
+is asked for.
 
     python -m tests.faults [--times 3] [F16 F20]
 

@@ -1,7 +1,7 @@
 """Emptying the test database between tests that commit.
 
-The application has no way to empty an append-only table, on purpose. Tests own their database, so they take the
-triggers down just before Django's flush; the flush ends with `post_migrate`, which puts them up again.
+The application has no way to empty an append-only table, on purpose. Tests own their database, so they take
+the triggers down just before Django's flush; the flush ends with `post_migrate`, which puts them up again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def take_triggers_down(using: str = "default", *, tables: set[str] | None = None
 
 @pytest.fixture(scope="session", autouse=True)
 def flush_empties_append_only_tables() -> Iterator[None]:
-    """Every transactional test, live servers among them, ends with the triggers down, a flush, the triggers up."""
+    """Every transactional test, live servers among them, ends with the triggers down, a flush, the triggers
+    up."""
     original = TransactionTestCase._fixture_teardown
 
     def teardown(case: TransactionTestCase) -> None:

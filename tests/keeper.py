@@ -1,9 +1,9 @@
-"""Whatever ends the tests, what they started ends with them: a run of pytest within a process that all its descendants come
-back to.
+"""Whatever ends the tests, what they started ends with them: a run of pytest within a process that all its
+descendants come back to.
 
 `run` starts a keeper, which starts the command. Linux gives the keeper each descendant whose parent has ended
-(PR_SET_CHILD_SUBREAPER), so none gets lost. When the command has ended, or the process that called `run` has, the keeper ends
-all that is left. Elsewhere than on Linux the command is run as it is.
+(PR_SET_CHILD_SUBREAPER), so none gets lost. When the command has ended, or the process that called `run` has,
+the keeper ends all that is left. Elsewhere than on Linux the command is run as it is.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(command: list[str], environment: Mapping[str, str]) -> int:
-    """Run a command to its end and return its exit code. Ctrl-C, SIGTERM and SIGHUP interrupt it, a second one ends it at
-    once."""
+    """Run a command to its end and return its exit code. Ctrl-C, SIGTERM and SIGHUP interrupt it, a second
+    one ends it at once."""
     if not sys.platform.startswith("linux"):
         return subprocess.run(command, env=environment, check=False).returncode
     # It is open for as long as this process lives, and each byte in it asks to stop.
@@ -65,7 +65,7 @@ def _asked_to_stop(ask: Callable[[], object]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# --- the keeper -------------------------------------------------------------------------------------------------------
+# --- the keeper ---------------------------------------------------------------------------------------------
 def keep(pipe: int, command: list[str]) -> int:
     """Run the command, and end what is left of it."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -102,8 +102,8 @@ def _reap_until(pid: int) -> int:
 
 
 def _wait_to_be_asked(pipe: int, pid: int) -> None:
-    """Interrupt the command when a byte comes, and end it when another one does, when GRACE has gone by, or when the process
-    that would send it has ended."""
+    """Interrupt the command when a byte comes, and end it when another one does, when GRACE has gone by, or
+    when the process that would send it has ended."""
     if os.read(pipe, 1):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGINT)
@@ -128,8 +128,8 @@ def _kill(pid: int) -> None:
 
 
 def _kill_all(but: int | None = None) -> list[int]:
-    """Kill what this process has as descendants now, and return their ids. Who started one meanwhile is killed as well, and
-    what it started comes back to this process."""
+    """Kill what this process has as descendants now, and return their ids. Who started one meanwhile is
+    killed as well, and what it started comes back to this process."""
     parents = dict(_parents())
     found, looked_at = [], [os.getpid()]
     while looked_at:

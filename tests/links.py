@@ -81,7 +81,8 @@ def sketch_of(
     *,
     rng: np.random.Generator,
 ) -> Sketch:
-    """The sketch of records with these buckets and codes, with noise of a seed: for estimates alone, never a release."""
+    """The sketch of records with these buckets and codes, with noise of a seed: for estimates alone, never a
+    release."""
     plan = sketches.plan(agreement, side)
     cells = agreement.side(side).cells
     counts = np.bincount(

@@ -1,5 +1,5 @@
-"""A kind of column that is not part of the product: months, such as 2022-06. It is written as CONTRIBUTING.md says, one class
-and one form, and known to the product only while a test asks for it."""
+"""A kind of column that is not part of the product: months, such as 2022-06. It is written as CONTRIBUTING.md
+says, one class and one form, and known to the product only while a test asks for it."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def known_to_pages() -> Iterator[None]:
         yield
 
 
-# --- a table of months ----------------------------------------------------------------------------------------------
+# --- a table of months --------------------------------------------------------------------------------------
 FIRST, LAST = "2022-06", "2023-11"
 ROWS = 600
 

@@ -1,5 +1,5 @@
-"""A kind of paid work that is not part of the product: a release whose name says that it was made here. Its two classes are all that the product
-needs of a kind (ADR 177); it is known only while a test asks for it."""
+"""A kind of paid work that is not part of the product: a release whose name says that it was made here. Its
+two classes are all that the product needs of a kind (ADR 177); it is known only while a test asks for it."""
 
 from __future__ import annotations
 

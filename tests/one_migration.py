@@ -1,5 +1,6 @@
-"""`python -m tests.one_migration` writes the one migration of each app from its models (ADR 175), and raises the format
-number of installations if one of them changed. Append-only triggers are no part of it: `migrate` puts them up itself.
+"""`python -m tests.one_migration` writes the one migration of each app from its models (ADR 175), and raises
+the format number of installations if one of them changed. Append-only triggers are no part of it: `migrate`
+puts them up itself.
 
 The present migrations are not read, so they may contradict the models or be left in conflict by a merge."""
 
@@ -66,8 +67,8 @@ def make(folders: Mapping[str, Path]) -> dict[str, str]:
             modules = {label: f"{package.name}.{label}" for label in folders}
             with (
                 override_settings(MIGRATION_MODULES=modules),
-                # Without it Django takes each of them for one that may be of any table, and leaves it behind all tables: `migrate`
-                # would make all models anew for each constraint and index.
+                # Without it Django takes each of them for one that may be of any table, and leaves it behind
+                # all tables: `migrate` would make all models anew for each constraint and index.
                 mock.patch.object(IndexOperation, "references_model", _is_of_model),
             ):
                 call_command("makemigrations", *folders, include_header=False, verbosity=0)
@@ -78,7 +79,8 @@ def make(folders: Mapping[str, Path]) -> dict[str, str]:
             Path(label, FILE) for label in sorted(folders)
         ]:
             raise RuntimeError(
-                "foreign keys of two apps point at each other, so that one migration an app is not enough: take one of them away"
+                "foreign keys of two apps point at each other, so that one migration an app is not enough: "
+                "take one of them away"
             )
         return {path.parent.name: path.read_text() for path in written}
 

@@ -1,5 +1,5 @@
-"""Rows that many tests begin with: the application's services make them once in each process, and they are written again as they
-were for each further test."""
+"""Rows that many tests begin with: the application's services make them once in each process, and they are
+written again as they were for each further test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""While many tests run for long: which of them run now, and for how long already. A plugin of pytest for the process that parallel
-workers report to."""
+"""While many tests run for long: which of them run now, and for how long already. A plugin of pytest for the
+process that parallel workers report to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Real services for the tests, started by the tests: Redis, PostgreSQL, Chromium, each in a folder of its own.
+"""Real services for the tests, started by the tests: Redis, PostgreSQL, Chromium, each in a folder of its
+own.
 
-What a machine does not have raises `Missing` with what to install; `require` turns that into a skip that names it, or
-into a failure where CI=true, because there nothing may be left out.
+What a machine does not have raises `Missing` with what to install; `require` turns that into a skip that
+names it, or into a failure where CI=true, because there nothing may be left out.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ PATIENCE = 240.0  # seconds until a service that was started counts as one that 
 PORTS = range(12_000, 32_000)  # Linux gives connections those from 32 768 on by itself
 UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
 SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""The environment of a Java that answers a few questions: it does not optimise for hours to come, which costs it more than its work."""
+"""The environment of a Java that answers a few questions: it does not optimise for hours to come, which costs
+it more than its work."""
 PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # loaded before a fork needs it
 Started = TypeVar("Started")
@@ -85,7 +87,8 @@ def start_redis() -> Iterator[str]:
 
 
 class Postgres:
-    """A PostgreSQL server with an empty database, which can be killed and started again. address: its DATABASE_URL."""
+    """A PostgreSQL server with an empty database, which can be killed and started again. address: its
+    DATABASE_URL."""
 
     def __init__(self, command: list[str], *, address: str, port: int, place: _Place) -> None:
         """port: the one of the address. place: where it runs, and as whom."""
@@ -94,8 +97,8 @@ class Postgres:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers. It dies of a port that somebody else's connection has taken while it was down, and is
-        then started again."""
+        """Start it, and wait until it answers. It dies of a port that somebody else's connection has taken
+        while it was down, and is then started again."""
         end = time.monotonic() + PATIENCE
         log = self._place.folder / "log"
         while not self._has_started(log, until=end):
@@ -127,7 +130,8 @@ class Postgres:
         return False
 
     def kill(self) -> None:
-        """End it at once and without a checkpoint, as if its machine lost power: connections and what was not committed are gone."""
+        """End it at once and without a checkpoint, as if its machine lost power: connections and what was not
+        committed are gone."""
         self._end(signal.SIGQUIT)
 
     def stop(self) -> None:
@@ -147,7 +151,8 @@ class Postgres:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a server runs, as whom (None: as whoever runs the tests), and what its environment has besides."""
+    """Where a server runs, as whom (None: as whoever runs the tests), and what its environment has
+    besides."""
 
     folder: Path
     user: str | None
@@ -156,16 +161,18 @@ class _Place:
 
 @contextlib.contextmanager
 def start_postgres() -> Iterator[str]:
-    """A PostgreSQL server with an empty database; yields its DATABASE_URL. Nothing of it outlives the block."""
+    """A PostgreSQL server with an empty database; yields its DATABASE_URL. Nothing of it outlives the
+    block."""
     with postgres_server(is_killed=False) as server:
         yield server.address
 
 
 @contextlib.contextmanager
 def postgres_server(*, clock: Path | None = None, is_killed: bool = True) -> Iterator[Postgres]:
-    """The same as a server that can be killed and started again. clock: a file that says how far its clock is off, as libfaketime
-    reads it (`+3600` for an hour forward); it is read each time that the server looks at its clock. None for the clock as it is.
-    is_killed: whether it may be, and then has to have what it confirmed; else it confirms sooner."""
+    """The same as a server that can be killed and started again. clock: a file that says how far its clock is
+    off, as libfaketime reads it (`+3600` for an hour forward); it is read each time that the server looks at
+    its clock. None for the clock as it is. is_killed: whether it may be, and then has to have what it
+    confirmed; else it confirms sooner."""
     programs = _postgres_programs()
     environment = {} if clock is None else _false_clock(clock)
     with _folder("postgres") as folder:
@@ -279,7 +286,8 @@ def find_chromium() -> tuple[str, str]:
     driver = shutil.which("chromedriver")
     if program is None or driver is None:
         raise Missing(
-            "Chromium: install chromium and chromium-driver (Debian: apt-get install chromium chromium-driver)"
+            "Chromium: install chromium and chromium-driver (Debian: apt-get install chromium "
+            "chromium-driver)"
         )
     return program, driver
 
@@ -288,8 +296,8 @@ def find_chromium() -> tuple[str, str]:
 def start_nginx(
     configuration: str, *, ports: Sequence[int], connections: int = 512
 ) -> Iterator[Path]:
-    """nginx with one file of `conf.d`, in a folder of its own, as root or as somebody; yields the folder. connections: what its
-    process holds at once, those to the application included."""
+    """nginx with one file of `conf.d`, in a folder of its own, as root or as somebody; yields the folder.
+    connections: what its process holds at once, those to the application included."""
     program = find_nginx()
     with _folder("nginx") as folder:
         for name in ("body", "proxy", "fastcgi", "uwsgi", "scgi"):
@@ -305,7 +313,8 @@ def start_nginx(
         user = f"user {pwd.getpwuid(os.getuid()).pw_name};\n" if os.getuid() == 0 else ""
         (folder / "nginx.conf").write_text(
             f"{user}daemon off;\npid {folder / 'pid'};\nerror_log stderr;\nworker_processes 1;\n"
-            f"events {{ worker_connections {connections}; }}\nhttp {{\n    access_log off;\n{temporary}    include {folder / 'site.conf'};\n}}\n"
+            f"events {{ worker_connections {connections}; }}\nhttp {{\n    access_log off;\n{temporary}    "
+            f"include {folder / 'site.conf'};\n}}\n"
         )
         command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
         _run([*command, "-t"], user=None, folder=folder)
@@ -330,8 +339,8 @@ def find_dask() -> None:
 
 @contextlib.contextmanager
 def start_dask(*, is_repaired: bool = True) -> Iterator[Dask]:
-    """A Dask LocalCluster of two processes on loopback, which takes a port that is free. is_repaired: whether it starts another
-    process for one that was killed."""
+    """A Dask LocalCluster of two processes on loopback, which takes a port that is free. is_repaired: whether
+    it starts another process for one that was killed."""
     find_dask()
     import dask
     import distributed
@@ -341,7 +350,8 @@ def start_dask(*, is_repaired: bool = True) -> Iterator[Dask]:
     settings = {
         "distributed.worker.daemon": False,
         "distributed.scheduler.worker-saturation": 1.0,
-        # A process that was killed is started again, however long that takes here; by default it is given up after seconds.
+        # A process that was killed is started again, however long that takes here; by default it is given up
+        # after seconds.
         "distributed.deploy.lost-worker-timeout": "1 hour",
     }
     with (
@@ -385,8 +395,8 @@ class Spark:
 
 @contextlib.contextmanager
 def start_spark(folder: Path, *, executors: int = 2) -> Iterator[Spark]:
-    """A master of Spark and a worker with so many executors, or no worker, in processes of their own. folder: for what they
-    write. Raises Missing."""
+    """A master of Spark and a worker with so many executors, or no worker, in processes of their own. folder:
+    for what they write. Raises Missing."""
     find_spark()
     from synth_engine.confidential import cluster
 
@@ -447,8 +457,8 @@ def start_java() -> None:
 
 
 def end_spark() -> None:
-    """End the session of this process, or one that is about to begin, and Java with it, which keeps the environment that it
-    was started with."""
+    """End the session of this process, or one that is about to begin, and Java with it, which keeps the
+    environment that it was started with."""
     from pyspark import SparkContext
 
     from synth_engine.confidential import cluster
@@ -495,8 +505,8 @@ def _wait_for_connection(
 
 
 def ends_with_us(number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
-    """What a process that a test starts does before its program begins (`preexec_fn`): on Linux it gets a signal when the thread
-    that started it ends, however that ends."""
+    """What a process that a test starts does before its program begins (`preexec_fn`): on Linux it gets a
+    signal when the thread that started it ends, however that ends."""
 
     def ask() -> None:
         with contextlib.suppress(OSError, AttributeError):
@@ -506,8 +516,8 @@ def ends_with_us(number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody uses, nor takes before whoever asked for it does: none that connections are given by the
-    system meanwhile, and none of another worker's."""
+    """A TCP port that nobody uses, nor takes before whoever asked for it does: none that connections are
+    given by the system meanwhile, and none of another worker's."""
     own = PORTS[int(WORKER.removeprefix("gw")) :: WORKERS]
     for port in random.SystemRandom().sample(own, 50):
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -517,7 +527,8 @@ def free_port() -> int:
 
 
 def _postgres_programs() -> Path:
-    """The folder of a PostgreSQL that is new enough: from the PATH, from where Debian puts it, or from pgserver."""
+    """The folder of a PostgreSQL that is new enough: from the PATH, from where Debian puts it, or from
+    pgserver."""
     places = [
         Path(found).resolve().parent
         for name in ("postgres", "initdb")

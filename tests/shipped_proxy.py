@@ -1,4 +1,5 @@
-"""nginx with docs/nginx.conf as it stands but for names, ports and files, in front of a server of this machine."""
+"""nginx with docs/nginx.conf as it stands but for names, ports and files, in front of a server of this
+machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Workers of a Dask or Spark cluster that stop in the middle of a question, so that a test kills them there and nowhere else."""
+"""Workers of a Dask or Spark cluster that stop in the middle of a question, so that a test kills them there
+and nowhere else."""
 
 from __future__ import annotations
 
@@ -20,9 +21,10 @@ GO_ON = "go-on"
 
 @contextlib.contextmanager
 def killed_inside(address: str, folder: Path, *, number: int) -> Iterator[list[int]]:
-    """While the block asks a cluster of two processes, `number` of them die of SIGKILL, each while it counts a part that it
-    has not answered. Yields the ids of those that were killed, complete after the block. Processes that the cluster starts in their
-    place count as ever. folder: an empty one, which the workers see.
+    """While the block asks a cluster of two processes, `number` of them die of SIGKILL, each while it counts
+    a part that it has not answered. Yields the ids of those that were killed, complete after the block.
+    Processes that the cluster starts in their place count as ever. folder: an empty one, which the workers
+    see.
     """
     import distributed
 
@@ -35,8 +37,8 @@ def killed_inside(address: str, folder: Path, *, number: int) -> Iterator[list[i
 
 @contextlib.contextmanager
 def killed_inside_spark(folder: Path, *, number: int, executors: bool) -> Iterator[list[int]]:
-    """The same of a Spark cluster on this machine. executors: the process of Java that Spark started dies, and with it its
-    process of Python; else that of Python alone."""
+    """The same of a Spark cluster on this machine. executors: the process of Java that Spark started dies,
+    and with it its process of Python; else that of Python alone."""
     victim = _executor_of if executors else lambda process: process
     with _stopped_in_spark(folder), _killing(folder, number, victim=victim) as killed:
         yield killed
@@ -46,8 +48,9 @@ def killed_inside_spark(folder: Path, *, number: int, executors: bool) -> Iterat
 def lost_inside_spark(
     folder: Path, worker: int, *, then: Callable[[], object]
 ) -> Iterator[None]:
-    """While the block asks a Spark cluster on this machine, the process that starts its executors dies of SIGKILL as soon as one
-    of them counts a part. Nothing starts them again, and no part is answered. then: called once it is dead."""
+    """While the block asks a Spark cluster on this machine, the process that starts its executors dies of
+    SIGKILL as soon as one of them counts a part. Nothing starts them again, and no part is answered. then:
+    called once it is dead."""
     over = threading.Event()
 
     def kill() -> None:
@@ -102,7 +105,8 @@ def _executor_of(process: int) -> int:
 
 
 def _stopping(folder: str) -> Callable[[str], Callable[[Iterator[Any]], Iterator[Any]]]:
-    """In place of `cluster._in_arrow`: workers count as ever, but each part waits until the test lets it go on."""
+    """In place of `cluster._in_arrow`: workers count as ever, but each part waits until the test lets it go
+    on."""
 
     def in_arrow(key_file: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
         # Spark takes this function along as it is, with what it imports itself.

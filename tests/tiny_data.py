@@ -1,4 +1,5 @@
-"""Small files of the shapes that documented commands read: the examples, and the public data that programs of bench/ take."""
+"""Small files of the shapes that documented commands read: the examples, and the public data that programs of
+bench/ take."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def described_people(folder: Path) -> Path:
 
 
 def examples(folder: Path) -> Path:
-    """The folder examples/ with some records of its tables, and as many public totals; the descriptions are as they are."""
+    """The folder examples/ with some records of its tables, and as many public totals; the descriptions are
+    as they are."""
     out = folder / "examples"
     (out / "commutes").mkdir(parents=True)
     lines = gzip.decompress((EXAMPLES / "adult.csv.gz").read_bytes()).splitlines(keepends=True)
@@ -126,15 +128,20 @@ def baskets(path: Path, *, rows: int = 800) -> None:
     path.write_bytes(gzip.compress("\n".join([*lines, ""]).encode() + b"\n"))
 
 
-# ---- the public data of benchmarks ---------------------------------------------------------------------------------
+# ---- the public data of benchmarks
+# ---------------------------------------------------------------------------------
 
 CATEGORIES = {
-    "SEX": ("1", "2"), "HISP": ("0", "1", "2"), "RAC1P": ("1", "2", "6", "8", "9"), "MSP": ("1", "4", "6", "N"),
-    "HOUSING_TYPE": ("1", "2", "3"), "OWN_RENT": ("1", "2", "0"), "INDP_CAT": ("1", "4", "9", "N"), "EDU": ("1", "5", "7", "9", "N"),
-    "PINCP_DECILE": ("0", "3", "7", "N"), "DVET": ("1", "N"), "DREM": ("1", "2", "N"), "DPHY": ("1", "2", "N"),
+    "SEX": ("1", "2"), "HISP": ("0", "1", "2"), "RAC1P": ("1", "2", "6", "8", "9"),
+    "MSP": ("1", "4", "6", "N"),
+    "HOUSING_TYPE": ("1", "2", "3"), "OWN_RENT": ("1", "2", "0"), "INDP_CAT": ("1", "4", "9", "N"),
+    "EDU": ("1", "5", "7", "9", "N"),
+    "PINCP_DECILE": ("0", "3", "7", "N"), "DVET": ("1", "N"), "DREM": ("1", "2", "N"),
+    "DPHY": ("1", "2", "N"),
     "DEYE": ("1", "2"), "DEAR": ("1", "2"), "PUMA": ("01-01301", "25-00503", "25-00703"),
 }  # fmt: skip
-NUMBERS = {"AGEP": (0, 99), "NOC": (1, 19), "NPF": (2, 20), "DENSITY": (16.3, 52864.7), "PINCP": (-9000, 1341000),
+NUMBERS = {"AGEP": (0, 99), "NOC": (1, 19), "NPF": (2, 20), "DENSITY": (16.3, 52864.7),
+    "PINCP": (-9000, 1341000),
            "POVPIP": (0, 500), "WGTP": (1, 9999), "PWGTP": (1, 9999)}  # fmt: skip
 SPLIT = """
 import json, pathlib, sys

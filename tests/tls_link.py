@@ -1,4 +1,5 @@
-"""A link with TLS in front of a service on this machine that has none: what a database or a broker elsewhere looks like to a client."""
+"""A link with TLS in front of a service on this machine that has none: what a database or a broker elsewhere
+looks like to a client."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""What every program of this folder does around another synthesizer: reads the table, takes times, writes the rows.
+"""What every program of this folder does around another synthesizer: reads the table, takes times, writes the
+rows.
 
     python with_NAME.py TRAIN.csv SIZES.json METHOD EPSILON DELTA RHO SEED OUT.csv
 
-TRAIN.csv holds integer codes, SIZES.json how many codes each column has (the public domain), RHO the zero-concentrated budget
-that is worth epsilon and delta. The last line of output is JSON: processor and elapsed seconds of fitting and of drawing as many
-rows as the table has, and the most memory in MB. Needs pandas alone, so that it runs in the environment of any peer.
+TRAIN.csv holds integer codes, SIZES.json how many codes each column has (the public domain), RHO the
+zero-concentrated budget that is worth epsilon and delta. The last line of output is JSON: processor and
+elapsed seconds of fitting and of drawing as many rows as the table has, and the most memory in MB. Needs
+pandas alone, so that it runs in the environment of any peer.
 """
 
 from __future__ import annotations

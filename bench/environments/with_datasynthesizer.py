@@ -1,7 +1,8 @@
 """DataSynthesizer: `independent` and `correlated` (a network with at most two parents).
 
-Values are written as texts, so that it takes all columns for categories, and their public lists are given. Its epsilon is that
-of its parameter: it has no delta, and a stored description with a network spends it twice.
+Values are written as texts, so that it takes all columns for categories, and their public lists are given.
+Its epsilon is that of its parameter: it has no delta, and a stored description with a network spends it
+twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""google/dpsynth, in memory: `independent`, `mst` and `swift`, with its one-way counts and its merging of rare codes."""
+"""google/dpsynth, in memory: `independent`, `mst` and `swift`, with its one-way counts and its merging of
+rare codes."""
 
 from __future__ import annotations
 

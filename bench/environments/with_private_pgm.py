@@ -1,4 +1,5 @@
-"""private-pgm, the programs in its folder `mechanisms`: `mst` and `aim`, the latter on all pairs with its own default limit."""
+"""private-pgm, the programs in its folder `mechanisms`: `mst` and `aim`, the latter on all pairs with its own
+default limit."""
 
 from __future__ import annotations
 

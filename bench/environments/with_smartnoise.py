@@ -1,4 +1,5 @@
-"""smartnoise-synth: `mst` and `aim`. It finds the codes of each column in the table itself, at no charge; all others are given them."""
+"""smartnoise-synth: `mst` and `aim`. It finds the codes of each column in the table itself, at no charge; all
+others are given them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Generates the tables of a city, each with randomness of its own, so that a new release changes its table and leaves the others."""
+"""Generates the tables of a city, each with randomness of its own, so that a new release changes its table
+and leaves the others."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BuiltCity:
-    """A generated city. layouts and frames: of the areas and of all tables, each after those that it refers to. areas: of the rows of each
-    table that are in areas. notes: what could not be met, by table."""
+    """A generated city. layouts and frames: of the areas and of all tables, each after those that it refers
+    to. areas: of the rows of each table that are in areas. notes: what could not be met, by table."""
 
     city: City
     population: int
@@ -61,7 +62,8 @@ def build(
     seed: str,
     progress: Progress = lambda _stage, _share: None,
 ) -> BuiltCity:
-    """Generates all tables. The same city and seed give the same tables. Errors: SpecError where totals cannot be met."""
+    """Generates all tables. The same city and seed give the same tables. Errors: SpecError where totals
+    cannot be met."""
     builder = _Builder(city=city, seed=seed)
     tables = city.spec.tables
     for number, table in enumerate(tables):
@@ -83,8 +85,8 @@ def build(
 
 @dataclass(kw_only=True, eq=False)
 class _Builder:
-    """The tables that are generated so far. samples: of sources whose rows are counted by area. references: the index of the row that
-    each row refers to, by table and column; -1 for none."""
+    """The tables that are generated so far. samples: of sources whose rows are counted by area. references:
+    the index of the row that each row refers to, by table and column; -1 for none."""
 
     city: City
     seed: str

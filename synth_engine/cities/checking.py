@@ -1,4 +1,5 @@
-"""Checks a folder of a city against its receipt: every table, every reference, and the receipts of its sources."""
+"""Checks a folder of a city against its receipt: every table, every reference, and the receipts of its
+sources."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from synth_engine.relational import layout
 def verify(
     folder: Path, receipt: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Says what a receipt proves about the files of a folder. sources: receipts of releases, which are verified.
-    Errors: VerificationError with the first reason found."""
+    """Says what a receipt proves about the files of a folder. sources: receipts of releases, which are
+    verified. Errors: VerificationError with the first reason found."""
     body = {name: value for name, value in receipt.items() if name != "digest"}
     if receipt.get("schema") != city_receipts.SCHEMA or receipts.digest(body) != receipt.get(
         "digest"

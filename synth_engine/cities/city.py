@@ -1,4 +1,5 @@
-"""A city that can be generated: its specification with sources and geography, checked against each other before anything is generated."""
+"""A city that can be generated: its specification with sources and geography, checked against each other
+before anything is generated."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class City:
         return (*table.own_columns, *(() if source is None else source.columns))
 
     def path(self, table: CityTable) -> tuple[tuple[CityTable, Join], ...]:
-        """The joins that lead from a table to the areas. Errors: SpecError where none does, or its rows may refer to nothing."""
+        """The joins that lead from a table to the areas. Errors: SpecError where none does, or its rows may
+        refer to nothing."""
         for join in table.joins:
             if join.to == AREAS:
                 return ((table, join),)
@@ -209,12 +211,14 @@ def _check_totals(city: City, table: CityTable) -> None:
         )
     if own and (table.population or (table.above is not None and table.above.positions)):
         raise table.error(
-            f"its totals by {own[0].by!r} contradict its columns of persons or its positions, which decide which rows it has",
+            f"its totals by {own[0].by!r} contradict its columns of persons or its positions, which decide "
+            "which rows it has",
             repair="give totals by a column of the areas, or leave the others out",
         )
     if of_areas and (len(of_areas) > 1 or table.placement is None):
         raise table.error(
-            f"its totals by {of_areas[-1].by!r} are of areas, in which it is not placed, or has totals already",
+            f"its totals by {of_areas[-1].by!r} are of areas, in which it is not placed, or has totals "
+            "already",
             repair="give one of them, at the table that is joined to areas by weight",
         )
     for total in of_areas:

@@ -1,4 +1,5 @@
-"""Reads YAML of which every reader sees the same, and checks it against a JSON Schema; refusals name field, rule and repair."""
+"""Reads YAML of which every reader sees the same, and checks it against a JSON Schema; refusals name field,
+rule and repair."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _TYPES = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain values alone, without aliases, which let a small file become a huge one, and without a name given twice."""
+    """Plain values alone, without aliases, which let a small file become a huge one, and without a name given
+    twice."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

@@ -1,4 +1,5 @@
-"""Writes a generated city: a folder or a zip of Parquet with the SQL that creates the tables, or one SQLite file; with its receipt."""
+"""Writes a generated city: a folder or a zip of Parquet with the SQL that creates the tables, or one SQLite
+file; with its receipt."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write(built: BuiltCity, document: JsonObject, path: Path, *, overwrite: bool) -> None:
-    """Writes all tables, to a folder, a .zip or a SQLite file by the name of `path`; a folder and a zip with the receipt. The output
-    appears whole or not at all; a folder is new and has the SQLite file as well. Errors: InputError."""
+    """Writes all tables, to a folder, a .zip or a SQLite file by the name of `path`; a folder and a zip with
+    the receipt. The output appears whole or not at all; a folder is new and has the SQLite file as well.
+    Errors: InputError."""
     if path.suffix in databases.SQLITE:
         outputs.replace(path, lambda file: _sqlite(built, file), overwrite=overwrite)
     elif path.suffix == ".zip":

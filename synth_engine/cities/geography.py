@@ -1,4 +1,5 @@
-"""The geography that all tables of a city share: areas with a code, a point, and what is publicly known of them."""
+"""The geography that all tables of a city share: areas with a code, a point, and what is publicly known of
+them."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AreaTable:
-    """The areas. table: a text in each cell, but for numbers in latitude and longitude. sha256: of the file."""
+    """The areas. table: a text in each cell, but for numbers in latitude and longitude. sha256: of the
+    file."""
 
     areas: Areas
     table: pd.DataFrame
@@ -100,7 +102,8 @@ class AreaTable:
         return angle * EARTH_KILOMETRES
 
     def projected(self) -> tuple[Floats, Floats, int]:
-        """Metres east and north of every area in the zone of UTM of their middle, and the code of the zone (EPSG)."""
+        """Metres east and north of every area in the zone of UTM of their middle, and the code of the zone
+        (EPSG)."""
         zone = int(np.clip(np.floor((self.longitude.mean() + 180) / 6) + 1, 1, 60))
         south = bool(self.latitude.mean() < 0)
         east, north = _utm(self.latitude, self.longitude - (6 * zone - 183))
@@ -108,8 +111,9 @@ class AreaTable:
 
 
 def _utm(latitude: Floats, from_meridian: Floats) -> tuple[Floats, Floats]:
-    """Metres in the universal transverse Mercator projection on WGS 84, by the series of Krüger (1912) to the third order of the
-    flattening, which is exact to a millimetre within a zone. from_meridian: degrees from the central meridian."""
+    """Metres in the universal transverse Mercator projection on WGS 84, by the series of Krüger (1912) to the
+    third order of the flattening, which is exact to a millimetre within a zone. from_meridian: degrees from
+    the central meridian."""
     flattening = 1 / 298.257223563
     n = flattening / (2 - flattening)
     radius = 6_378_137 / (1 + n) * (1 + n**2 / 4 + n**4 / 64)
@@ -145,7 +149,8 @@ def unpacked(raw: bytes) -> bytes:
 
 
 def load(areas: Areas, *, folder: Path) -> AreaTable:
-    """The areas in a CSV, packed by gzip or not. Errors: TableError, SpecError with column, rule and repair."""
+    """The areas in a CSV, packed by gzip or not. Errors: TableError, SpecError with column, rule and
+    repair."""
     path = folder / areas.file
     try:
         raw = path.read_bytes()

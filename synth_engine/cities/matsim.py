@@ -1,6 +1,7 @@
 """A city as MATSim reads it: a population with a day's plan for each person, facilities and households.
 
-Plans are a start, which a simulation changes: nothing is known of modes and times, so these are assumptions that are stated here.
+Plans are a start, which a simulation changes: nothing is known of modes and times, so these are assumptions
+that are stated here.
 """
 
 from __future__ import annotations
@@ -134,9 +135,10 @@ def _facilities(built: BuiltCity, people: Travellers) -> Iterator[str]:
         numbers = np.bincount(areas[areas >= 0], minlength=len(codes))
         for area in np.flatnonzero(numbers).tolist():
             yield (
-                f'<facility id={quoteattr(f"{kind}_{codes[area]}")} x="{east[area]:.1f}" y="{north[area]:.1f}">'
-                f'<activity type="{kind}"><capacity value="{numbers[area]}"/>'
-                f'<opentime day="wk" start_time="00:00:00" end_time="24:00:00"/></activity></facility>\n'
+                f'<facility id={quoteattr(f"{kind}_{codes[area]}")} x="{east[area]:.1f}" '
+                f'y="{north[area]:.1f}"><activity type="{kind}"><capacity '
+                f'value="{numbers[area]}"/><opentime day="wk" start_time="00:00:00" '
+                'end_time="24:00:00"/></activity></facility>\n'
             )
     yield "</facilities>\n"
 

@@ -1,4 +1,5 @@
-"""Where the rows of a city lie, and which rows they refer to: areas by weights and totals, the nearest row, an alike row, a flow."""
+"""Where the rows of a city lie, and which rows they refer to: areas by weights and totals, the nearest row,
+an alike row, a flow."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Mask = npt.NDArray[np.bool_]
 
 
 def areas_by_weight(weights: Indices, rows: int, *, rng: np.random.Generator) -> Indices:
-    """The area of each row in random order; neighbouring areas together have their share to less than one row."""
+    """The area of each row in random order; neighbouring areas together have their share to less than one
+    row."""
     chosen = np.repeat(np.arange(weights.size), rounding.spread(weights, rows, rng=rng))
     rng.shuffle(chosen)
     return chosen
@@ -33,8 +35,8 @@ def areas_by_total(
     *,
     rng: np.random.Generator,
 ) -> Indices:
-    """The area of each row, such that the totals are met exactly. sizes: the persons of each row; ones where rows are counted.
-    Errors: SpecError where whole rows cannot meet them."""
+    """The area of each row, such that the totals are met exactly. sizes: the persons of each row; ones where
+    rows are counted. Errors: SpecError where whole rows cannot meet them."""
     wanted = scaled(total.counts, int(sizes.sum()))
     group = _groups(table, total, sizes, wanted.to_numpy(dtype=np.int64), rng=rng)
     texts = geography.table[total.by].to_numpy()
@@ -54,7 +56,8 @@ def _groups(
     *,
     rng: np.random.Generator,
 ) -> Indices:
-    """The group of each row. Large rows choose first, in proportion to the room that is left, so that small ones fill what remains."""
+    """The group of each row. Large rows choose first, in proportion to the room that is left, so that small
+    ones fill what remains."""
     left = wanted.copy()
     group = np.full(sizes.size, -1, dtype=np.int64)
     for size in np.unique(sizes)[::-1].tolist():
@@ -72,7 +75,8 @@ def _groups(
 
 
 def _within(weights: Indices, total: int, *, most: Indices) -> Indices | None:
-    """Whole numbers with that sum in proportion to the weights, none above its most; None where all together are less."""
+    """Whole numbers with that sum in proportion to the weights, none above its most; None where all together
+    are less."""
     if most.sum() < total:
         return None
     numbers = np.minimum(rounding.shares(weights, total), most)
@@ -87,7 +91,8 @@ def _within(weights: Indices, total: int, *, most: Indices) -> Indices | None:
 def nearest(
     geography: AreaTable, areas: Indices, targets: Indices, *, rng: np.random.Generator
 ) -> Indices:
-    """The index of the nearest target of each area; of several at one place, each by chance. targets: the area of each."""
+    """The index of the nearest target of each area; of several at one place, each by chance. targets: the
+    area of each."""
     places, place_of = np.unique(targets, return_inverse=True)
     order = np.argsort(place_of, kind="stable")
     starts = np.searchsorted(place_of[order], np.arange(places.size))
@@ -102,7 +107,8 @@ def nearest(
 def matching(
     own: Sequence[pd.Series], others: Sequence[pd.Series], *, rng: np.random.Generator
 ) -> tuple[Indices, int]:
-    """For each row a row of the other table with the same values; where none has them, with the same first ones.
+    """For each row a row of the other table with the same values; where none has them, with the same first
+    ones.
 
     Returns the indices, and how many rows have another value in the last column or more."""
     rows = len(own[0])
@@ -148,9 +154,11 @@ def paired(
     areas: int,
     rng: np.random.Generator,
 ) -> tuple[Indices, Indices]:
-    """Pairs rows of two tables, each at most once and as many as the smaller table has, by the flows between their areas.
+    """Pairs rows of two tables, each at most once and as many as the smaller table has, by the flows between
+    their areas.
 
-    homes, works: the area of each row; flows: origins, destinations and numbers. Returns the indices of both rows of each pair."""
+    homes, works: the area of each row; flows: origins, destinations and numbers. Returns the indices of both
+    rows of each pair."""
     pairs = min(homes.size, works.size)
     first = np.sort(rng.permutation(homes.size)[:pairs])
     second = np.sort(rng.permutation(works.size)[:pairs])

@@ -1,4 +1,5 @@
-"""A city in the files that PopulationSim writes and ActivitySim reads: synthetic households and persons, and the geography."""
+"""A city in the files that PopulationSim writes and ActivitySim reads: synthetic households and persons, and
+the geography."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The receipt of a city: what each table was made of, with the receipts of its sources by their digests, and which totals it meets."""
+"""The receipt of a city: what each table was made of, with the receipts of its sources by their digests, and
+which totals it meets."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from synth_engine.strict_json import JsonObject, JsonValue
 
 SCHEMA = "synth_engine/city-receipt/1"
 STATEMENT = (
-    "This city is post-processing: it was generated from the models of the releases below, from public files and from "
-    "descriptions. No table was read, so that it costs no privacy beyond these releases. Each of them has a receipt, which proves its own "
-    "guarantee; links between tables are generated, and say nothing about who is in two of them."
+    "This city is post-processing: it was generated from the models of the releases below, from public "
+    "files and from descriptions. No table was read, so that it costs no privacy beyond these releases. "
+    "Each of them has a receipt, which proves its own guarantee; links between tables are generated, and "
+    "say nothing about who is in two of them."
 )
 
 
@@ -76,7 +78,8 @@ def _table(built: BuiltCity, table: CityTable) -> JsonObject:
 
 
 def _sums(statements: list[JsonObject]) -> list[JsonValue]:
-    """What a person may lose who is in the tables of several releases: losses of one relation and unit add up."""
+    """What a person may lose who is in the tables of several releases: losses of one relation and unit add
+    up."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     counted: set[str] = set()
     for one in statements:
@@ -93,7 +96,8 @@ def _sums(statements: list[JsonObject]) -> list[JsonValue]:
             "releases": [one["receipt"] for one in group],
             "epsilon": plain(_sum(group, "epsilon")),
             "delta": scientific(_sum(group, "delta")),
-            "sentence": "For a unit that is in the tables of all these releases, their losses add up to this.",
+            "sentence": "For a unit that is in the tables of all these releases, their losses add up to "
+            "this.",
         }
         for group in groups.values()
     ]
@@ -104,7 +108,8 @@ def _sum(group: Sequence[Mapping[str, Any]], name: str) -> Fraction:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Which tables of a city are the same as in an earlier receipt, changed, new or gone. Errors: InputError."""
+    """Which tables of a city are the same as in an earlier receipt, changed, new or gone. Errors:
+    InputError."""
     if before.get("schema") != SCHEMA or not isinstance(before.get("tables"), list):
         raise InputError(
             "this is no receipt of a city", repair="give the file that build wrote"

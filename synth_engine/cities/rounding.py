@@ -1,8 +1,10 @@
-"""Whole numbers that meet public totals exactly: controlled rounding of one total, of a table with two, and of flows.
+"""Whole numbers that meet public totals exactly: controlled rounding of one total, of a table with two, and
+of flows.
 
-Of a table of expected numbers with totals of rows and columns, each number is rounded down, and a minimum-cost flow says where the
-units go that the totals still lack. Such a flow has whole numbers, so both totals are met exactly (Cox and Ernst 1982, Controlled
-rounding). Costs are random, such that a cell gets a further unit with a chance that grows with what rounding took from it.
+Of a table of expected numbers with totals of rows and columns, each number is rounded down, and a
+minimum-cost flow says where the units go that the totals still lack. Such a flow has whole numbers, so both
+totals are met exactly (Cox and Ernst 1982, Controlled rounding). Costs are random, such that a cell gets a
+further unit with a chance that grows with what rounding took from it.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ _TOLERANCE = 1e-9
 
 
 def shares(weights: Counts, total: int) -> Counts:
-    """Whole numbers with that sum in proportion to the weights, by largest remainder; equal ones where all weights are 0."""
+    """Whole numbers with that sum in proportion to the weights, by largest remainder; equal ones where all
+    weights are 0."""
     return round_to_total(whole_weights(weights.astype(np.float64)), total)
 
 
 def spread(weights: Counts, total: int, *, rng: np.random.Generator) -> Counts:
-    """Whole numbers with that sum such that those of any cells side by side are off by less than one from their share."""
+    """Whole numbers with that sum such that those of any cells side by side are off by less than one from
+    their share."""
     whole = whole_weights(weights.astype(np.float64))
     start = int(rng.integers(int(whole.sum())))
     return round_in_order(whole, total, start=start)
@@ -40,8 +44,8 @@ def spread(weights: Counts, total: int, *, rng: np.random.Generator) -> Counts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RakedTable:
-    """The cells of a table that may hold something, and its totals. rows, columns: of each cell, shape (cells,). row_totals,
-    column_totals: of the same sum."""
+    """The cells of a table that may hold something, and its totals. rows, columns: of each cell, shape
+    (cells,). row_totals, column_totals: of the same sum."""
 
     rows: Counts
     columns: Counts
@@ -53,7 +57,8 @@ class RakedTable:
         return ((self.rows, self.row_totals), (self.columns, self.column_totals))
 
     def rake(self, weights: Floats) -> Floats:
-        """Iterative proportional fitting: numbers of the cells with these totals as nearly as the cells allow."""
+        """Iterative proportional fitting: numbers of the cells with these totals as nearly as the cells
+        allow."""
         fitted = weights.astype(np.float64)
         for _ in range(RAKING_STEPS):
             for index, totals in self._margins:
@@ -65,8 +70,8 @@ class RakedTable:
     def rounded(
         self, expected: Floats, *, most: Counts | None = None, rng: np.random.Generator
     ) -> tuple[Counts, Counts, Counts] | None:
-        """Whole numbers near the expected ones, with exactly these totals. most: of each cell; without it, units that no cell
-        can take go to further cells.
+        """Whole numbers near the expected ones, with exactly these totals. most: of each cell; without it,
+        units that no cell can take go to further cells.
 
         Returns rows, columns and numbers of cells; None where the totals cannot be met within `most`."""
         floors = self._floors(expected, most)
@@ -84,7 +89,8 @@ class RakedTable:
         if most is not None:
             room = np.minimum(room, most - floors)
         costs = _costs(expected - floors, rng)
-        # A second unit in one cell is taken only where all cells of the row have one: numbers stay near the expected ones.
+        # A second unit in one cell is taken only where all cells of the row have one: numbers stay near the
+        # expected ones.
         arcs = [
             flow.add_arcs_with_capacity_and_unit_cost(
                 self.rows, self.columns + first_column, capacity, cost
@@ -122,7 +128,8 @@ class RakedTable:
         )
 
     def _floors(self, expected: Floats, most: Counts | None) -> Counts:
-        """The numbers rounded down, and made smaller where those of a row or column add up to more than its total."""
+        """The numbers rounded down, and made smaller where those of a row or column add up to more than its
+        total."""
         floors = np.floor(expected + _TOLERANCE).astype(np.int64)
         if most is not None:
             floors = np.minimum(floors, most)
@@ -134,7 +141,8 @@ class RakedTable:
 
 
 def _costs(rest: Floats, rng: np.random.Generator) -> Counts:
-    """Costs of a further unit in each cell. Gumbel noise: of one row alone, cells are chosen in proportion to what is left of them."""
+    """Costs of a further unit in each cell. Gumbel noise: of one row alone, cells are chosen in proportion to
+    what is left of them."""
     keys = -np.log(np.clip(rest, _TOLERANCE, None)) - rng.gumbel(size=rest.size)
     costs: Counts = np.clip((keys - keys.min(initial=0)) * _COST_UNIT, 0, _COST_LIMIT).astype(
         np.int64

@@ -1,4 +1,5 @@
-"""Which rows of a model a table of a city takes: so many that they hold a population, have values at positions, or meet totals."""
+"""Which rows of a model a table of a city takes: so many that they hold a population, have values at
+positions, or meet totals."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ Wanted = tuple[str, ...]
 def holding(
     source: CitySource, table: CityTable, population: int, *, seed: str
 ) -> tuple[pd.DataFrame, Indices]:
-    """Rows whose columns of persons add up to the population exactly, and the persons of each. Rows without persons are left out.
-    Errors: SpecError where no such rows are found."""
+    """Rows whose columns of persons add up to the population exactly, and the persons of each. Rows without
+    persons are left out. Errors: SpecError where no such rows are found."""
     trial = _persons(table, source.draw(_TRIAL_ROWS, seed=f"{seed}/trial"))
     mean = trial.mean()
     if not mean:
@@ -65,11 +66,13 @@ def _filling(sizes: Indices, population: int, table: CityTable) -> Indices:
 
 
 def _exactly(sizes: Indices, gap: int) -> Indices | None:
-    """The indices of a few rows whose sizes add up to the gap, none of them twice; None where none are found."""
+    """The indices of a few rows whose sizes add up to the gap, none of them twice; None where none are
+    found."""
     if not gap:
         return np.zeros(0, dtype=np.int64)
     values, counts = np.unique(sizes[sizes <= gap], return_counts=True)
-    # The way to each sum that can be reached: the size that was added last. Each size is used as often as it is there.
+    # The way to each sum that can be reached: the size that was added last. Each size is used as often as it
+    # is there.
     last: dict[int, list[int]] = {0: []}
     for value, count in zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True):
         for total, way in list(last.items()):
@@ -90,8 +93,8 @@ def at_positions(
 ) -> tuple[pd.DataFrame, int]:
     """A row for each position, with one of its values. wanted: values of each position.
 
-    Returns the rows in the order of the positions, and how many have another value because too few rows with theirs were
-    generated."""
+    Returns the rows in the order of the positions, and how many have another value because too few rows with
+    theirs were generated."""
     of_class: dict[Wanted, list[int]] = {}
     for position, values in enumerate(wanted):
         of_class.setdefault(values, []).append(position)
@@ -135,8 +138,8 @@ def alike(
     *,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """The same rows, in an order in which those with one row above have near values of a column, within positions that want the same.
-    above: the row above of each position."""
+    """The same rows, in an order in which those with one row above have near values of a column, within
+    positions that want the same. above: the row above of each position."""
     if join.alike is None:
         return frame
     numbers = pd.to_numeric(frame[join.alike], errors="coerce").to_numpy(
@@ -160,7 +163,8 @@ _NEARNESS = 0.1
 def with_totals(
     source: CitySource, table: CityTable, totals: Sequence[Total], rows: int, *, seed: str
 ) -> pd.DataFrame:
-    """So many rows that meet the totals by their own columns exactly. Errors: SpecError where this model has too few rows for them."""
+    """So many rows that meet the totals by their own columns exactly. Errors: SpecError where this model has
+    too few rows for them."""
     if not totals:
         return source.draw(rows, seed=seed)
     counts = [_scaled(table, total, rows) for total in totals]

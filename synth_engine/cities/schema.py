@@ -64,7 +64,8 @@ _POSITIONS = _object(
         "of": _map(
             _list(_list({"type": "string", "maxLength": 200}, most=50), most=50),
             most=50,
-            about="For each value of the column above, which values the first, the second, … row has; the last list goes on.",
+            about="For each value of the column above, which values the first, the second, … row has; the "
+            "last list goes on.",
         ),
     },
     "column",
@@ -77,8 +78,8 @@ _JOIN = _object(
         "to": {**_NAME, "description": "The table, or areas."},
         "by": {
             "enum": ["size", "weight", "nearest", "match"],
-            "description": "size: as many rows as a column of the table above says; weight: areas by weights; nearest: the "
-            "nearest row of the other table; match: a row with the same values.",
+            "description": "size: as many rows as a column of the table above says; weight: areas by "
+            "weights; nearest: the nearest row of the other table; match: a row with the same values.",
         },
         "size": _NAME,
         "positions": _POSITIONS,
@@ -158,7 +159,8 @@ _TABLE = _object(
         },
         "population": {
             **_list(_NAME, most=10),
-            "description": "Columns that say how many persons a row has; all rows together have the population of the city.",
+            "description": "Columns that say how many persons a row has; all rows together have the "
+            "population of the city.",
         },
         "joins": _list(_JOIN, most=10),
         "flow": _FLOW,
@@ -187,7 +189,8 @@ _SIMULATION = _object(
     },
     "households",
     "persons",
-    about="What exports for MATSim and PopulationSim take as households, persons and ways to work and school.",
+    about="What exports for MATSim and PopulationSim take as households, persons and ways to work and "
+    "school.",
 )
 SCHEMA: _Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,6 +1,8 @@
-"""The sources of a city: models of releases with their receipts, and descriptions that were written without data.
+"""The sources of a city: models of releases with their receipts, and descriptions that were written without
+data.
 
-No table is read here: a source is a model, so that everything made of it is post-processing and costs no privacy.
+No table is read here: a source is a model, so that everything made of it is post-processing and costs no
+privacy.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ from synth_engine.strict_json import JsonObject
 from synth_engine.tables import Drawing
 
 MAX_DOCUMENT_BYTES = 2**30
-WITHOUT_DATA = "A description without a receipt: whoever wrote it says that it was written without data. Nothing proves it."
+WITHOUT_DATA = (
+    "A description without a receipt: whoever wrote it says that it was written without data. Nothing "
+    "proves it."
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,8 +67,8 @@ class CitySource:
 
 
 def of_release(name: str, model: Model, receipt: dict[str, Any]) -> CitySource:
-    """A source whose model and receipt somebody keeps together, as an installation keeps a release. Errors: SpecError that names it, where
-    the receipt does not verify, or names another model."""
+    """A source whose model and receipt somebody keeps together, as an installation keeps a release. Errors:
+    SpecError that names it, where the receipt does not verify, or names another model."""
     digest = receipts.digest(model.to_json())
     # Receipts of an installation do not name the model: whoever calls says that both belong together.
     stated = receipt["post_processing"].get("model_sha256", digest)
@@ -94,7 +99,8 @@ def of_description(name: str, document: Mapping[str, Any]) -> CitySource:
 
 
 def load(name: str, files: SourceFiles, *, folder: Path) -> CitySource:
-    """A source from its files. Errors: SpecError that names it, where a file is missing or the receipt does not prove the model."""
+    """A source from its files. Errors: SpecError that names it, where a file is missing or the receipt does
+    not prove the model."""
     document = _json(folder / files.model, name=name, what="model")
     try:
         read = description.read if files.described else Model.from_json
@@ -124,7 +130,8 @@ def load(name: str, files: SourceFiles, *, folder: Path) -> CitySource:
 
 
 def _proven(receipt: dict[str, Any], *, name: str, model: str, stated: object) -> JsonObject:
-    """The guarantee of a receipt that holds for a model. stated: the digest of the model that the receipt is of."""
+    """The guarantee of a receipt that holds for a model. stated: the digest of the model that the receipt is
+    of."""
     try:
         if verifier.is_database(receipt):
             raise VerificationError("it is of a database, and a source is one table")

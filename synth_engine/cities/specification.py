@@ -1,4 +1,5 @@
-"""The specification of a city: which releases feed which tables, which keys join them, which totals are public."""
+"""The specification of a city: which releases feed which tables, which keys join them, which totals are
+public."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ class WhichRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """Where the rows of a source lie: in a column of codes of areas, or by their points. Without a source, a column of the areas with
-    numbers."""
+    """Where the rows of a source lie: in a column of codes of areas, or by their points. Without a source, a
+    column of the areas with numbers."""
 
     source: str | None
     column: str | None = None
@@ -91,8 +92,9 @@ class Join:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Pairs rows of two tables by the flows between areas that a source has. origin: where the rows of `first` are; destination:
-    where those of `second` are. kilometres: the column of distances; None for none."""
+    """Pairs rows of two tables by the flows between areas that a source has. origin: where the rows of
+    `first` are; destination: where those of `second` are. kilometres: the column of distances; None for
+    none."""
 
     source: str
     first: Join
@@ -104,7 +106,8 @@ class Flow:
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """Public totals. by: a column of the areas, or of the table. scaled: shares of the rows that there are."""
+    """Public totals. by: a column of the areas, or of the table. scaled: shares of the rows that there
+    are."""
 
     by: str
     of: Literal["rows", "population"]
@@ -122,8 +125,8 @@ class RowShare:
 
 @dataclass(frozen=True, kw_only=True)
 class CityTable:
-    """A table of the city. source: what its own columns are generated from; None where it has none. population: columns that say how
-    many persons a row has."""
+    """A table of the city. source: what its own columns are generated from; None where it has none.
+    population: columns that say how many persons a row has."""
 
     name: str
     key: str
@@ -183,7 +186,8 @@ class Simulation:
 
 @dataclass(frozen=True, kw_only=True)
 class CitySpec:
-    """The specification. tables: in an order in which each stands after those that it refers to. folder: where paths start."""
+    """The specification. tables: in an order in which each stands after those that it refers to. folder:
+    where paths start."""
 
     name: str
     population: int

@@ -1,4 +1,5 @@
-"""The persons and households of a generated city as simulations see them: all tables of persons in one, with home, work and school."""
+"""The persons and households of a generated city as simulations see them: all tables of persons in one, with
+home, work and school."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ from synth_engine.errors import SpecError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Travellers:
-    """persons: a row each, by household, with the columns id, household, number, age, sex, home, work and school; the last three are
-    indices of areas, -1 for none. households: the table of households with their areas as `home`."""
+    """persons: a row each, by household, with the columns id, household, number, age, sex, home, work and
+    school; the last three are indices of areas, -1 for none. households: the table of households with their
+    areas as `home`."""
 
     simulation: Simulation
     table: CityTable

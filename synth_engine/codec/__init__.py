@@ -1,5 +1,6 @@
-"""Convert between the cells of a table and codes: `encode` and `decode` are inverses, `as_text` writes a file's
-texts, `DeclaredFormWriter` a file in its declared form, and `with_identifiers` adds generated identifiers."""
+"""Convert between the cells of a table and codes: `encode` and `decode` are inverses, `as_text` writes a
+file's texts, `DeclaredFormWriter` a file in its declared form, and `with_identifiers` adds generated
+identifiers."""
 
 from __future__ import annotations
 

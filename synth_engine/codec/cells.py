@@ -15,9 +15,11 @@ MAX_CELLS = 2**62  # numbers of cells are 64-bit integers
 def occupied_cells(
     codes: Callable[[str], NDArray[Any]], columns: Sequence[str], shape: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The cells that hold records, ascending, and the records in each; the table itself may be too large for memory.
+    """The cells that hold records, ascending, and the records in each; the table itself may be too large for
+    memory.
 
-    codes: of a column by its name, shape (records,). shape: the codes of each column, of at most `MAX_CELLS` cells."""
+    codes: of a column by its name, shape (records,). shape: the codes of each column, of at most `MAX_CELLS`
+    cells."""
     if prod(shape) > MAX_CELLS:
         raise ValueError("more cells than numbers of 64 bits")
     first, *others = columns

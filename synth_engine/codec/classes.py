@@ -1,4 +1,5 @@
-"""Columns of a domain as public classifications: the partitions of their values, the widest parts first, then the values."""
+"""Columns of a domain as public classifications: the partitions of their values, the widest parts first, then
+the values."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from synth_engine.kinds.attribute import Attribute
 
 
 def taxonomy(domain: Domain, name: str) -> TaxonomyHierarchy:
-    """Return the classes of one column as a tree. "Other" and missing are classes of their own at the widest level: every
-    record is then in the tree, and the counts of the classes add up to all records. Errors: DomainError where partitions
-    do not nest, or a class has too many parts."""
+    """Return the classes of one column as a tree. "Other" and missing are classes of their own at the widest
+    level: every record is then in the tree, and the counts of the classes add up to all records. Errors:
+    DomainError where partitions do not nest, or a class has too many parts."""
     attribute = domain.attribute(name)
     nested = levels(domain, attribute)
     paths = [
@@ -37,9 +38,9 @@ def taxonomy(domain: Domain, name: str) -> TaxonomyHierarchy:
 
 
 def class_trees(domain: Domain) -> tuple[ClassTree, ...]:
-    """The classes of each column that has more than one value and no more than `MAX_CLASS_CODES`: its partitions, the widest first;
-    else halves of its range, where neighbours are alike. "Other" and missing are classes beside the widest ones. Errors: DomainError
-    where partitions do not nest."""
+    """The classes of each column that has more than one value and no more than `MAX_CLASS_CODES`: its
+    partitions, the widest first; else halves of its range, where neighbours are alike. "Other" and missing
+    are classes beside the widest ones. Errors: DomainError where partitions do not nest."""
     return tuple(
         ClassTree.of_levels(attribute.name, _levels_of_codes(domain, attribute))
         for attribute in domain.modelled
@@ -48,8 +49,8 @@ def class_trees(domain: Domain) -> tuple[ClassTree, ...]:
 
 
 def in_order(attribute: Attribute) -> bool:
-    """Whether neighbouring values of a column belong together: those of numbers, days and times, and of lists that are declared
-    to have an order."""
+    """Whether neighbouring values of a column belong together: those of numbers, days and times, and of lists
+    that are declared to have an order."""
     return attribute.ordered or not attribute.lists_values
 
 
@@ -67,8 +68,8 @@ def _levels_of_codes(domain: Domain, attribute: Attribute) -> list[npt.NDArray[n
 
 
 def levels(domain: Domain, attribute: Attribute) -> tuple[Partition, ...]:
-    """The partitions of a column that divide something, the one with the fewest parts first; one of two that are the same.
-    Errors: DomainError where a part of a finer one lies in two parts of a wider one."""
+    """The partitions of a column that divide something, the one with the fewest parts first; one of two that
+    are the same. Errors: DomainError where a part of a finer one lies in two parts of a wider one."""
     mine = [partition for partition in domain.partitions if partition.column == attribute.name]
     nested: list[Partition] = []
     for partition in sorted(mine, key=lambda one: len(one.parts)):
@@ -77,7 +78,8 @@ def levels(domain: Domain, attribute: Attribute) -> tuple[Partition, ...]:
         if nested and not _inside(partition, nested[-1]):
             raise attribute.error(
                 f"the partitions {nested[-1].name!r} and {partition.name!r} do not nest",
-                repair="let each part of the finer one lie in one part of the wider one, or leave one of them out",
+                repair="let each part of the finer one lie in one part of the wider one, or leave one of "
+                "them out",
             )
         if not nested or len(partition.parts) > len(nested[-1].parts):
             nested.append(partition)
@@ -90,8 +92,8 @@ def _inside(finer: Partition, wider: Partition) -> bool:
 
 
 def suits(domain: Domain, *, placed: Sequence[str]) -> bool:
-    """Whether a domain is one of classes, with other columns that can be divided beside them: a column that is not among
-    those placed otherwise has partitions, and of all others the values are few."""
+    """Whether a domain is one of classes, with other columns that can be divided beside them: a column that
+    is not among those placed otherwise has partitions, and of all others the values are few."""
     declared = {each.column for each in domain.partitions} - set(placed)
     if domain.undeclared or not declared:
         return False

@@ -1,5 +1,6 @@
-"""Commutes: from where to where a record goes, from codes. An end is a column whose values have public points, or a place
-with latitude and longitude; the pairs of both ends that occur are counted, and nothing else of a record."""
+"""Commutes: from where to where a record goes, from codes. An end is a column whose values have public
+points, or a place with latitude and longitude; the pairs of both ends that occur are counted, and nothing
+else of a record."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class End:
-    """One end of a commute, origin or destination. A *position* is a code of the one column, or that of the latitude
-    times the number of codes of the longitude, plus that of the longitude. `north` and `east` are degrees, by code;
-    NaN where a code lies nowhere ("other", missing)."""
+    """One end of a commute, origin or destination. A *position* is a code of the one column, or that of the
+    latitude times the number of codes of the longitude, plus that of the longitude. `north` and `east` are
+    degrees, by code; NaN where a code lies nowhere ("other", missing)."""
 
     name: str
     columns: tuple[str, ...]
@@ -83,8 +84,8 @@ class End:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Commute:
-    """A pair of ends, origin and destination. A *cell* is the position of the origin times the number of positions of
-    the destination, plus that of the destination."""
+    """A pair of ends, origin and destination. A *cell* is the position of the origin times the number of
+    positions of the destination, plus that of the destination."""
 
     origin: End
     destination: End

@@ -1,8 +1,8 @@
 """Counts of the records in each cell of many contingency tables at once, from columns of codes.
 
-A pure function of its arguments: it knows no description, no file and no noise. The room counts real records with it, and
-the comparison synthetic ones. Counts are whole numbers, so that neither the order of records nor the number of threads
-changes them.
+A pure function of its arguments: it knows no description, no file and no noise. The room counts real records
+with it, and the comparison synthetic ones. Counts are whole numbers, so that neither the order of records nor
+the number of threads changes them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _THREAD_CELLS = 1 << 22  # of the partial tables of all threads together
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One axis of tables. size: the number of its codes, or of its bins. bins: the bin of each code, below `size`, where
-    codes are merged."""
+    """One axis of tables. size: the number of its codes, or of its bins. bins: the bin of each code, below
+    `size`, where codes are merged."""
 
     size: int
     bins: NDArray[np.integer[Any]] | None = None
@@ -80,8 +80,9 @@ class CountPlan:
 
     @cached_property
     def groups(self) -> tuple[CountPlan, tuple[int, ...]]:
-        """A plan of fewer, larger tables, and for each table the index of a larger one with all its axes, from which it is
-        summed: an increment costs as much in a table of a few thousand cells as in a small one."""
+        """A plan of fewer, larger tables, and for each table the index of a larger one with all its axes,
+        from which it is summed: an increment costs as much in a table of a few thousand cells as in a small
+        one."""
         groups: list[frozenset[int]] = []
         homes = [0] * len(self.tables)
         # Large tables first: small ones then often lie within them.
@@ -93,7 +94,8 @@ class CountPlan:
         return CountPlan(self.axes, tables), tuple(homes)
 
     def _home(self, axes: frozenset[int], groups: list[frozenset[int]]) -> int:
-        """The index of the group that these axes enlarge least; of a new one, where all would be too large."""
+        """The index of the group that these axes enlarge least; of a new one, where all would be too
+        large."""
         least, home = 0, None
         for number in range(max(0, len(groups) - _GROUPS_TRIED), len(groups)):
             if axes <= groups[number]:
@@ -131,11 +133,12 @@ class CountPlan:
 def count(
     columns: Sequence[Codes], plan: CountPlan, *, records: int, threads: int | None = None
 ) -> list[Table]:
-    """Count the records in each cell of every table of the plan: int64, with one axis for each axis of the table.
+    """Count the records in each cell of every table of the plan: int64, with one axis for each axis of the
+    table.
 
-    columns: codes of each axis of the plan, integers, shape (records,); not read for an axis of one code. threads: at most
-    so many; by default as many as there are processors and records for. Memory: the tables, and a megabyte a thread.
-    Raises ValueError for a code that is not below the number of codes of its axis.
+    columns: codes of each axis of the plan, integers, shape (records,); not read for an axis of one code.
+    threads: at most so many; by default as many as there are processors and records for. Memory: the tables,
+    and a megabyte a thread. Raises ValueError for a code that is not below the number of codes of its axis.
     """
     if len(columns) != len(plan.axes):
         raise ValueError("a plan has one column for each axis")
@@ -159,8 +162,9 @@ def histogram(codes: Codes, size: int) -> Table:
 
 
 def merge(table: Table, bins: Sequence[NDArray[np.integer[Any]] | None]) -> Table:
-    """The table that would have been counted with bins along its axes, from one of codes. bins: for each axis the bin of each
-    code, None where its codes stay. Counts are summed in whole numbers, so that both are the same."""
+    """The table that would have been counted with bins along its axes, from one of codes. bins: for each axis
+    the bin of each code, None where its codes stay. Counts are summed in whole numbers, so that both are the
+    same."""
     for axis, along in enumerate(bins):
         if along is not None:
             codes = np.moveaxis(table, axis, 0)

@@ -1,5 +1,5 @@
-"""The compiled loop of `codec.contingency`. Loading numba takes about a second, so that module imports this one on its first
-count."""
+"""The compiled loop of `codec.contingency`. Loading numba takes about a second, so that module imports this
+one on its first count."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from synth_engine.jit import compiled
 BLOCK = 8192
 """Records at a time: their codes and cells stay in the first-level cache while every table is counted."""
 NARROW_CELLS = 1 << 16
-"""The most cells of a table whose cell numbers have 16 bits, of which a vector register holds four times as many."""
+"""The most cells of a table whose cell numbers have 16 bits, of which a vector register holds four times as
+many."""
 COPIES = 4
-"""Copies of a small table. Neighbouring records are often alike, and an increment waits for the one before it at the same
-place; records take turns with the copies."""
+"""Copies of a small table. Neighbouring records are often alike, and an increment waits for the one before it
+at the same place; records take turns with the copies."""
 
 
 @compiled(nogil=True)
@@ -29,9 +30,10 @@ def add_records(
 ) -> None:
     """Add the records to every table.
 
-    codes: shape (axes, records), unsigned or int64, within the size of their axis, which the caller has checked.
-    axes, strides: shape (tables, most axes of a table); axes after the last one of a table are -1. tables: for each its
-    first place in `counts`, its cells, and its copies, 1 or COPIES, which follow one another. counts: changed.
+    codes: shape (axes, records), unsigned or int64, within the size of their axis, which the caller has
+    checked. axes, strides: shape (tables, most axes of a table); axes after the last one of a table are -1.
+    tables: for each its first place in `counts`, its cells, and its copies, 1 or COPIES, which follow one
+    another. counts: changed.
     """
     records = codes.shape[1]
     narrow = np.zeros(BLOCK, dtype=np.uint16)

@@ -13,7 +13,8 @@ _QUOTED = '",\r\n'
 
 
 def csv_lines(texts: pd.DataFrame) -> str:
-    """The rows as lines that end in a line feed; cells in quotation marks only where they need them. texts: a text in each cell."""
+    """The rows as lines that end in a line feed; cells in quotation marks only where they need them. texts: a
+    text in each cell."""
     columns = [texts[name].tolist() for name in texts]
     if all(_is_plain(column) for column in columns) and _has_no_empty_line(columns):
         # Several times as fast as the writer, which looks at each sign of each cell.

@@ -1,7 +1,8 @@
-"""Write a table in the declared form of its file: delimiter, quotation marks, line ends, encoding, and the form of cells.
+"""Write a table in the declared form of its file: delimiter, quotation marks, line ends, encoding, and the
+form of cells.
 
-A missing value is written by the first declared marker, or by its own where markers are separate. Read in the dialect of the form, the cells give the codes of the
-table (`FileForm.dialect`).
+A missing value is written by the first declared marker, or by its own where markers are separate. Read in the
+dialect of the form, the cells give the codes of the table (`FileForm.dialect`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class _Number(float):
 
 
 class DeclaredFormWriter:
-    """Writes the blocks of one table one after another. `harmless`: what makes a text safe for a spreadsheet."""
+    """Writes the blocks of one table one after another. `harmless`: what makes a text safe for a
+    spreadsheet."""
 
     def __init__(
         self, domain: Domain, *, harmless: Callable[[str], str] = lambda text: text
@@ -82,8 +84,8 @@ class DeclaredFormWriter:
         ]
 
     def _safe(self, text: str) -> str:
-        """A text that a cell of the form can hold: without quotation marks, texts that were made up or learned have
-        blanks for delimiters and line ends."""
+        """A text that a cell of the form can hold: without quotation marks, texts that were made up or
+        learned have blanks for delimiters and line ends."""
         if not self._form.quote:
             for sign in {self._form.delimiter, "\n", "\r"} - {" "}:
                 text = text.replace(sign, " ")

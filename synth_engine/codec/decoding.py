@@ -1,5 +1,5 @@
-"""Convert codes to values, and values to the texts of a file. Numbers, days and moments are drawn uniformly inside
-their bin, so that decoding and encoding again gives the same codes."""
+"""Convert codes to values, and values to the texts of a file. Numbers, days and moments are drawn uniformly
+inside their bin, so that decoding and encoding again gives the same codes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from synth_engine.kinds.missing_markers import marker_column
 def decode(
     domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: np.random.Generator
 ) -> pd.DataFrame:
-    """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers are
-    and derived columns are absent, baskets are texts unless they are wide. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
+    """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers
+    are and derived columns are absent, baskets are texts unless they are wide. `rng` places numbers, days and
+    moments inside their bins: post-processing, nothing secret hangs on it."""
     rows = len(next(iter(codes.values()), ()))
     nothing = np.zeros(rows, dtype=np.intp)
     return pd.DataFrame(
@@ -48,7 +49,8 @@ def decode(
 
 
 def values_of_codes(domain: Domain) -> dict[str, pd.Series] | None:
-    """Of each column of the table, the values of its codes in order; None where a value is more than its code tells."""
+    """Of each column of the table, the values of its codes in order; None where a value is more than its code
+    tells."""
     if domain.constraints or not all(map(_is_plain, domain.table_columns)):
         return None
     rng = np.random.default_rng(0)  # values of one code each leave nothing to chance
@@ -65,8 +67,8 @@ def _is_plain(attribute: Attribute) -> bool:
 
 
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table as a file writes it: each missing value by its first marker, or by its own where markers are separate,
-    dates in their declared format. Encoding these texts gives back the codes."""
+    """The same table as a file writes it: each missing value by its first marker, or by its own where markers
+    are separate, dates in their declared format. Encoding these texts gives back the codes."""
     written = {}
     for column in domain.table_columns:
         if column.name in frame:

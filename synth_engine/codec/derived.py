@@ -1,4 +1,5 @@
-"""Compute the columns of a generated table that are declared as functions of others: post-processing, which costs nothing."""
+"""Compute the columns of a generated table that are declared as functions of others: post-processing, which
+costs nothing."""
 
 from __future__ import annotations
 

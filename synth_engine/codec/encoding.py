@@ -1,5 +1,5 @@
-"""Convert texts to codes, a column at a time. Nothing fails on a value: what a column does not declare goes where its
-`outside` says."""
+"""Convert texts to codes, a column at a time. Nothing fails on a value: what a column does not declare goes
+where its `outside` says."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from synth_engine.kinds.reading import Codes
 def encode(
     domain: Domain, columns: Mapping[str, object], *, leave_out: Container[str] = ()
 ) -> dict[str, Codes]:
-    """Codes of each modelled attribute, from columns of text (PyArrow or NumPy; null is missing). leave_out: names of
-    attributes that are not encoded; their markers are, where they are separate.
+    """Codes of each modelled attribute, from columns of text (PyArrow or NumPy; null is missing). leave_out:
+    names of attributes that are not encoded; their markers are, where they are separate.
 
     Raises DomainError only for a column that is not there at all."""
     absent = [name for name in domain.columns if name not in columns]
@@ -79,8 +79,9 @@ def _encode(column: Any, codes_of: Callable[[Sequence[str | None]], Codes]) -> C
 
 
 def positions(attribute: Scale, column: Any) -> tuple[Positions, NDArray[np.bool_]]:
-    """The position of each cell of a column on its lattice, and which cells count as missing; shapes (cells,). The
-    position of a missing one means nothing. column: texts (PyArrow; null is missing). Each different text is read once."""
+    """The position of each cell of a column on its lattice, and which cells count as missing; shapes
+    (cells,). The position of a missing one means nothing. column: texts (PyArrow; null is missing). Each
+    different text is read once."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -1,5 +1,6 @@
-"""Count how the cells of a column fit its description: those read as they are, those moved to a bound, and those that
-cannot be read. Exact counts of real cells: for the report of the data steward alone, and never to be released."""
+"""Count how the cells of a column fit its description: those read as they are, those moved to a bound, and
+those that cannot be read. Exact counts of real cells: for the report of the data steward alone, and never to
+be released."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from synth_engine.domain import Attribute, Categorical
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """`cells`: those that are not missing by a declared marker. Of them, `outside`: readable and beyond what is declared, so that
-    they are moved to a bound, to the first value, or to missing; `unreadable`: not of the declared kind or format at all."""
+    """`cells`: those that are not missing by a declared marker. Of them, `outside`: readable and beyond what
+    is declared, so that they are moved to a bound, to the first value, or to missing; `unreadable`: not of
+    the declared kind or format at all."""
 
     cells: int = 0
     outside: int = 0
@@ -33,8 +35,9 @@ class Fit:
 
 
 def fit(attribute: Attribute, column: Any) -> Fit | None:
-    """Count how the cells of one column of text (PyArrow or a list; null is missing) fit; None for a kind without
-    declared values or bounds. A value that a column keeps as "other" fits: that is what is declared for it."""
+    """Count how the cells of one column of text (PyArrow or a list; null is missing) fit; None for a kind
+    without declared values or bounds. A value that a column keeps as "other" fits: that is what is declared
+    for it."""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         column = pa.array(column, type=pa.string())
     if isinstance(column, pa.ChunkedArray):
@@ -53,7 +56,8 @@ def count_fit(
     times: NDArray[np.int64],
     cells: LadderCells | None = None,
 ) -> Fit | None:
-    """Count how different texts fit, each as often as `times` says; None for a kind without declared values or bounds.
+    """Count how different texts fit, each as often as `times` says; None for a kind without declared values
+    or bounds.
 
     cells: the same texts, null as empty, as numbers of the column's ladder, if the caller has them already.
     """
@@ -79,7 +83,8 @@ def unfit_texts(attribute: Attribute, texts: list[str | None]) -> NDArray[np.boo
 
 
 def listed(attribute: Attribute, texts: list[str]) -> list[str | None]:
-    """Return the declared value that each text stands for; None for another one. attribute: of a kind that lists its values."""
+    """Return the declared value that each text stands for; None for another one. attribute: of a kind that
+    lists its values."""
     if isinstance(attribute, Categorical):
         return attribute.listed(texts)
     return [text if text in attribute.value_labels else None for text in texts]

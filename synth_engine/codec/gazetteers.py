@@ -1,4 +1,5 @@
-"""Public points of a domain, as coordinates of records: of the two columns of a place, or of one column of codes."""
+"""Public points of a domain, as coordinates of records: of the two columns of a place, or of one column of
+codes."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Site:
-    """Public points and the columns that tell which of them a record is at. `at`: latitude, longitude and weight of each,
-    shape (points, 3); `codes`: by column, the code that a record at each point has."""
+    """Public points and the columns that tell which of them a record is at. `at`: latitude, longitude and
+    weight of each, shape (points, 3); `codes`: by column, the code that a record at each point has."""
 
     columns: tuple[str, ...]
     at: Floats
@@ -44,8 +45,8 @@ class Site:
 
 
 def sites(domain: Domain, columns: Sequence[str]) -> tuple[Site, ...]:
-    """Return the domain's public points that belong to these columns. Errors: DomainError where places share a
-    column."""
+    """Return the domain's public points that belong to these columns. Errors: DomainError where places share
+    a column."""
     places = {place.name: place for place in domain.places}
     sites: list[Site] = []
     for points in domain.points:
@@ -85,7 +86,8 @@ def support(
     *,
     positions: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> Support:
-    """The points of a site as a hierarchy needs them. positions: in which part of latitude and longitude each lies."""
+    """The points of a site as a hierarchy needs them. positions: in which part of latitude and longitude each
+    lies."""
     axes = tuple(axis for axis, name in enumerate(points.sides) if name in site.columns)
     if not site.of_codes:
         axes = tuple(points.sides.index(name) for name in site.columns)

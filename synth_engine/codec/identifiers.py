@@ -1,7 +1,8 @@
 """Generate identifiers as a function of the seed, the column and the position of a row, and of no data.
 
-The r-th row gets the r-th number of a permutation of all that the pattern allows, so that no two rows share one and a
-table that is drawn in pieces needs no memory of the pieces before. Past the last one a number is added at the end."""
+The r-th row gets the r-th number of a permutation of all that the pattern allows, so that no two rows share
+one and a table that is drawn in pieces needs no memory of the pieces before. Past the last one a number is
+added at the end."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ def with_identifiers(
     generator: Callable[[str], np.random.Generator],
     persons: Whole | None = None,
 ) -> pd.DataFrame:
-    """The table with the identifiers that are made anew, in the declared order of columns. `start` is the place of its
-    first row, `generator` gives the public randomness of a column, the same for every piece of a table. `persons`: the
-    number of the person to whom each row belongs, where persons have several."""
+    """The table with the identifiers that are made anew, in the declared order of columns. `start` is the
+    place of its first row, `generator` gives the public randomness of a column, the same for every piece of a
+    table. `persons`: the number of the person to whom each row belongs, where persons have several."""
     rows = np.arange(start, start + len(frame), dtype=np.uint64)
     made = {
         attribute.name: pd.Series(
@@ -80,7 +81,8 @@ def _texts(attribute: Identifier, places: Whole, rng: np.random.Generator) -> ND
 
 
 def _tail(attribute: Identifier) -> tuple[int, int]:
-    """Return how many places at the end of the template hold the permuted number, and how many numbers there are."""
+    """Return how many places at the end of the template hold the permuted number, and how many numbers there
+    are."""
     count, template = 0, attribute.template
     while count < len(template) and prod(map(len, template[-count - 1 :])) <= _MOST:
         count += 1
@@ -88,7 +90,8 @@ def _tail(attribute: Identifier) -> tuple[int, int]:
 
 
 def permutation(numbers: Whole, *, size: int, keys: Whole) -> Whole:
-    """Apply a keyed permutation of 0 … size-1, a balanced Feistel network of `ROUNDS` rounds, to some numbers."""
+    """Apply a keyed permutation of 0 … size-1, a balanced Feistel network of `ROUNDS` rounds, to some
+    numbers."""
     half = np.uint64(max(1, ((size - 1).bit_length() + 1) // 2))
     mask = (np.uint64(1) << half) - np.uint64(1)
     # Cycle walking (Black and Rogaway, 2002): the network permutes a power of two that is at

@@ -1,4 +1,5 @@
-"""Read the cells of a column on a scale as numbers of its ladder, neither moved to a bound nor put in a bin."""
+"""Read the cells of a column on a scale as numbers of its ladder, neither moved to a bound nor put in a
+bin."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LadderCells:
-    """Cells as numbers of a ladder, NaN where a cell cannot be read, and which of them are beyond the declared bounds;
-    both of shape (n,)."""
+    """Cells as numbers of a ladder, NaN where a cell cannot be read, and which of them are beyond the
+    declared bounds; both of shape (n,)."""
 
     values: Floats = field(repr=False)
     outside: NDArray[np.bool_] = field(repr=False)
@@ -54,7 +55,8 @@ def _lattice_ends(lattice: Lattice, reader: Attribute) -> tuple[float, float]:
 
 
 def on_declared_steps(attribute: Attribute, values: Floats) -> Floats:
-    """Move moments to the step that their column declares for them, and days of a lattice to the nearest of its steps."""
+    """Move moments to the step that their column declares for them, and days of a lattice to the nearest of
+    its steps."""
     if isinstance(attribute, OnLattice):
         step = attribute.lattice.step
         if attribute.reader.holds_numbers or step == 1:

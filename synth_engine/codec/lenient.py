@@ -1,7 +1,8 @@
-"""Read cells that the description of their column cannot read, in the ways in which such cells are usually written.
+"""Read cells that the description of their column cannot read, in the ways in which such cells are usually
+written.
 
-This serves the steward's comparison alone: it shows which values a description lost, and how they may be written. How a
-record is counted never depends on it.
+This serves the steward's comparison alone: it shows which values a description lost, and how they may be
+written. How a record is counted never depends on it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from synth_engine.kinds.time_of_day import Time
 
 Floats = NDArray[np.float64]
 
-# Of those that read most, the first is proposed: rare signs between thousands come last, decimal points before commas.
+# Of those that read most, the first is proposed: rare signs between thousands come last, decimal points
+# before commas.
 _MARKS = sorted(
     NUMBER_MARKS,
     key=lambda marks: (
@@ -57,8 +59,8 @@ _PLAIN_NUMBERS = "numbers with decimals, or write the cells without currency and
 
 @dataclass(frozen=True)
 class Notation:
-    """A way of writing values. `words` complete the sentence "declare …"; `read` gives numbers of the column's scale, NaN for a
-    text that is not written so."""
+    """A way of writing values. `words` complete the sentence "declare …"; `read` gives numbers of the
+    column's scale, NaN for a text that is not written so."""
 
     words: str
     read: Callable[[list[str]], Floats]

@@ -1,4 +1,5 @@
-"""Which marker a missing value of a generated table is written by, where markers are separate: post-processing."""
+"""Which marker a missing value of a generated table is written by, where markers are separate:
+post-processing."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from synth_engine.kinds.missing_markers import VALUE_CODE, marker_column
 def with_markers(
     domain: Domain, frame: pd.DataFrame, codes: Mapping[str, NDArray[np.integer[Any]]]
 ) -> pd.DataFrame:
-    """The table with a column of marker codes behind the others for each column whose markers are separate. Whoever writes the
-    table leaves these columns out (`table_columns`). codes: shape (rows,) of each modelled attribute."""
+    """The table with a column of marker codes behind the others for each column whose markers are separate.
+    Whoever writes the table leaves these columns out (`table_columns`). codes: shape (rows,) of each modelled
+    attribute."""
     columns = {
         column.name: np.asarray(codes[column.name])
         for attribute in domain.table_columns
@@ -33,8 +35,8 @@ def without_markers(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_markers(texts: pd.Series, attribute: Attribute, frame: pd.DataFrame) -> pd.Series:
-    """The texts of a column, its missing values by their own markers where these are separate. texts: as the column or a
-    copy of it is written, shape (rows,). attribute: the column."""
+    """The texts of a column, its missing values by their own markers where these are separate. texts: as the
+    column or a copy of it is written, shape (rows,). attribute: the column."""
     markers = marker_texts(attribute, frame)
     if markers is None:
         return texts
@@ -43,10 +45,12 @@ def write_markers(texts: pd.Series, attribute: Attribute, frame: pd.DataFrame) -
 
 
 def marker_texts(attribute: Attribute, frame: pd.DataFrame) -> NDArray[np.object_] | None:
-    """The marker of each missing cell of a column, empty elsewhere, shape (rows,); None where markers are not separate.
+    """The marker of each missing cell of a column, empty elsewhere, shape (rows,); None where markers are not
+    separate.
 
-    A missing value of which the model says that it has a value, which happens where it does not hold the two columns
-    together, takes the marker of another row: the shares of markers then stay those of the release."""
+    A missing value of which the model says that it has a value, which happens where it does not hold the two
+    columns together, takes the marker of another row: the shares of markers then stay those of the
+    release."""
     column = marker_column(attribute)
     if column is None or column.name not in frame or attribute.name not in frame:
         return None

@@ -20,8 +20,8 @@ Block = dict[str, pa.Array]
 def repetitions(
     domain: Domain, block: Block, *, marks: Marks | None = None
 ) -> NDArray[np.int64] | None:
-    """Return how many records each row of a block stands for, shape (rows,); None where each is one. `marks`: how the
-    file writes numbers."""
+    """Return how many records each row of a block stands for, shape (rows,); None where each is one. `marks`:
+    how the file writes numbers."""
     if domain.repeats is None:
         return None
     texts = block[domain.repeats.column]
@@ -39,7 +39,8 @@ def repeat_rows(domain: Domain, block: Block, *, marks: Marks | None = None) -> 
 
 
 def times_of(texts: pa.Array, *, most: int) -> NDArray[np.int64]:
-    """Return how often each row counts: every text has an answer, from 0 to `most`, and 1 if it is no whole number."""
+    """Return how often each row counts: every text has an answer, from 0 to `most`, and 1 if it is no whole
+    number."""
     # The count of a row is a function of its one cell (docs/proofs/reading.md, Lemma 3).
     coded = texts.dictionary_encode()
     table = np.array(

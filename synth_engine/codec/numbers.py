@@ -1,6 +1,8 @@
-"""Whether all texts of a block are whole numbers, decimals or times, and which: a column at a time, and strictly.
+"""Whether all texts of a block are whole numbers, decimals or times, and which: a column at a time, and
+strictly.
 
-A number with leading zeros is none, but a code: "007". Nor is one beyond fifteen digits, which a float would change.
+A number with leading zeros is none, but a code: "007". Nor is one beyond fifteen digits, which a float would
+change.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from numpy.typing import NDArray
 WHOLE = r"^[+-]?(0|[1-9][0-9]{0,14})$"
 DECIMAL = r"^[+-]?((0|[1-9][0-9]{0,14})(\.[0-9]{1,300})?|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2})?$"
 DAY = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$"
-MOMENT = (
-    DAY[:-1]
-    + r"[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?$"
+MOMENT = DAY[:-1] + (
+    r"[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-"
+    r"9])?$"
 )
 _MOST = 10**15
 _POWERS = 10 ** np.arange(1, 16)

@@ -1,4 +1,5 @@
-"""Distances between two places of a record, from codes: each place stands at the centre of its public cell."""
+"""Distances between two places of a record, from codes: each place stands at the centre of its public
+cell."""
 
 from __future__ import annotations
 
@@ -56,8 +57,8 @@ def round_edges(farthest: float) -> Floats:
 
 
 def across(south: float, west: float, north: float, east: float) -> float:
-    """Kilometres that no two points of a box are farther apart: the length of a straight line on a map of it, with a degree
-    of longitude as long as the longest in it, or half a turn around the globe."""
+    """Kilometres that no two points of a box are farther apart: the length of a straight line on a map of it,
+    with a degree of longitude as long as the longest in it, or half a turn around the globe."""
     nearest_equator = 0.0 if south <= 0 <= north else min(abs(south), abs(north))
     width = math.radians(east - west) * math.cos(math.radians(nearest_equator))
     return EARTH_RADIUS_KM * min(math.pi, math.hypot(math.radians(north - south), width))

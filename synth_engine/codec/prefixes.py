@@ -26,7 +26,8 @@ from synth_engine.hierarchy.points import BITS
 from synth_engine.values.strings import Strings
 
 FINEST = 16
-"""How often each side of a box around public points is halved at most: cells of a state are then a few metres long."""
+"""How often each side of a box around public points is halved at most: cells of a state are then a few metres
+long."""
 
 
 def hierarchy(
@@ -38,14 +39,14 @@ def hierarchy(
 ) -> Hierarchy:
     """Return the public hierarchy of some columns.
 
-    Columns of numbers give points in the box of their bounds, as fine as the bins of all of them allow. Columns of codes
-    with public points give these points, in the box around them; only cells with such points count. One column of unknown
-    texts over an alphabet gives its characters, one column with partitions its classes. Several columns of which some
-    are no coordinates take turns: all coordinates as points, the classes of each other column, and the characters of one
-    column of unknown texts.
+    Columns of numbers give points in the box of their bounds, as fine as the bins of all of them allow.
+    Columns of codes with public points give these points, in the box around them; only cells with such points
+    count. One column of unknown texts over an alphabet gives its characters, one column with partitions its
+    classes. Several columns of which some are no coordinates take turns: all coordinates as points, the
+    classes of each other column, and the characters of one column of unknown texts.
 
-    texts: the hierarchy of the texts that a release measured, whose own texts are made up. Errors: DomainError naming the
-    column."""
+    texts: the hierarchy of the texts that a release measured, whose own texts are made up. Errors:
+    DomainError naming the column."""
     attributes = [domain.attribute(name) for name in columns]
     if len(attributes) == 1 and isinstance(attributes[0], Weak):
         return words(attributes[0])
@@ -188,7 +189,8 @@ def _positions(points: SpatialHierarchy, size: int) -> NDArray[np.int64]:
 
 
 def words(attribute: Weak) -> StringHierarchy:
-    """The signs of a column of unknown texts. Errors: DomainError if its texts are not those over an alphabet."""
+    """The signs of a column of unknown texts. Errors: DomainError if its texts are not those over an
+    alphabet."""
     values = attribute.values
     if not isinstance(values, Strings):
         raise attribute.error(
@@ -205,10 +207,11 @@ def words(attribute: Weak) -> StringHierarchy:
 def of_codes(
     hierarchy: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Domain
 ) -> Codes:
-    """Codes of records from the numbers of their bins. A part of the box is the bins that begin in it, so that bins of one
-    width and a power of two of them are its parts. Where cells have public points, a record in a cell without any is moved to
-    the nearest, by itself; the code of one that lies nowhere means nothing. Of classes the code is that of the value. Of texts, whose
-    values have no bins, the codes themselves are given (`ranked`)."""
+    """Codes of records from the numbers of their bins. A part of the box is the bins that begin in it, so
+    that bins of one width and a power of two of them are its parts. Where cells have public points, a record
+    in a cell without any is moved to the nearest, by itself; the code of one that lies nowhere means nothing.
+    Of classes the code is that of the value. Of texts, whose values have no bins, the codes themselves are
+    given (`ranked`)."""
     parts = []
     for part in hierarchy.components:
         values = columns[part.columns[0]]
@@ -237,7 +240,8 @@ def _codes_of_points(
             tables.append(points.spread(positions, points.axes.index(name)))
             continue
         bits = gazetteers.bits(points, coded[name])
-        # Other and missing values lie nowhere (`nowhere`); the bits of the first point only keep the arrays whole.
+        # Other and missing values lie nowhere (`nowhere`); the bits of the first point only keep the arrays
+        # whole.
         tables.append(np.append(bits, np.repeat(bits[:1], domain.sizes[name] - bits.size)))
     codes = points.looked_up([columns[name] for name in points.columns], tables)
     return points.supported(codes) if isinstance(points, GazetteerHierarchy) else codes
@@ -255,8 +259,8 @@ def partial(domain: Domain, columns: Sequence[str]) -> bool:
 def nowhere(
     hierarchy: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], domain: Domain
 ) -> NDArray[np.bool_] | None:
-    """Return which records lie nowhere, each judged by itself: those whose column of codes has no declared value.
-    None: no record can."""
+    """Return which records lie nowhere, each judged by itself: those whose column of codes has no declared
+    value. None: no record can."""
     missing = None
     for name in hierarchy.columns:
         if partial(domain, (name,)):
@@ -276,8 +280,8 @@ def first_bins(
 def ranked(
     texts: StringHierarchy, domain: Domain, ranks: Sequence[int]
 ) -> tuple[Codes, NDArray[np.bool_]]:
-    """Codes of texts from their numbers within the public set, and which of these are of a text at all: "other" and missing
-    are not."""
+    """Codes of texts from their numbers within the public set, and which of these are of a text at all:
+    "other" and missing are not."""
     attribute = domain.attribute(texts.columns[0])
     if not (isinstance(attribute, Weak) and isinstance(attribute.values, Strings)):
         raise TypeError("the attribute is not a set of strings")
@@ -289,9 +293,9 @@ def ranked(
 
 
 def _signs(values: Strings, ranks: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the character of the alphabet, from 1 on, that each text has at each place, and 0 after its end. Among
-    those of its length a text is a number whose digits are signs: as many as a machine word holds are taken off at a
-    time, from the end."""
+    """Return the character of the alphabet, from 1 on, that each text has at each place, and 0 after its end.
+    Among those of its length a text is a number whose digits are signs: as many as a machine word holds are
+    taken off at a time, from the end."""
     lengths, rest = values.splits(ranks)
     places = np.array(lengths, dtype=np.int64)
     symbols = np.zeros((len(rest), values.max_length), dtype=np.uint8)

@@ -17,10 +17,11 @@ NO_CODE = -1
 
 
 def encode_public(domain: Domain, table: PublicTable) -> dict[str, NDArray[np.int64]]:
-    """Codes of each shared column, shape (records,); `NO_CODE` where a cell fits nothing that the description declares.
+    """Codes of each shared column, shape (records,); `NO_CODE` where a cell fits nothing that the description
+    declares.
 
-    Shared is a column that has a name in the file and is described by values or bounds, and of which half of the cells
-    have a code: one with other values is another column of the same name."""
+    Shared is a column that has a name in the file and is described by values or bounds, and of which half of
+    the cells have a code: one with other values is another column of the same name."""
     modelled = {attribute.name for attribute in domain.modelled}
     codes = {}
     for attribute in domain.attributes:

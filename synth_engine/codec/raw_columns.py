@@ -55,14 +55,14 @@ class RawColumn:
     """What was counted of the uncoded cells of one column.
 
     private: False for real cells.
-    records: cells, missing ones included. missing: those missing by a declared marker.
-    fit: how cells fit the description; None for kinds without declared values, and for values of a model.
-    numbers: of a scale, cells as numbers of its ladder. texts: of another kind, cells as they are written.
-    unread: cells that no known notation reads. notations: those that read most of the cells that the description cannot
-    read, as the end of the sentence "declare …".
+    records: cells, missing ones included. missing: those missing by a declared marker. fit: how cells fit the
+    description; None for kinds without declared values, and for values of a model. numbers: of a scale, cells
+    as numbers of its ladder. texts: of another kind, cells as they are written. unread: cells that no known
+    notation reads. notations: those that read most of the cells that the description cannot read, as the end
+    of the sentence "declare …".
     markers: how many cells each declared marker has; of values of a model only where markers are separate.
-    leading_zeros: cells of digits that begin with a zero. digits: the length of all cells, if all are digits of one length.
-    other: cells that are "other", of a column that has it.
+    leading_zeros: cells of digits that begin with a zero. digits: the length of all cells, if all are digits
+    of one length. other: cells that are "other", of a column that has it.
     """
 
     private: bool

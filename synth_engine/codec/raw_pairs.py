@@ -1,4 +1,5 @@
-"""Count how uncoded values of two columns go together: rank correlations, and sums of one within groups of the other.
+"""Count how uncoded values of two columns go together: rank correlations, and sums of one within groups of
+the other.
 
 Of real cells these are exact figures: for the report of the data steward alone, and never to be released.
 """
@@ -28,19 +29,21 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 MAX_RECORDS = 2**17
-"""Records that are retained. Of a larger table every second, fourth, … record is, so that at least half as many remain."""
+"""Records that are retained. Of a larger table every second, fourth, … record is, so that at least half as
+many remain."""
 MAX_GROUPS = 60
 """Codes of a column within which means are taken."""
 MAX_STEPS = 1_000
-"""Groups of neighbouring values of a column of numbers: their ends are as fine as a thousandth of the records."""
+"""Groups of neighbouring values of a column of numbers: their ends are as fine as a thousandth of the
+records."""
 MAX_COLUMNS = 40
 """Columns of values that are compared pair by pair, the first ones of the description."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankCorrelation:
-    """Rank correlations of two columns with midranks for ties: Spearman's rho, and Kendall's tau-b (1945). None where a
-    side is constant. records: those that have both values."""
+    """Rank correlations of two columns with midranks for ties: Spearman's rho, and Kendall's tau-b (1945).
+    None where a side is constant. records: those that have both values."""
 
     records: int
     spearman: float | None
@@ -49,7 +52,8 @@ class RankCorrelation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupSums:
-    """Records, sums and sums of squares of a number within each group of another column; all of shape (groups,).
+    """Records, sums and sums of squares of a number within each group of another column; all of shape
+    (groups,).
 
     ends: the largest value of each group, ascending; None where groups are codes.
     """
@@ -67,8 +71,8 @@ Pair = tuple[str, str]
 class RawPairs:
     """What was counted of the uncoded values of pairs of columns.
 
-    private: False for real cells. records: of the table. retained: those that were looked at.
-    ranks: by pair, in the order of the description. means: by the grouping column and the column whose mean is taken.
+    private: False for real cells. records: of the table. retained: those that were looked at. ranks: by pair,
+    in the order of the description. means: by the grouping column and the column whose mean is taken.
     """
 
     private: bool
@@ -97,7 +101,8 @@ class _Retained:
         return [*self.scales, *self.groupings]
 
     def add(self, values: Mapping[str, NDArray[Any]], times: Counts) -> None:
-        """Retain records of a block. values: of each wanted column; times: records that each row stands for."""
+        """Retain records of a block. values: of each wanted column; times: records that each row stands
+        for."""
         total = int(times.sum())
         while self._size + total // self._stride > MAX_RECORDS:
             self._halve()
@@ -222,7 +227,8 @@ def _ranks(
 
 
 def rank_correlation(first: Floats, second: Floats) -> RankCorrelation:
-    """The rank correlation of two columns, over the records that have both values; NaN is missing, shapes (n,)."""
+    """The rank correlation of two columns, over the records that have both values; NaN is missing, shapes
+    (n,)."""
     both = ~(np.isnan(first) | np.isnan(second))
     return _correlation(_midranks(first[both]), _midranks(second[both]))
 
@@ -286,15 +292,16 @@ def _sums_by_code(
 
 @dataclass(frozen=True, eq=False)
 class _ValueGroups:
-    """Groups of neighbouring values of a column without gaps: that of each record, and the largest value of each."""
+    """Groups of neighbouring values of a column without gaps: that of each record, and the largest value of
+    each."""
 
     groups: NDArray[np.int64]
     ends: Floats
 
     @classmethod
     def of(cls, by: Floats) -> _ValueGroups | None:
-        """None for a column with gaps or without records. Values whose ranks begin within the same thousandth of the
-        records are one group."""
+        """None for a column with gaps or without records. Values whose ranks begin within the same thousandth
+        of the records are one group."""
         if not len(by) or np.isnan(by).any():
             return None
         different, places, counts = np.unique(by, return_inverse=True, return_counts=True)
@@ -306,8 +313,8 @@ class _ValueGroups:
 
 
 def sums_by_value(by: Floats, values: Floats, whole: _ValueGroups | None = None) -> GroupSums:
-    """Sums of `values` within groups of neighbouring values of `by`; NaN is missing, both of shape (n,). whole: the groups
-    of all records, which serve every column without gaps."""
+    """Sums of `values` within groups of neighbouring values of `by`; NaN is missing, both of shape (n,).
+    whole: the groups of all records, which serve every column without gaps."""
     both = ~(np.isnan(by) | np.isnan(values))
     grouped = whole if whole is not None and both.all() else _ValueGroups.of(by[both])
     if grouped is None:

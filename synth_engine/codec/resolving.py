@@ -1,5 +1,5 @@
-"""Columns that are open: numbering the texts of a set too large to list, and passing from what was open to what was
-learned without reading the table again."""
+"""Columns that are open: numbering the texts of a set too large to list, and passing from what was open to
+what was learned without reading the table again."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Places = NDArray[np.int32]
 
 
 class Ranking:
-    """The numbers of a column's texts within their public set, block by block. Numbers may be larger than any machine
-    word, so a record holds the place of its number in `ranks`."""
+    """The numbers of a column's texts within their public set, block by block. Numbers may be larger than any
+    machine word, so a record holds the place of its number in `ranks`."""
 
     def __init__(self, attribute: Weak) -> None:
         self.attribute = attribute
@@ -86,21 +86,25 @@ def resolved_codes(attribute: Weak, resolved: Attribute, ranks: Sequence[int]) -
 def resolved_positions(
     attribute: Scale, resolved: Attribute, placed: tuple[Positions, NDArray[np.bool_]]
 ) -> Codes:
-    """The code under the learned attribute of each position; placed: positions, and which records have none."""
+    """The code under the learned attribute of each position; placed: positions, and which records have
+    none."""
     if not isinstance(resolved, ScaleBins) or resolved.lattice != attribute.lattice:
         raise TypeError("a column on a lattice becomes bins of this lattice")
     return resolved.codes_at(*placed)
 
 
 def cells_of_places(domain: Domain, cells: NodeSet, degrees: Mapping[str, Codes]) -> Codes:
-    """The cell of each record, from the codes of its latitude and longitude; one that lies in none has the last code.
+    """The cell of each record, from the codes of its latitude and longitude; one that lies in none has the
+    last code.
 
-    cells: disjoint nodes of the hierarchy of these two columns. Errors: PrivacyError where they are of other columns."""
+    cells: disjoint nodes of the hierarchy of these two columns. Errors: PrivacyError where they are of other
+    columns."""
     if cells.columns != tuple(degrees):
         raise PrivacyError("the cells of a place are of other columns")
     hierarchy = prefixes.hierarchy(domain, cells.columns)
     cells.check(hierarchy)
-    # The cell of a record is a function of its own coordinates (docs/proofs/learning.md, "Resolving is free").
+    # The cell of a record is a function of its own coordinates (docs/proofs/learning.md, "Resolving is
+    # free").
     own = prefixes.of_codes(hierarchy, degrees, domain)
     indices = np.minimum(cells.places(hierarchy, own), len(cells) - 1)
     codes: Codes = indices.astype(code_dtype(len(cells)))

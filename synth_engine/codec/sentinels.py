@@ -1,4 +1,5 @@
-"""Numbers and days that stand for no value: -1 where all else is positive, 999 far above the rest, 9999-12-31."""
+"""Numbers and days that stand for no value: -1 where all else is positive, 999 far above the rest,
+9999-12-31."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _ABOVE = frozenset(
     + [digit * (10**power - 1) // 9 for digit in (6, 7, 8) for power in range(3, 6)]
     + [float(f"{'9' * whole}.{'9' * part}") for whole in range(2, 8) for part in (1, 2, 3)]
 )
-"""Families of codes that surveys and registers have below and above all values, whichever of their members occur."""
+"""Families of codes that surveys and registers have below and above all values, whichever of their members
+occur."""
 _BELOW_THEM = frozenset(
     [*range(95, 98), *range(991, 997), *range(9_991, 9_997), *range(99_991, 99_997), 66, 77]
 )
@@ -89,8 +91,8 @@ def of_numbers(
 
 
 def of_days(texts: pa.Array) -> NDArray[np.bool_] | None:
-    """Which of some different ISO days stand for none; None if none does. One at an end of the range counts only if no other
-    day is near it."""
+    """Which of some different ISO days stand for none; None if none does. One at an end of the range counts
+    only if no other day is near it."""
     years = pc.cast(pc.utf8_slice_codeunits(texts, 0, 4), pa.int64()).to_numpy()
     alone = np.zeros(len(years), dtype=np.bool_)
     for listed, last in ((_LAST_DAYS, True), (_FIRST_DAYS, False)):

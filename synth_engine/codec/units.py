@@ -11,13 +11,17 @@ import pyarrow.compute as pc
 from synth_engine.privacy.unit import Spelling
 
 # All that Unicode calls white space, and the mark that some programs put at the beginning of a text.
-BLANKS = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+BLANKS = (
+    "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028"
+    "\u2029\u202f\u205f\u3000\ufeff"
+)
 _WHOLE = re.compile(r"([+-]?)0*([0-9]+)(?:\.0*)?", re.ASCII)
 
 
 def normal(ids: pa.Array, spelling: Spelling) -> pa.Array:
-    """Each identifier without the blanks around it, and in the declared form. ids: texts, shape (n,), null where there is
-    none. Returns texts of the same shape; no identifier is an empty text. Entry i is a function of ids[i] alone."""
+    """Each identifier without the blanks around it, and in the declared form. ids: texts, shape (n,), null
+    where there is none. Returns texts of the same shape; no identifier is an empty text. Entry i is a
+    function of ids[i] alone."""
     trimmed = pc.utf8_trim(pc.fill_null(ids, ""), characters=BLANKS)
     if spelling is Spelling.EXACT:
         return trimmed

@@ -1,7 +1,7 @@
 """Count the different values of a column in bounded memory: numbers in their order, texts by hash.
 
-Both are exact up to about a million different values. Beyond it numbers become a quantile sketch and texts a sample of
-their hashes, each with the error bound stated below.
+Both are exact up to about a million different values. Beyond it numbers become a quantile sketch and texts a
+sample of their hashes, each with the error bound stated below.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ Hashes = NDArray[np.uint64]
 MAX_VALUES = 2**20
 """Different numbers of a column that are counted exactly."""
 RETAINED_VALUES = MAX_VALUES // 4
-"""Numbers that remain of more. They are joined to the right within ranks of 1/RETAINED_VALUES of the records so far, and not again
-before 3/4 MAX_VALUES new ones have arrived. With n records that moves a cumulative share by at most 8 n / (3 MAX_VALUES²) +
-1/RETAINED_VALUES: 3e-5 at ten million."""
+"""Numbers that remain of more. They are joined to the right within ranks of 1/RETAINED_VALUES of the records
+so far, and not again before 3/4 MAX_VALUES new ones have arrived. With n records that moves a cumulative
+share by at most 8 n / (3 MAX_VALUES²) + 1/RETAINED_VALUES: 3e-5 at ten million."""
 MAX_HASHES = 2**20
 RETAINED_HASHES = MAX_HASHES // 4
-"""Hashes that remain of more: the smallest. What is estimated from them has a relative standard error of 1/√RETAINED_HASHES, .2 %."""
+"""Hashes that remain of more: the smallest. What is estimated from them has a relative standard error of
+1/√RETAINED_HASHES, .2 %."""
 _HASH_RANGE = 2.0**64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberCounts:
-    """Numbers in ascending order and how often each occurs, shapes (k,), with the exact mean and standard deviation.
+    """Numbers in ascending order and how often each occurs, shapes (k,), with the exact mean and standard
+    deviation.
 
     `exact`: whether every different number stands for itself.
     """
@@ -140,7 +142,8 @@ def _merged(values: NDArray[Any], times: Counts) -> tuple[NDArray[Any], Counts]:
 
 
 def _joined_neighbours(values: Floats, counts: Counts) -> tuple[Floats, Counts]:
-    """Join numbers whose ranks begin in the same of RETAINED_VALUES equal ranges; the last of them stands for all."""
+    """Join numbers whose ranks begin in the same of RETAINED_VALUES equal ranges; the last of them stands for
+    all."""
     starts = np.cumsum(counts) - counts
     # What lies before the last number of a range weighs less than the range: no cumulative
     # share moves by more.
@@ -152,7 +155,8 @@ def _joined_neighbours(values: Floats, counts: Counts) -> tuple[Floats, Counts]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextCounts:
-    """Hashes of texts in ascending order and how often each occurs. `limit`: hashes above it were not retained."""
+    """Hashes of texts in ascending order and how often each occurs. `limit`: hashes above it were not
+    retained."""
 
     hashes: Hashes = field(repr=False)
     counts: Counts = field(repr=False)
@@ -172,13 +176,15 @@ class TextCounts:
         return round((len(self.hashes) - 1) * _HASH_RANGE / self.limit)
 
     def share_of(self, text: str) -> float:
-        """The share of these texts, each as often as it occurs, that are `text`; 0 where its hash was not retained."""
+        """The share of these texts, each as often as it occurs, that are `text`; 0 where its hash was not
+        retained."""
         [hashed] = pd.util.hash_array(np.array([text], dtype=object), categorize=False)
         total = int(self.counts.sum())
         return float(self.counts[self.hashes == hashed].sum() / total) if total else 0.0
 
     def invented(self, real: TextCounts) -> float | None:
-        """The share of these texts, each as often as it occurs, that the real ones do not contain; None without any."""
+        """The share of these texts, each as often as it occurs, that the real ones do not contain; None
+        without any."""
         common = min(self.limit, real.limit)
         mine = self.hashes <= common
         total = int(self.counts[mine].sum())

@@ -1,7 +1,8 @@
-"""Write a table as an Excel workbook (.xlsx, ECMA-376): one sheet, row by row, so that memory does not grow with rows.
+"""Write a table as an Excel workbook (.xlsx, ECMA-376): one sheet, row by row, so that memory does not grow
+with rows.
 
-Numbers are cells of numbers, days and timestamps cells with a format of dates, everything else cells of text. A text is
-never a formula, whatever it begins with. The same table gives the same bytes.
+Numbers are cells of numbers, days and timestamps cells with a format of dates, everything else cells of text.
+A text is never a formula, whatever it begins with. The same table gives the same bytes.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def require_rows(rows: int, *, columns: int) -> None:
 
 
 def write_workbook(domain: Domain, blocks: Iterable[pd.DataFrame], file: IO[bytes]) -> None:
-    """Writes a table to a file from its beginning to its end, without going back. blocks: frames with the columns of a
-    generated table, in order."""
+    """Writes a table to a file from its beginning to its end, without going back. blocks: frames with the
+    columns of a generated table, in order."""
     file.writelines(workbook_pieces(domain, blocks))
 
 

@@ -1,7 +1,8 @@
 """Texts that may be read in more than one way: the question that their steward is asked about them.
 
-Which of two readings is meant is never guessed. Where the values allow one alone, that one is suggested. One convincing
-cell is enough to ask, and cells like `-` or a lone `0` do not defeat a reading that all others share."""
+Which of two readings is meant is never guessed. Where the values allow one alone, that one is suggested. One
+convincing cell is enough to ask, and cells like `-` or a lone `0` do not defeat a reading that all others
+share."""
 
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ _ORDERS = {
     "compact-moment-iso-zone": "digits around a T",
 }
 _CURRENCY = "|".join(("US", *CURRENCY_CODES, *CURRENCY_WORDS))
-_BEGINNING = rf"^[^A-Za-z]{{0,3}}[0-9]|^[A-Z]{{1,3}}[{CURRENCY_SIGNS}]|^({_CURRENCY})[^A-Za-z]|^\p{{L}}{{3,10}}\.? [0-9]{{1,2}},? "
+_BEGINNING = (
+    rf"^[^A-Za-z]{{0,3}}[0-9]|^[A-Z]{{1,3}}[{CURRENCY_SIGNS}]|^({_CURRENCY})[^A-Za-z]|^\p{{L}}{{3,10}}\.? "
+    rf"[0-9]{{1,2}},? "
+)
 _MAX_LENGTH = 100  # bytes of a cell with a number or a date
 _LEAST_SHARE = 0.5  # of the rows, for a reading that is worth a question
 _NEARLY_ALL = 0.9  # of the rows, where the others are no markers
@@ -57,8 +61,8 @@ MIXED = "They look like dates, some with the day first and some with the month f
 
 @dataclass(frozen=True, kw_only=True)
 class NumberQuestion:
-    """The ways in which a column of texts may be numbers. A file has one set of marks, so `ingest` asks one question for all
-    columns."""
+    """The ways in which a column of texts may be numbers. A file has one set of marks, so `ingest` asks one
+    question for all columns."""
 
     readings: list[
         tuple[list[Marks], str]
@@ -66,7 +70,8 @@ class NumberQuestion:
 
 
 def may_be_read(texts: pa.Array, counts: NDArray[np.int64]) -> bool:
-    """Whether half of the texts or rows begin as numbers and dates do: a quick look, since most columns of texts do not."""
+    """Whether half of the texts or rows begin as numbers and dates do: a quick look, since most columns of
+    texts do not."""
     if pc.max(pc.binary_length(texts)).as_py() > _MAX_LENGTH:
         return False
     begin = pc.match_substring_regex(texts, _BEGINNING).to_numpy(zero_copy_only=False)
@@ -75,8 +80,8 @@ def may_be_read(texts: pa.Array, counts: NDArray[np.int64]) -> bool:
 
 
 def dates(name: str, texts: pa.Array) -> dict[str, Any] | None:
-    """A draft of days or timestamps, if the values make sense in one layout alone; else None. Where their years may be of
-    several centuries, it asks."""
+    """A draft of days or timestamps, if the values make sense in one layout alone; else None. Where their
+    years may be of several centuries, it asks."""
     fitting = [
         (layout, odd) for layout in layouts(texts) if (odd := layout.odd(texts)) is not None
     ]
@@ -105,7 +110,8 @@ def compact_choices(
 
 
 def date_question(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> Hint | None:
-    """The question about texts that are dates in several layouts, or in one but for some cells; None if they are no dates."""
+    """The question about texts that are dates in several layouts, or in one but for some cells; None if they
+    are no dates."""
     rows = counts.sum()
     partly = [
         layout
@@ -156,9 +162,10 @@ def number_question(
 def form_question(
     questions: Mapping[str, NumberQuestion], now: Marks, *, decimals: Sequence[str] = ()
 ) -> FormQuestion | None:
-    """One question for all columns of texts that are numbers by other marks: a file has one set of them. Offered are the marks
-    that read most columns; those that give the same numbers are one choice. now: how the file is read. decimals: columns
-    with decimals as it is read now, which another decimal mark would lose."""
+    """One question for all columns of texts that are numbers by other marks: a file has one set of them.
+    Offered are the marks that read most columns; those that give the same numbers are one choice. now: how
+    the file is read. decimals: columns with decimals as it is read now, which another decimal mark would
+    lose."""
     by_marks: dict[tuple[str, str], dict[str, int]] = {}
     units = set(now.units)
     for name, question in questions.items():
@@ -247,7 +254,10 @@ def _choice(
     lost = counts[~layout.readable].sum()
     odd = layout.odd(texts)
     if odd is None:
-        label += f"; {max(1, round(100 * lost / counts.sum()))} of 100 cells cannot be read so and count as missing"
+        label += (
+            f"; {max(1, round(100 * lost / counts.sum()))} of 100 cells cannot be read so and count as "
+            "missing"
+        )
         facts |= {"missing": [""], "outside": "missing"}
     elif odd:
         facts |= {"missing": list(odd), "outside": "missing"}

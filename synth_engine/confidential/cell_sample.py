@@ -1,5 +1,6 @@
-"""Cells of a column as they are written, each with the number of rows that it stands for: what a steward's own description
-is held against. All different cells of a column with few of them, evenly spread ones of a column with many.
+"""Cells of a column as they are written, each with the number of rows that it stands for: what a steward's
+own description is held against. All different cells of a column with few of them, evenly spread ones of a
+column with many.
 
 Like a preview this is real data, for the steward alone, and no answer of a Session is made of it."""
 
@@ -47,8 +48,8 @@ class CellSample:
 
 
 def thinned(counts: Mapping[str, int], most: int) -> CellsDocument:
-    """So many cells at most, in the order of their texts: the frequent ones with their own rows, and of the others one in
-    so many with the rows of its neighbours, so that shares stay about what they are."""
+    """So many cells at most, in the order of their texts: the frequent ones with their own rows, and of the
+    others one in so many with the rows of its neighbours, so that shares stay about what they are."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     selected = dict(ranked)
     if len(ranked) > most:

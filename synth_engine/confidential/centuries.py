@@ -1,4 +1,5 @@
-"""Which centuries the years of two digits in a column can be of: a question wherever two of them are possible."""
+"""Which centuries the years of two digits in a column can be of: a question wherever two of them are
+possible."""
 
 from __future__ import annotations
 
@@ -33,10 +34,11 @@ _BEGIN = ("birth", "geburt")
 
 
 def readings(name: str, layout: DateLayout) -> list[DateLayout]:
-    """The layout with each hundred years that the column may be of; itself alone where nothing has to be said about it.
+    """The layout with each hundred years that the column may be of; itself alone where nothing has to be said
+    about it.
 
-    Births are never in the future, so they are of the hundred years up to now, or all of the last century. Other days after
-    next year are as well of the past as of the future."""
+    Births are never in the future, so they are of the hundred years up to now, or all of the last century.
+    Other days after next year are as well of the past as of the future."""
     if not has_two_digits(layout.format):
         return [layout]
     this = datetime.datetime.now(datetime.UTC).year

@@ -1,9 +1,9 @@
 """Counting on the workers of a cluster: Dask `distributed` or Spark.
 
-The process of the run encodes the table to encrypted parts in a folder that all machines see. Workers count parts and
-send tables back. Questions and tables are encrypted with a key that lies in a file on every machine, so that no scheduler,
-log or spill file of the cluster holds anything that can be read. A worker never raises: what an exception says could
-quote a code. Noise and accounting stay in the process of the run.
+The process of the run encodes the table to encrypted parts in a folder that all machines see. Workers count
+parts and send tables back. Questions and tables are encrypted with a key that lies in a file on every
+machine, so that no scheduler, log or spill file of the cluster holds anything that can be read. A worker
+never raises: what an exception says could quote a code. Noise and accounting stay in the process of the run.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class ClusterError(SynthError):
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """A cluster. kind: which library. address: of Dask's scheduler, or Spark's master. folder: where parts are, which all
-    machines see under this path. key_file: 32 bytes that workers have under the same path."""
+    """A cluster. kind: which library. address: of Dask's scheduler, or Spark's master. folder: where parts
+    are, which all machines see under this path. key_file: 32 bytes that workers have under the same path."""
 
     kind: Literal["dask", "spark"]
     address: str
@@ -71,8 +71,8 @@ class Cluster:
     key_file: Path
 
     def require(self) -> None:
-        """Ask a worker whether it is there, has the same code, the key, and the folder; it reads no record. Errors:
-        SpecError, ClusterError."""
+        """Ask a worker whether it is there, has the same code, the key, and the folder; it reads no record.
+        Errors: SpecError, ClusterError."""
         if not self.address:
             raise SpecError("counting on a cluster needs its address")
         if not self.folder.is_dir():
@@ -160,7 +160,8 @@ def fingerprint() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """What a worker is asked: to count some parts, or none where it is only asked whether it could. It is never printed."""
+    """What a worker is asked: to count some parts, or none where it is only asked whether it could. It is
+    never printed."""
 
     code: str
     question: bytes
@@ -215,7 +216,8 @@ class _Reply:
         if status != _DONE:
             raise ClusterError(_REASONS.get(status, _REASONS[_FAILED]))
         try:
-            reply = pickle.loads(_open(content, master, b"reply"))  # noqa: S301 - authenticated by the cluster's key
+            # authenticated by the cluster's key
+            reply = pickle.loads(_open(content, master, b"reply"))  # noqa: S301
         except InvalidTag:
             raise ClusterError(_REASONS[_OTHER_KEY]) from None
         if not isinstance(reply, cls):
@@ -228,21 +230,26 @@ _DONE, _FAILED, _OTHER_CODE, _OTHER_KEY, _NO_PART, _NO_MEMORY = (
 )
 _REASONS = {
     _FAILED: "a worker of the cluster failed; look at its machine, and start the run again",
-    _OTHER_CODE: "a worker of the cluster has another version of the engine, of Python or of NumPy; install the same on all machines",
+    _OTHER_CODE: "a worker of the cluster has another version of the engine, of Python or of NumPy; "
+    "install the same on all machines",
     _OTHER_KEY: "a worker of the cluster has another key, or none; copy the key file to all machines",
-    _NO_PART: "a worker of the cluster does not see the folder of parts, or a part was changed; mount the same folder on all machines",
-    _NO_MEMORY: "a worker of the cluster has too little memory for these tables; give it more, or ask for fewer cells",
+    _NO_PART: "a worker of the cluster does not see the folder of parts, or a part was changed; mount the "
+    "same folder on all machines",
+    _NO_MEMORY: "a worker of the cluster has too little memory for these tables; give it more, or ask for "
+    "fewer cells",
 }
 
 
 def answer(message: bytes, key_file: str) -> bytes:
-    """What runs on a worker. It returns what it found, encrypted, or one byte that says why it found nothing."""
+    """What runs on a worker. It returns what it found, encrypted, or one byte that says why it found
+    nothing."""
     code = fingerprint().encode()
     if message[: len(code)] != code:
         return _OTHER_CODE
     try:
         master = read_key(Path(key_file))
-        task = pickle.loads(_open(message[len(code) :], master, code))  # noqa: S301 - authenticated by the cluster's key
+        # authenticated by the cluster's key
+        task = pickle.loads(_open(message[len(code) :], master, code))  # noqa: S301
         if not task.folder.is_dir():
             return _NO_PART
         return _DONE + _seal(pickle.dumps(task.reply()), master, b"reply")
@@ -301,8 +308,8 @@ def _with_spark(address: str, messages: Sequence[bytes], key_file: str) -> Itera
         asked = frame.repartition(len(messages)).mapInArrow(_in_arrow(key_file), "reply binary")
         replies = _collected(spark.sparkContext, asked)
     except Exception as error:
-        # A master that gave the application up never takes it again, and one that waits for workers would take them from the
-        # next question. That one begins another application.
+        # A master that gave the application up never takes it again, and one that waits for workers would
+        # take them from the next question. That one begins another application.
         with contextlib.suppress(Exception):
             spark.stop()
         if isinstance(error, ClusterError):
@@ -312,8 +319,8 @@ def _with_spark(address: str, messages: Sequence[bytes], key_file: str) -> Itera
 
 
 def _session(address: str) -> Any:
-    """The session of Spark in this process; it begins without workers. address: of the master. Errors: SpecError,
-    ClusterError."""
+    """The session of Spark in this process; it begins without workers. address: of the master. Errors:
+    SpecError, ClusterError."""
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -347,8 +354,9 @@ def _session(address: str) -> Any:
 
 
 def _collected(context: Any, asked: Any) -> list[bytes]:
-    """The replies that a frame of Spark holds. Spark alone waits for workers without end. context: the application.
-    Errors: ClusterError where no task begins, or none ends for too long; whatever Spark raises."""
+    """The replies that a frame of Spark holds. Spark alone waits for workers without end. context: the
+    application. Errors: ClusterError where no task begins, or none ends for too long; whatever Spark
+    raises."""
     question = secrets.token_hex(8)
 
     def collect() -> list[Any]:
@@ -369,8 +377,8 @@ def _collected(context: Any, asked: Any) -> list[bytes]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Progress:
-    """How far Spark is with a question. begun: whether a worker took any task. ended: tasks that are done; one that failed
-    is tried again and is none of them."""
+    """How far Spark is with a question. begun: whether a worker took any task. ended: tasks that are done;
+    one that failed is tried again and is none of them."""
 
     begun: bool
     ended: int

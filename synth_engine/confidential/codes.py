@@ -1,7 +1,7 @@
 """Which numbers and texts name something instead of measuring it: postal codes, keys of records, free text.
 
-Each rule looks at the name of the column, at digits, and at how often values repeat; it returns what the column looks
-like, in words, and is only ever a suggestion."""
+Each rule looks at the name of the column, at digits, and at how often values repeat; it returns what the
+column looks like, in words, and is only ever a suggestion."""
 
 from __future__ import annotations
 
@@ -16,17 +16,56 @@ from numpy.typing import NDArray
 
 Role = Literal["codes", "key", "free text"]
 _POSTAL = frozenset(
-    "zip zips zipcode zipcodes plz postal postcode postleitzahl cap postnummer postnr cep".split()  # noqa: SIM905
+    [
+        "zip",
+        "zips",
+        "zipcode",
+        "zipcodes",
+        "plz",
+        "postal",
+        "postcode",
+        "postleitzahl",
+        "cap",
+        "postnummer",
+        "postnr",
+        "cep",
+    ]
 )
 _CODES = frozenset(
     """
-    fips naics sic geoid insee ags isic nuts lau icd code codes dx diagnosis diagnose diagnosen diagnostic diagnóstico soc isco kldb
-    nace noga wz gics cpc cpt drg atc icpc loinc snomed hcpcs ops hs taric klassifikation
+    fips naics sic geoid insee ags isic nuts lau icd code codes dx diagnosis diagnose diagnosen diagnostic
+    diagnóstico soc isco kldb nace noga wz gics cpc cpt drg atc icpc loinc snomed hcpcs ops hs taric
+    klassifikation
     """.split()  # noqa: SIM905
 )
 _CODE_ENDS = ("code", "codes", "kennziffer", "schlüssel", "schluessel")  # of compounds
 _DAYS = frozenset(
-    "created updated modified erstellt date dates datum day days tag tage dob born fecha data jour giorno dt time timestamp ts zeit admitted discharged".split()  # noqa: SIM905
+    [
+        "created",
+        "updated",
+        "modified",
+        "erstellt",
+        "date",
+        "dates",
+        "datum",
+        "day",
+        "days",
+        "tag",
+        "tage",
+        "dob",
+        "born",
+        "fecha",
+        "data",
+        "jour",
+        "giorno",
+        "dt",
+        "time",
+        "timestamp",
+        "ts",
+        "zeit",
+        "admitted",
+        "discharged",
+    ]
 )
 _DONE_AT = ("at", "am")  # created_at, erstellt_am: the last word of several
 _FEWEST_ROWS = 100  # by which keys are judged
@@ -81,8 +120,8 @@ def of_numbers(
 ) -> CodeVerdict | None:
     """What whole numbers name; None if they are numbers.
 
-    values: shape (n,), different values, or a sample of them. counts: shape (n,), rows of each. numbered: whether no two
-    rows share a value, in a column that by its name measures nothing."""
+    values: shape (n,), different values, or a sample of them. counts: shape (n,), rows of each. numbered:
+    whether no two rows share a value, in a column that by its name measures nothing."""
     named = says_codes(name)
     if least < 0:
         return None
@@ -103,7 +142,8 @@ def of_numbers(
     if alike and digits == 5 and repeated and sparse and len(values) > 2 and round_share < 0.5:
         return CodeVerdict(
             role="codes",
-            why="All have five digits, and few different ones occur, as with postal codes: they may be codes.",
+            why="All have five digits, and few different ones occur, as with postal codes: they may be "
+            "codes.",
         )
     return None
 

@@ -21,8 +21,8 @@ TABLE_CELLS = 2**22
 
 
 class CountCache:
-    """Rows, which do not change, with the counts that later questions ask for again. Everything in it is exact, so
-    only the session hands it to the counting step of a question."""
+    """Rows, which do not change, with the counts that later questions ask for again. Everything in it is
+    exact, so only the session hands it to the counting step of a question."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -33,8 +33,8 @@ class CountCache:
         self._positions: dict[str, tuple[Positions, int]] = {}
 
     def table(self, clique: Clique, merged: Merged | None = None) -> NDArray[np.int64]:
-        """The counts of `counts.contingency`; of a table that was counted for its score, by the same bins or by codes, without
-        another pass over the records."""
+        """The counts of `counts.contingency`; of a table that was counted for its score, by the same bins or
+        by codes, without another pass over the records."""
         known = self._tables.get(_key(clique, merged))
         if known is not None:
             return known.copy()
@@ -68,8 +68,8 @@ class CountCache:
         return self._sorted[key]
 
     def positions(self, name: str) -> tuple[Positions, int]:
-        """The sorted positions of a column on a lattice, stored until another column is asked for, and how many records
-        have none."""
+        """The sorted positions of a column on a lattice, stored until another column is asked for, and how
+        many records have none."""
         if name not in self._positions:
             positions, missing = self.rows.positions(name)
             self._positions.clear()

@@ -41,8 +41,8 @@ def contingency(
 def contingencies(
     rows: Rows, cliques: Iterable[tuple[Clique, Merged | None]]
 ) -> Iterator[NDArray[np.int64]]:
-    """Counts like `contingency` for many cliques, in few passes over the records: as many tables in one as may be in
-    memory together."""
+    """Counts like `contingency` for many cliques, in few passes over the records: as many tables in one as
+    may be in memory together."""
     axes: dict[_Column, Axis] = {}
     tables: list[list[_Column]] = []
     cells = 0
@@ -82,7 +82,8 @@ def _one_pass(
 def occupied_cells(
     rows: Rows, clique: tuple[str, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The cells of a table that hold records, by their row-major number, and how many. Exact, and never to be released."""
+    """The cells of a table that hold records, by their row-major number, and how many. Exact, and never to be
+    released."""
     return cells.occupied_cells(rows.codes, clique, rows.domain.shape(clique))
 
 
@@ -90,8 +91,9 @@ def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """Computes the interaction contrast of exact counts, in whole numbers: along each axis of K
     cells, K times every entry less the sum of all. Larger counts than a contrast can hold are
     cut to that public bound, so that no number of records makes noise fail."""
-    # An entry is at most the largest count times the L1 length of one record's contrast, Π 2(K - 1). A cut moves by at
-    # most as much as a count, and in the same direction, so the sensitivity stays (docs/proofs/interaction.md).
+    # An entry is at most the largest count times the L1 length of one record's contrast, Π 2(K - 1). A cut
+    # moves by at most as much as a count, and in the same direction, so the sensitivity stays
+    # (docs/proofs/interaction.md).
     table = np.minimum(table, MAX_COUNT // prod(2 * (size - 1) for size in table.shape))
     for axis, size in enumerate(table.shape):
         # Whole numbers throughout: division by `size` would leave the integers on which the
@@ -112,8 +114,8 @@ def by_box(rows: Rows, boxes: Boxes) -> NDArray[np.int64]:
 
 
 def largest_children(rows: Rows, boxes: Boxes, among: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Counts, for each box and each column that it may be divided by, the records in the largest of the boxes that it becomes; 0
-    for others. Shape (boxes, columns)."""
+    """Counts, for each box and each column that it may be divided by, the records in the largest of the boxes
+    that it becomes; 0 for others. Shape (boxes, columns)."""
     largest = np.zeros(among.shape, dtype=np.int64)
     box_of = _box_of_each(rows, boxes)
     for column, tree in enumerate(boxes.trees):
@@ -153,8 +155,9 @@ def group_sizes(rows: Rows) -> NDArray[np.int64]:
 
 
 def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
-    """Votes for each item of a weak basket's set, in parts. Every record has one vote for the n items in its basket: so
-    large a share for each that the shares, or their squares, add up to one, rounded down. Exact like `contingency`."""
+    """Votes for each item of a weak basket's set, in parts. Every record has one vote for the n items in its
+    basket: so large a share for each that the shares, or their squares, add up to one, rounded down. Exact
+    like `contingency`."""
     baskets, attribute = rows.basket(name), rows.domain.attribute(name)
     if not isinstance(attribute, WeakBasket):
         raise PrivacyError("only the items of a weak basket are counted")
@@ -185,13 +188,15 @@ def intervals(
     remainder: int,
     with_missing: bool,
 ) -> NDArray[np.int64]:
-    """Counts the records by intervals of positions and, within each, by the largest divisor of their position; last, if
-    wanted, those without a value. Shape (intervals · divisors + 1,) or less. Exact like `contingency`.
+    """Counts the records by intervals of positions and, within each, by the largest divisor of their
+    position; last, if wanted, those without a value. Shape (intervals · divisors + 1,) or less. Exact like
+    `contingency`.
 
-    column: the sorted positions of a column, and how many records have none. remainder: what position 0 is above a
-    multiple of every divisor."""
+    column: the sorted positions of a column, and how many records have none. remainder: what position 0 is
+    above a multiple of every divisor."""
     positions, missing = column
-    # The end of the last interval may be 2^64, which no unsigned number of 64 bits is: all positions lie below it.
+    # The end of the last interval may be 2^64, which no unsigned number of 64 bits is: all positions lie
+    # below it.
     starts = np.array(cuts[:-1], dtype=np.uint64)
     end = positions.size if cuts[-1] > _LARGEST else _first_at(positions, cuts[-1])
     ends = np.append(np.searchsorted(positions, starts), end)
@@ -233,8 +238,9 @@ Sorted = tuple[Codes, NDArray[np.int64] | None]
 
 
 def by_leaf(rows: Rows, hierarchy: Hierarchy) -> Sorted:
-    """Codes, increasing, and how many records have each, None where every record has its own; records without a code count
-    nowhere. Exact, and it tells what occurs: for `growth`, and for comparisons that are not private."""
+    """Codes, increasing, and how many records have each, None where every record has its own; records without
+    a code count nowhere. Exact, and it tells what occurs: for `growth`, and for comparisons that are not
+    private."""
     if isinstance(hierarchy, StringHierarchy):
         values, codes, inside = _texts(rows, hierarchy)
         counted = histogram(values, codes.size)[inside]
@@ -302,7 +308,8 @@ def _texts(
 
 
 def occupied(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]:
-    """The smallest cells of a hierarchy that hold records, increasing, and how many. Exact, and never to be released."""
+    """The smallest cells of a hierarchy that hold records, increasing, and how many. Exact, and never to be
+    released."""
     codes, held = by_leaf(rows, hierarchy)
     return (codes, held) if held is not None else np.unique(codes, return_counts=True)
 

@@ -1,7 +1,7 @@
 """Databases: tables that keys connect, read and truncated once, and the views of them that sessions count.
 
-What a privacy unit is counted as depends on its own rows and on secret randomness of its own (docs/proofs/relational.md).
-Views hand out `Rows`, which can be counted and nothing else.
+What a privacy unit is counted as depends on its own rows and on secret randomness of its own
+(docs/proofs/relational.md). Views hand out `Rows`, which can be counted and nothing else.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ Files = Path | str | Mapping[str, TableFile]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Truncated:
-    """The retained rows of one table, sorted by their parents and in order among siblings. codes: of its own columns.
-    parents: the index of the parent of each row, among the retained rows of the parent's table; all 0 of the root.
-    keys: the key of each row; empty where no table refers to it."""
+    """The retained rows of one table, sorted by their parents and in order among siblings. codes: of its own
+    columns. parents: the index of the parent of each row, among the retained rows of the parent's table; all
+    0 of the root. keys: the key of each row; empty where no table refers to it."""
 
     codes: Mapping[str, Codes]
     parents: Indices
@@ -87,9 +87,9 @@ class DatabaseRows:
     def view(
         self, view: DatabaseView, *, random_bytes: Callable[[int], bytes] = os.urandom
     ) -> Rows:
-        """The records of a view. Each is one row of a table with what is above it, a pair of siblings, or a unit: a function of the
-        retained rows of one privacy unit. Where the view is bounded, as many as it states are selected by chance of a unit with more records.
-        random_bytes: as of `open_database`."""
+        """The records of a view. Each is one row of a table with what is above it, a pair of siblings, or a
+        unit: a function of the retained rows of one privacy unit. Where the view is bounded, as many as it
+        states are selected by chance of a unit with more records. random_bytes: as of `open_database`."""
         table = self.__database.table(view.table)
         match view.kind:
             case "table":
@@ -105,7 +105,8 @@ class DatabaseRows:
         if view.bounded:
             most = view.domain.unit.max_records
             codes = _bounded(codes, self._units(view), most, random_bytes=random_bytes)
-        # The units of a view have a column by name only: all rows of the database are truncated by it already.
+        # The units of a view have a column by name only: all rows of the database are truncated by it
+        # already.
         return Rows(codes, domain=view.domain)
 
     def _of_rows(self, table: DatabaseTable) -> dict[str, NDArray[Any]]:
@@ -182,8 +183,9 @@ def open_database(
 ) -> DatabaseRows:
     """Reads all tables and truncates each once. random_bytes: as of `rows.open_counted`.
 
-    Rows that refer to no row of their parent, and those of rows that are not retained, belong to no privacy unit and are left
-    out. Errors: TableError for a file that is not well formed, and for a key that occurs twice."""
+    Rows that refer to no row of their parent, and those of rows that are not retained, belong to no privacy
+    unit and are left out. Errors: TableError for a file that is not well formed, and for a key that occurs
+    twice."""
     tables: dict[str, _Truncated] = {}
     for table in database.tables:
         parent = None if table.parent is None else tables[table.parent]
@@ -216,8 +218,9 @@ def require_columns(database: Database, *, folder: Files) -> None:
 class KeyFaults:
     """Faults of the keys of one table: *not private*, for its steward alone.
 
-    rows: of its file. repeated: rows without a key of their own. orphans: rows that refer to no row of the parent.
-    crowded: parents with more rows than the declared maximum; beyond: how many rows these have too many."""
+    rows: of its file. repeated: rows without a key of their own. orphans: rows that refer to no row of the
+    parent. crowded: parents with more rows than the declared maximum; beyond: how many rows these have too
+    many."""
 
     rows: int
     repeated: int
@@ -304,7 +307,8 @@ def _retained(
     *,
     random_bytes: Callable[[int], bytes],
 ) -> Indices:
-    """Selects at most `most` rows of each parent, every one with the same chance, and sorts them by parent and by order."""
+    """Selects at most `most` rows of each parent, every one with the same chance, and sorts them by parent
+    and by order."""
     retained = _by_chance(parents, table.most, random_bytes=random_bytes)
     if table.order is None:
         return retained
@@ -327,8 +331,8 @@ def _bounded(
 
 
 def _by_chance(owners: Indices, most: int, *, random_bytes: Callable[[int], bytes]) -> Indices:
-    """Selects at most `most` rows of each owner, every one with the same chance, sorted by owner; none of those without an
-    owner, which have a negative one."""
+    """Selects at most `most` rows of each owner, every one with the same chance, sorted by owner; none of
+    those without an owner, which have a negative one."""
     # A word for each row, of the operating system: which rows are selected depends on nothing that they hold.
     words = np.frombuffer(random_bytes(8 * owners.size), dtype=np.uint64)
     by_chance = np.lexsort((words, owners))
@@ -342,8 +346,8 @@ def _by_chance(owners: Indices, most: int, *, random_bytes: Callable[[int], byte
 
 
 def _require_unique(table: DatabaseTable, keys: pa.Array) -> None:
-    """Refuses a table in which a key occurs twice: which rows belong to a unit would depend on other units. It is asked when the
-    file is read, before anything is paid for."""
+    """Refuses a table in which a key occurs twice: which rows belong to a unit would depend on other units.
+    It is asked when the file is read, before anything is paid for."""
     if len(pc.unique(keys)) < len(keys):
         raise TableError(
             f"table {table.name!r} has a key more than once, or rows without one",

@@ -1,9 +1,11 @@
-"""Noisy counts of a set of values too large to be written down, thresholded: exactly the law of adding noise to every
-value of the set and keeping those at or above the threshold, in time that does not depend on the size of the set.
+"""Noisy counts of a set of values too large to be written down, thresholded: exactly the law of adding noise
+to every value of the set and keeping those at or above the threshold, in time that does not depend on the
+size of the set.
 
-A value that somebody has gets its noise like any other count. Of the N values that nobody has, each passes with the same
-probability p = P(noise >= threshold), independently: so their number is Binomial(N, p), which values they are is uniform
-without repetition, and how far each exceeds the threshold is geometric. No step uses a float.
+A value that somebody has gets its noise like any other count. Of the N values that nobody has, each passes
+with the same probability p = P(noise >= threshold), independently: so their number is Binomial(N, p), which
+values they are is uniform without repetition, and how far each exceeds the threshold is geometric. No step
+uses a float.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ STEP = 128
 def number_passing(
     n: int, *, scale: Fraction, threshold: int, bits: Bits = secrets.randbits
 ) -> int:
-    """A draw from Binomial(n, P(noise >= threshold)), exactly: a uniform number is compared with the distribution's
-    steps, and where the bits drawn so far leave open on which side of a step it lies, more are drawn."""
+    """A draw from Binomial(n, P(noise >= threshold)), exactly: a uniform number is compared with the
+    distribution's steps, and where the bits drawn so far leave open on which side of a step it lies, more are
+    drawn."""
     uniform_bits, length = bits(STEP), STEP
     while True:
         # Interval arithmetic: the count is given only where every p in the computed interval
@@ -54,9 +57,9 @@ def discover_values(
 ) -> list[tuple[int, int]]:
     """(rank, noisy count) of every value at or above the threshold, by rank.
 
-    counts: how many records have a value, by its rank, for the values that somebody has. noisy: adds independent
-    discrete Laplace noise of `scale`. The same rule holds for a value that somebody has and for one that nobody has, so
-    nothing tells them apart.
+    counts: how many records have a value, by its rank, for the values that somebody has. noisy: adds
+    independent discrete Laplace noise of `scale`. The same rule holds for a value that somebody has and for
+    one that nobody has, so nothing tells them apart.
     """
     require(size=size, threshold=threshold, scale=scale)
     ranks = sorted(counts)
@@ -97,8 +100,9 @@ def require(*, size: int, threshold: int, scale: Fraction) -> None:
 def sample_without_replacement(
     number: int, *, size: int, taken: Iterable[int], below: Below
 ) -> list[int]:
-    """Different ranks that are not taken, each set of them as likely as another. Drawing again what was hit already
-    takes two tries on average at worst: where more than half is taken, what is left is short enough to be listed."""
+    """Different ranks that are not taken, each set of them as likely as another. Drawing again what was hit
+    already takes two tries on average at worst: where more than half is taken, what is left is short enough
+    to be listed."""
     gone = set(taken)
     if 2 * (len(gone) + number) > size:
         left = [rank for rank in range(size) if rank not in gone]
@@ -115,8 +119,8 @@ def sample_without_replacement(
 def sample_exceedances(
     number: int, *, threshold: int, noisy: Callable[[list[int]], list[int]]
 ) -> list[int]:
-    """Noise on 0, given that it reaches the threshold. Above 0 its law has no memory, so that threshold + noise given
-    noise >= 0 is the same; and noise >= 0 has a probability of more than one half."""
+    """Noise on 0, given that it reaches the threshold. Above 0 its law has no memory, so that threshold +
+    noise given noise >= 0 is the same; and noise >= 0 has a probability of more than one half."""
     exceedances: list[int] = []
     while len(exceedances) < number:
         exceedances += [

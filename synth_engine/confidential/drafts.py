@@ -1,4 +1,5 @@
-"""What drafts of columns are made of: their facts, answers and sentences, and the texts that they are read off."""
+"""What drafts of columns are made of: their facts, answers and sentences, and the texts that they are read
+off."""
 
 from __future__ import annotations
 
@@ -30,14 +31,21 @@ MADE_OUT = ReadingChoice(
 LEAVE_OUT = ReadingChoice(
     key="leave-out", label="Leave the column out", facts={"kind": "identifier"}
 )
-OCCURRING = "The list was read from this table. If it is written nowhere, each release can find the frequent texts within its budget."
-FINDING = "Each release finds the frequent ones within its budget, unless a list of them is written somewhere."
+OCCURRING = (
+    "The list was read from this table. If it is written nowhere, each release can find the frequent texts "
+    "within its budget."
+)
+FINDING = (
+    "Each release finds the frequent ones within its budget, "
+    "unless a list of them is written somewhere."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctTexts:
-    """The different texts of a column. texts: shape (n,). counts: shape (n,), rows of each. has_missing: whether markers of
-    missing values were taken off. holders: different persons of each text; None where rows stand for persons."""
+    """The different texts of a column. texts: shape (n,). counts: shape (n,), rows of each. has_missing:
+    whether markers of missing values were taken off. holders: different persons of each text; None where rows
+    stand for persons."""
 
     name: str
     texts: pa.Array
@@ -82,8 +90,12 @@ def days() -> dict[str, Any]:
 
 
 def span(span: numbers.Times | Wide, common: int) -> dict[str, Any]:
-    """Moments in the coarsest unit on which all stand, spelled as in the file where all are spelled in one way."""
-    why = f"All values are dates with a time; the step is the coarsest unit that fits. No zone is kept. {LEARNED}"
+    """Moments in the coarsest unit on which all stand, spelled as in the file where all are spelled in one
+    way."""
+    why = (
+        "All values are dates with a time; the step is the coarsest unit that fits. No zone is kept. "
+        f"{LEARNED}"
+    )
     return {
         "kind": "scale",
         **rounding.moments(common=common, spellings=span.spellings),
@@ -94,7 +106,10 @@ def span(span: numbers.Times | Wide, common: int) -> dict[str, Any]:
 def whole(least: int, most: int) -> dict[str, Any]:
     why = f"All values are whole numbers. {LEARNED}"
     if least >= CODES and len(str(least)) == len(str(most)):
-        why = f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them categories. {why}"
+        why = (
+            f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them "
+            f"categories. {why}"
+        )
     return {"kind": "scale", "of": "integer", "why": why}
 
 

@@ -1,6 +1,8 @@
-"""Counts of real records by groups, filled to a policy inside the room: exact where a group meets it, and never private.
+"""Counts of real records by groups, filled to a policy inside the room: exact where a group meets it, and
+never private.
 
-Nothing leaves but the filled count of each group. How many records were added to a group, and to which ones, is forgotten here.
+Nothing leaves but the filled count of each group. How many records were added to a group, and to which ones,
+is forgotten here.
 """
 
 from __future__ import annotations
@@ -52,8 +54,9 @@ def fill(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> FilledCounts:
-    """Counts all records by groups and adds records to the groups that do not meet the policy. A filled group gets a random number of
-    further ones, up to as many as it needed, so that its count does not tell what was lacking. `random_bytes` is replaced by tests only. Errors: TableError."""
+    """Counts all records by groups and adds records to the groups that do not meet the policy. A filled group
+    gets a random number of further ones, up to as many as it needed, so that its count does not tell what was
+    lacking. `random_bytes` is replaced by tests only. Errors: TableError."""
     contributor = plan.contributor
     read, texts = confidential_rows.open_with_keys(
         path,

@@ -1,4 +1,5 @@
-"""Trees grown over a public hierarchy (docs/proofs/grow.md): children are counted where they can exist, whoever is in them."""
+"""Trees grown over a public hierarchy (docs/proofs/grow.md): children are counted where they can exist,
+whoever is in them."""
 
 from __future__ import annotations
 
@@ -57,8 +58,9 @@ def grow_tree(
     sampler: TreeSampler,
     depth_of: Callable[[Callable[[], Growth]], Growth] = lambda draw: draw(),
 ) -> Growth:
-    """leaves: codes, increasing, and how many records have each; one, where that is left out. depth_of: does the drawing of one depth,
-    or gives what was drawn of it before the run was interrupted. Errors: PrivacyError where that is of another tree."""
+    """leaves: codes, increasing, and how many records have each; one, where that is left out. depth_of: does
+    the drawing of one depth, or gives what was drawn of it before the run was interrupted. Errors:
+    PrivacyError where that is of another tree."""
     codes, left = leaves
     if rule.spread != "chance" and left is None:  # by cells, not by records
         codes, left = np.unique(codes, return_counts=True)
@@ -128,8 +130,8 @@ def _depth(
     able: Counts,
     scores: Counts,
 ) -> Growth:
-    """One depth, as a tree of this depth alone. able: the nodes that may be opened; scores: theirs, or under the basic rule the counts of
-    all nodes."""
+    """One depth, as a tree of this depth alone. able: the nodes that may be opened; scores: theirs, or under
+    the basic rule the counts of all nodes."""
     if rule.name == "basic":
         counts = sampler.counts(scores, noise)
         opens = able[counts[able] >= rule.threshold]
@@ -139,8 +141,8 @@ def _depth(
 
 
 def _require_within(one_depth: Growth, level: Level) -> None:
-    """What was stored has a checksum and belongs to this call, so that this does not happen; but nodes that are not there must not be
-    looked for."""
+    """What was stored has a checksum and belongs to this call, so that this does not happen; but nodes that
+    are not there must not be looked for."""
     if (
         len(one_depth.opened) != 1
         or any(len(counts) != len(level) for counts in one_depth.counts)
@@ -189,8 +191,8 @@ def passing(
             scores.size - some.size, threshold=threshold, noise=noise
         )
         return passed
-    # Few of many nodes without records pass: their number is binomial and their choice uniform, so noise need not be
-    # drawn for each of them.
+    # Few of many nodes without records pass: their number is binomial and their choice uniform, so noise need
+    # not be drawn for each of them.
     none = np.flatnonzero(scores == 0)
     expected = thresholds.expected_by_chance(none.size, threshold=threshold, scale=noise.scale)
     for part in np.array_split(none, max(1, int(expected / _AT_ONCE))):
@@ -208,7 +210,8 @@ def passing(
 def threshold_counts(
     vector: Counts, *, threshold: int, noise: Noise, noisy: Callable[[Counts, Noise], Counts]
 ) -> Counts:
-    """Counts with noise where that reaches the threshold, 0 elsewhere; of cells without records as `passing` has it."""
+    """Counts with noise where that reaches the threshold, 0 elsewhere; of cells without records as `passing`
+    has it."""
     thresholded, some, none = (
         np.zeros_like(vector),
         np.flatnonzero(vector),

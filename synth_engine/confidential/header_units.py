@@ -14,8 +14,9 @@ from synth_engine.formats import Dialect
 
 _UNIT = frozenset(
     """
-    kg g mg t lb lbs oz km m cm mm mi ft in inch yd l ml h hr hrs min s sec ms days years months weeks usd eur gbp chf
-    $ € £ % °c °f c f k km/h mph kwh kw w v a hz pa bar m2 m² m3 m³ ha sqm sqft yyyy-mm-dd dd/mm/yyyy mm/dd/yyyy
+    kg g mg t lb lbs oz km m cm mm mi ft in inch yd l ml h hr hrs min s sec ms days years months weeks usd eur
+    gbp chf $ € £ % °c °f c f k km/h mph kwh kw w v a hz pa bar m2 m² m3 m³ ha sqm sqft yyyy-mm-dd dd/mm/yyyy
+    mm/dd/yyyy
     """.split()  # noqa: SIM905  # words are read as lines
 )
 _FEWEST_WORDS = 2  # above numbers, where none of them is a known unit
@@ -25,8 +26,8 @@ _FEWEST_VALUES = 3
 def question(
     columns: Mapping[str, Column], first: Mapping[str, str], dialect: Dialect | None
 ) -> FormQuestion | None:
-    """Asks whether the first record is a second line of the header: where columns of numbers begin with a word, and none
-    begins with a number. `first` is that record."""
+    """Asks whether the first record is a second line of the header: where columns of numbers begin with a
+    word, and none begins with a number. `first` is that record."""
     if dialect is None or not dialect.header or dialect.names:
         return None
     words: dict[str, str] = {}
@@ -53,7 +54,8 @@ def question(
 
 
 def _begins_with_word(column: Column, cell: str) -> bool | None:
-    """Whether a column of numbers or dates begins with a word; None for another column, or one that begins with no value."""
+    """Whether a column of numbers or dates begins with a word; None for another column, or one that begins
+    with no value."""
     if column.wide is not None:
         if column.wide.read not in ("numbers", "times"):
             return None

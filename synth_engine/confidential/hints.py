@@ -1,4 +1,5 @@
-"""What a suggestion says besides its facts: how sure it is, what else the column could be, what its steward has to answer.
+"""What a suggestion says besides its facts: how sure it is, what else the column could be, what its steward
+has to answer.
 
 Hints are made from rows, like suggestions, and are for the steward's eyes alone."""
 
@@ -44,8 +45,8 @@ class ReadingChoice:
 
     key: names it in every reading of the same column, so that an answer outlives a preview.
     label: in words, with cells of the table.
-    facts: the column's description if this is chosen, without its name; None where the form of the file decides.
-    form: what of the form of the file becomes different.
+    facts: the column's description if this is chosen, without its name; None where the form of the file
+    decides. form: what of the form of the file becomes different.
     """
 
     key: str
@@ -64,8 +65,9 @@ class ReadingChoice:
 
 @dataclass(kw_only=True)
 class Hint:
-    """Facts about one suggestion. `question` is empty where nothing has to be answered; `choices` are its answers, or
-    what else the column could be. `remarks` hold in the data and are no facts of the description."""
+    """Facts about one suggestion. `question` is empty where nothing has to be answered; `choices` are its
+    answers, or what else the column could be. `remarks` hold in the data and are no facts of the
+    description."""
 
     certainty: Certainty = "sure"
     question: str = ""

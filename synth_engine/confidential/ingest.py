@@ -1,7 +1,7 @@
 """Reading a table for its steward: its form, a preview, and suggestions for a domain.
 
-Everything in a Reading comes from rows. It is shown to the steward alone and becomes public only where the steward
-confirms it as known without the data."""
+Everything in a Reading comes from rows. It is shown to the steward alone and becomes public only where the
+steward confirms it as known without the data."""
 
 from __future__ import annotations
 
@@ -59,11 +59,12 @@ class ReadingDocument(TypedDict):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Reading:
-    """The reading of a table for its steward. `suggestions` have the form of attributes in a
-    domain's JSON, each fact marked "suggested", with a sentence under "why". `unique` are
-    columns that seem to be different in every row. `hints`: of each column, how sure its suggestion is and what else it could
-    be. `questions`: about the form of the file, with their answers. `cells`: of each column, cells as they are written, with
-    the rows that each stands for. `rules`: between columns, that hold in the rows looked through (`relations.HeldRule`)."""
+    """The reading of a table for its steward. `suggestions` have the form of attributes in a domain's JSON,
+    each fact marked "suggested", with a sentence under "why". `unique` are columns that seem to be different
+    in every row. `hints`: of each column, how sure its suggestion is and what else it could be. `questions`:
+    about the form of the file, with their answers. `cells`: of each column, cells as they are written, with
+    the rows that each stands for. `rules`: between columns, that hold in the rows looked through
+    (`relations.HeldRule`)."""
 
     columns: tuple[str, ...]
     suggestions: list[dict[str, object]]
@@ -194,7 +195,8 @@ def _refuse_descriptions(preview: Sequence[Sequence[str]]) -> None:
         if sum(cell.startswith('{"ImportId"') for cell in row) * 2 > len(row):
             raise TableError(
                 "lines below the names describe the columns, and are no records",
-                repair=f"say that the header has {place} lines (header_lines), or remove those below the names",
+                repair=f"say that the header has {place} lines (header_lines), or remove those below the "
+                "names",
                 line=place,
             )
 

@@ -1,5 +1,6 @@
-"""Records of one side of a link, each in the bucket of its own texts. What identifies a person ends here: `Rows` hold the number
-of the bucket and the codes of the linked columns, and can be counted and nothing else (docs/proofs/link-sketch.md)."""
+"""Records of one side of a link, each in the bucket of its own texts. What identifies a person ends here:
+`Rows` hold the number of the bucket and the codes of the linked columns, and can be counted and nothing else
+(docs/proofs/link-sketch.md)."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def open_side(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Rows:
-    """Reads a table, hashes the texts of each record, and retains one record of each person where a column names them.
-    `random_bytes` is replaced by tests only. Errors: TableError as `rows.open_table`."""
+    """Reads a table, hashes the texts of each record, and retains one record of each person where a column
+    names them. `random_bytes` is replaced by tests only. Errors: TableError as `rows.open_table`."""
     agreement, side, counted = plan.config.agreement, plan.config.side, plan.domain
     unit, texts = counted.unit, agreement.side(side).texts
     keys = [*texts, *([unit.column] if unit.column is not None else [])]
@@ -65,7 +66,8 @@ def require_columns(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
 ) -> None:
-    """Raises TableError for a table without a column of texts, of persons, or that is linked. Reads the header and no row."""
+    """Raises TableError for a table without a column of texts, of persons, or that is linked. Reads the
+    header and no row."""
     counted, side = plan.domain, plan.config.agreement.side(plan.config.side)
     needed = [*side.texts, *side.names]
     if counted.unit.column is not None:
@@ -79,8 +81,8 @@ def require_columns(
 
 
 def _as_in_file(counted: Domain, texts: Sequence[str]) -> Domain:
-    """The linked columns as they stand in the file; where there are none, a column of texts of which nothing is read. Persons are
-    looked at afterwards."""
+    """The linked columns as they stand in the file; where there are none, a column of texts of which nothing
+    is read. Persons are looked at afterwards."""
     attributes = tuple(each for each in counted.attributes if each.name not in BUCKET)
     unread = Categorical(name=texts[0], values=("-",), other=True)
     return Domain(

@@ -1,4 +1,5 @@
-"""Values of a column that look alike, and cells that were damaged before: remarks, and no facts of a description."""
+"""Values of a column that look alike, and cells that were damaged before: remarks, and no facts of a
+description."""
 
 from __future__ import annotations
 
@@ -21,12 +22,14 @@ def remarks(texts: Collection[str]) -> list[str]:
     if len(folded) < len(some):
         alike = len(some) - len(folded)
         remarked.append(
-            f"{alike} of the {len(some):,} different values {'differs' if alike == 1 else 'differ'} only in case, blanks, invisible signs or the form of letters "
-            "from another one: they count as different values unless the file writes them alike."
+            f"{alike} of the {len(some):,} different values {'differs' if alike == 1 else 'differ'} only "
+            "in case, blanks, invisible signs or the form of letters from another one: they count as "
+            "different values unless the file writes them alike."
         )
     if any(unicodedata.normalize("NFC", text) != text for text in some):
         remarked.append(
-            "Some letters are composed of a letter and an accent: a list that is written elsewhere may have them as one sign, and the two differ."
+            "Some letters are composed of a letter and an accent: a list that is written elsewhere may "
+            "have them as one sign, and the two differ."
         )
     if any(_is_encoded_twice(text) for text in some):
         remarked.append(
@@ -35,7 +38,8 @@ def remarks(texts: Collection[str]) -> list[str]:
     rounded = sum(_ROUNDED.fullmatch(text.strip()) is not None for text in some)
     if some and rounded >= _HALF * len(some):
         remarked.append(
-            "Numbers like 1.23E+10 were rounded by a spreadsheet: different numbers may have become one. Export the column as text."
+            "Numbers like 1.23E+10 were rounded by a spreadsheet: different numbers may have become one. "
+            "Export the column as text."
         )
     return remarked
 

@@ -1,4 +1,5 @@
-"""Texts that stand for a missing value among numbers or dates: known words and signs, and short words that are no value."""
+"""Texts that stand for a missing value among numbers or dates: known words and signs, and short words that
+are no value."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ MARKERS = ("", "?", "NA", "N/A", "null", "None", "nan", "<NULL>", ".")
 _BESIDE_VALUES = frozenset(
     """
     - -- --- – — .. ... : * ** / n/a na n.a. n.a #n/a #null! #value! nan null none nil nul <na> <null> missing
-    0000-00-00 00.00.0000 00/00/0000 unknown unbekannt inconnu desconocido k.a. keine nd n.d. nr tbd tba refused withheld suppressed (d) (s) (z) (x)
+    0000-00-00 00.00.0000 00/00/0000 unknown unbekannt inconnu desconocido k.a. keine nd n.d. nr tbd tba
+    refused withheld suppressed (d) (s) (z) (x)
     """.split()  # noqa: SIM905  # words are read as lines
 ) | {"not available", "not applicable", "not reported", "no data", "keine angabe", "no answer"}
 _IN_FAMILY = re.compile(r"\.[a-z]|([0-9])\1{3,}")
@@ -34,7 +36,8 @@ def is_known(text: str) -> bool:
 
 
 def odd_markers(texts: pa.Array, readable: NDArray[np.bool_]) -> list[str] | None:
-    """The texts that are not readable, if they may all be markers of missing values beside the readable ones; else None."""
+    """The texts that are not readable, if they may all be markers of missing values beside the readable ones;
+    else None."""
     if not readable.any():
         return None
     odd = texts.filter(pa.array(~readable))
@@ -45,8 +48,8 @@ def odd_markers(texts: pa.Array, readable: NDArray[np.bool_]) -> list[str] | Non
 
 
 def may_be_markers(odd: Sequence[str], *, values: int) -> bool:
-    """Whether texts beside so many different values may stand for missing ones. `N` beside ten incomes may; beside the codes
-    1, 2 and 3 it is a code as well."""
+    """Whether texts beside so many different values may stand for missing ones. `N` beside ten incomes may;
+    beside the codes 1, 2 and 3 it is a code as well."""
     unknown = [text for text in odd if not is_known(text)]
     if len(odd) > MAX_ODD_TEXTS or len(unknown) > _MAX_UNKNOWN:
         return False

@@ -1,8 +1,9 @@
-"""Exact integer noise from a secure source of randomness: discrete Laplace noise (`privacy.laplace`), discrete Gaussian
-noise (`privacy.discrete_gaussian`), and Gaussian noise rounded to whole numbers (`privacy.rounded`), fed here by the
-operating system.
+"""Exact integer noise from a secure source of randomness: discrete Laplace noise (`privacy.laplace`),
+discrete Gaussian noise (`privacy.discrete_gaussian`), and Gaussian noise rounded to whole numbers
+(`privacy.rounded`), fed here by the operating system.
 
-Nothing can be seeded. The scale reaches a sampler as the very number that the event holds; the noise itself is never cut.
+Nothing can be seeded. The scale reaches a sampler as the very number that the event holds; the noise itself
+is never cut.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Writes an encoded table as parts, and truncates it by unit, without holding more than a part of it in memory.
+"""Writes an encoded table as parts, and truncates it by unit, without holding more than a part of it in
+memory.
 
-Identifiers are spread over buckets by a hash of them, so that all records of a unit are in one bucket; what is retained
-of a unit is decided there, from its records alone, as it is for a table in memory. One bit a record says what is retained.
+Identifiers are spread over buckets by a hash of them, so that all records of a unit are in one bucket; what
+is retained of a unit is decided there, from its records alone, as it is for a table in memory. One bit a
+record says what is retained.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ OpenParts = Callable[[EncodedParts], RecordSource]
 
 
 class PartWriter:
-    """Takes blocks of codes and makes parts of them. folder: where; secret: of the parts; opened: what counts them."""
+    """Takes blocks of codes and makes parts of them. folder: where; secret: of the parts; opened: what counts
+    them."""
 
     def __init__(
         self, domain: Domain, *, folder: PartFolder, secret: bytes, opened: OpenParts
@@ -129,7 +132,8 @@ class _Identifiers:
     def _spread(self) -> None:
         ids = pa.chunked_array(self._pending, type=pa.string()).cast(pa.large_string())
         coded = ids.combine_chunks().dictionary_encode()
-        # Any function of an identifier would do: a bucket decides where a unit is looked at, and nothing else.
+        # Any function of an identifier would do: a bucket decides where a unit is looked at, and nothing
+        # else.
         hashes = pd.util.hash_array(coded.dictionary.to_numpy(zero_copy_only=False))
         buckets = (hashes % np.uint64(BUCKETS)).astype(np.int64)[coded.indices.to_numpy()]
         order = np.argsort(buckets, kind="stable")

@@ -1,8 +1,8 @@
 """Encoded tables as parts: files of codes that are encrypted at rest, and each counted by itself.
 
-A part is a Parquet file of at most `PART_ROWS` records with a key of its own, which is derived from the secret of the
-table. A machine that knows the secret can count a part without knowing anything else of the table, so that a cluster
-counts with this module, too.
+A part is a Parquet file of at most `PART_ROWS` records with a key of its own, which is derived from the
+secret of the table. A machine that knows the secret can count a part without knowing anything else of the
+table, so that a cluster counts with this module, too.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class PartError(SynthError):
 
 @dataclass(frozen=True)
 class EncodedParts:
-    """The parts of an encoded table. folder: where they are. secret: from which the keys of the parts are derived; it
-    is not printed. rows: the records of each part."""
+    """The parts of an encoded table. folder: where they are. secret: from which the keys of the parts are
+    derived; it is not printed. rows: the records of each part."""
 
     folder: Path
     secret: bytes = field(repr=False)
@@ -61,7 +61,8 @@ class EncodedParts:
         return self.folder / f"{part:06d}.parquet"
 
     def write(self, codes: dict[str, Codes]) -> None:
-        """Write one more part. codes: shape (records,) each. Errors: SynthError where the disk does not take it."""
+        """Write one more part. codes: shape (records,) each. Errors: SynthError where the disk does not take
+        it."""
         part = len(self.rows)
         write_encrypted(pa.table(codes), self.path(part), key=self._key(part))
         self.rows.append(len(next(iter(codes.values()))))
@@ -88,7 +89,8 @@ def derived_key(secret: bytes, purpose: bytes) -> bytes:
 
 
 def write_encrypted(table: pa.Table, path: Path, *, key: bytes) -> None:
-    """Write a Parquet file whose columns and footer are encrypted. Errors: SynthError where the disk does not take it."""
+    """Write a Parquet file whose columns and footer are encrypted. Errors: SynthError where the disk does not
+    take it."""
     properties = create_encryption_properties(key)
     try:
         with pq.ParquetWriter(
@@ -98,7 +100,8 @@ def write_encrypted(table: pa.Table, path: Path, *, key: bytes) -> None:
         path.chmod(0o600)
     except OSError:
         raise SynthError(
-            "the encoded table cannot be written; free space in the folder of temporary files, or set TMPDIR to a larger disk"
+            "the encoded table cannot be written; free space in the folder of temporary files, or set "
+            "TMPDIR to a larger disk"
         ) from None
 
 
@@ -116,7 +119,8 @@ def read_encrypted(path: Path, names: Sequence[str], *, key: bytes) -> pa.Table:
 def count_part(
     parts: EncodedParts, part: int, names: Sequence[str], plan: CountPlan
 ) -> list[Table]:
-    """Count the records of one part in each table of the plan, on one thread. names: the column of each axis."""
+    """Count the records of one part in each table of the plan, on one thread. names: the column of each
+    axis."""
     columns = parts.read(part, list(dict.fromkeys(names)))
     # An axis of one code reads no column, and a plan without axes counts records alone.
     return contingency.count(
@@ -132,8 +136,8 @@ class PartSum:
         self._tables = [np.zeros(plan.shape(table), dtype=np.int64) for table in plan.tables]
 
     def add(self, several: Sequence[int], tables: Sequence[Table]) -> None:
-        """Add the tables of some parts together. Errors: PartError for one that was added before, or where other records
-        were counted."""
+        """Add the tables of some parts together. Errors: PartError for one that was added before, or where
+        other records were counted."""
         new = set(several)
         if (
             len(new) < len(several)
@@ -186,7 +190,8 @@ def _sweep(base: Path) -> None:
 
 
 class PartColumns:
-    """The columns of a table in encrypted parts, whoever counts them. folder: where they are; removed with this object."""
+    """The columns of a table in encrypted parts, whoever counts them. folder: where they are; removed with
+    this object."""
 
     def __init__(
         self, encoded: EncodedParts, *, folder: PartFolder, sizes: Mapping[str, int]

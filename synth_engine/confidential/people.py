@@ -1,9 +1,9 @@
-"""Which columns say who a row is about: identifiers, names of persons, addresses, telephone numbers and other ways to reach
-somebody.
+"""Which columns say who a row is about: identifiers, names of persons, addresses, telephone numbers and other
+ways to reach somebody.
 
-A column is judged by its name, in the languages of the pages and the usual ones of registers, and by the form of its texts;
-never by how often its values repeat, because a person may have many rows. What is found here is left out of a draft, whatever
-the values are."""
+A column is judged by its name, in the languages of the pages and the usual ones of registers, and by the form
+of its texts; never by how often its values repeat, because a person may have many rows. What is found here is
+left out of a draft, whatever the values are."""
 
 from __future__ import annotations
 
@@ -17,45 +17,61 @@ from numpy.typing import NDArray
 from synth_engine.confidential.codes import words
 
 _NUMBERED = (
-    "id ids nr nrs no num number numbers nummer nummern numero número numéro núm ref reference referenz code codes kode codigo "
-    "código key keys schlüssel kennung kennzeichen uid uuid guid identifier identifikation identifikator"
+    "id ids nr nrs no num number numbers nummer nummern numero número numéro núm ref reference referenz "
+    "code codes kode codigo código key keys schlüssel kennung kennzeichen uid uuid guid identifier "
+    "identifikation identifikator"
 )
 _KEYS = frozenset(_NUMBERED.split())
 """Words that make an identifier out of a word for a person or a document: customer no, Vertragsnummer."""
 _CODES = frozenset("code codes kode codigo código".split())  # noqa: SIM905
-_ALONE = frozenset("id ids nr no uid uuid guid identifier identifikation identifikator".split())  # noqa: SIM905
+_ALONE = frozenset(
+    [
+        "id",
+        "ids",
+        "nr",
+        "no",
+        "uid",
+        "uuid",
+        "guid",
+        "identifier",
+        "identifikation",
+        "identifikator",
+    ]
+)
 """Those that make an identifier of any column."""
 _PERSONS = frozenset(
     """
-    patient patienten person personen participant respondent proband probanden teilnehmer customer client kunde kunden
-    member mitglied mitglieder employee worker mitarbeiter student pupil learner schüler matrikel household hh
-    haushalt haushalts user nutzer benutzer citizen bürger resident bewohner insured versicherte versicherten
-    versicherter subscriber taxpayer voter wähler physician doctor provider prescriber arzt
-    nurse teacher lehrer candidate bewerber applicant borrower debtor creditor eigentümer halter driver fahrer passenger
-    victim offender inmate prisoner beneficiary donor spender persona paciente cliente empleado alumno
-    usuario ciudadano personne élève salarié assuré foyer usager patiënt klant deelnemer persoon leerling medewerker burger kund
-    anställd hushåll elev medlem
+    patient patienten person personen participant respondent proband probanden teilnehmer customer client
+    kunde kunden member mitglied mitglieder employee worker mitarbeiter student pupil learner schüler matrikel
+    household hh haushalt haushalts user nutzer benutzer citizen bürger resident bewohner insured versicherte
+    versicherten versicherter subscriber taxpayer voter wähler physician doctor provider prescriber arzt nurse
+    teacher lehrer candidate bewerber applicant borrower debtor creditor eigentümer halter driver fahrer
+    passenger victim offender inmate prisoner beneficiary donor spender persona paciente cliente empleado
+    alumno usuario ciudadano personne élève salarié assuré foyer usager patiënt klant deelnemer persoon
+    leerling medewerker burger kund anställd hushåll elev medlem
     """.split()  # noqa: SIM905  # words are read as lines
 )
 _DOCUMENTS = frozenset(
     """
-    subject staff personal owner insurance versicherung versicherungs steuer case fall akten chart sin study studien
-    account konto konten invoice rechnung rechnungs policy police vertrag vertrags contract licence license führerschein passport
-    pass ausweis claim bank iban card karte kreditkarte creditcard record serial registration tax national social security
-    cuenta factura compte facture rekening
+    subject staff personal owner insurance versicherung versicherungs steuer case fall akten chart sin study
+    studien account konto konten invoice rechnung rechnungs policy police vertrag vertrags contract licence
+    license führerschein passport pass ausweis claim bank iban card karte kreditkarte creditcard record serial
+    registration tax national social security cuenta factura compte facture rekening
     """.split()  # noqa: SIM905
 )
 _NAMING = frozenset(
     """
-    ssn sin nino nhs mrn npi dea ehr emr iban bic passport imei imsi vin bbl uuid guid personnummer samordningsnummer
-    personennummer sozialversicherungsnummer rentenversicherungsnummer steuernummer steuerid svnr ahv bsn burgerservicenummer
-    curp nss nir dni nie nif cpf pesel fiscalcode codicefiscale ssnr hicn mbi urn ausweisnummer
-    email emails mail mails correo courriel phone phones telephone tel telefon telefono teléfono téléphone telefoon mobile mobil
-    handy fax cellphone whatsapp plate plates licenceplate licenseplate numberplate kennzeichen nummernschild matricula matrícula
-    immatriculation kenteken registreringsnummer street strasse straße gata gatuadress calle rue straat address addresses adresse
-    anschrift dirección direccion adres adress hausnummer housenumber surname surnames firstname lastname fullname middlename
-    nickname maidenname fname lname vorname vornamen nachname nachnamen familienname geburtsname rufname apellido apellidos
-    prénom prenom achternaam voornaam förnamn efternamn ip ipaddress username login twitter facebook instagram handle
+    ssn sin nino nhs mrn npi dea ehr emr iban bic passport imei imsi vin bbl uuid guid personnummer
+    samordningsnummer personennummer sozialversicherungsnummer rentenversicherungsnummer steuernummer steuerid
+    svnr ahv bsn burgerservicenummer curp nss nir dni nie nif cpf pesel fiscalcode codicefiscale ssnr hicn mbi
+    urn ausweisnummer email emails mail mails correo courriel phone phones telephone tel telefon telefono
+    teléfono téléphone telefoon mobile mobil handy fax cellphone whatsapp plate plates licenceplate
+    licenseplate numberplate kennzeichen nummernschild matricula matrícula immatriculation kenteken
+    registreringsnummer street strasse straße gata gatuadress calle rue straat address addresses adresse
+    anschrift dirección direccion adres adress hausnummer housenumber surname surnames firstname lastname
+    fullname middlename nickname maidenname fname lname vorname vornamen nachname nachnamen familienname
+    geburtsname rufname apellido apellidos prénom prenom achternaam voornaam förnamn efternamn ip ipaddress
+    username login twitter facebook instagram handle
     """.split()  # noqa: SIM905
 )
 """Words that say it by themselves."""
@@ -82,10 +98,10 @@ _PERSON_FACTS = frozenset(
 )
 _MEASURES = frozenset(
     """
-    type types typ tipo kind class klasse category kategorie group gruppe status state count counts anzahl calls length länge date
-    datum day days month monat year jahr time zeit age alter sex gender geschlecht amount betrag balance saldo total sum size
-    grösse größe rate score share percent anteil level stufe flag valid verified opt in missing risk income einkommen region
-    country land city ort type de since seit
+    type types typ tipo kind class klasse category kategorie group gruppe status state count counts anzahl
+    calls length länge date datum day days month monat year jahr time zeit age alter sex gender geschlecht
+    amount betrag balance saldo total sum size grösse größe rate score share percent anteil level stufe flag
+    valid verified opt in missing risk income einkommen region country land city ort type de since seit
     """.split()  # noqa: SIM905
 )
 _VALUES = frozenset(
@@ -118,13 +134,22 @@ _COMPOUND_ENDS = (
 )
 _MAIL = r"[^\s@]@[^\s@]"
 _STREET = (
-    r"(?i)^[0-9]+[a-z]? .*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|place|pl|terrace|rue)\b"
-    r"|(strasse|straße|str\.|gasse|weg|platz|allee|gatan|vägen|straat|laan) ?[0-9]+ ?[a-z]?$|^(calle|rue|via|avenida|av\.) .*[0-9]"
+    r"(?i)^[0-9]+[a-z]? .*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|"
+    r"place|pl|terrace|rue)\b"
+    r"|(strasse|straße|str\.|gasse|weg|platz|allee|gatan|vägen|straat|laan) ?[0-9]+ "
+    r"?[a-z]?$|^(calle|rue|via|avenida|av\.) .*[0-9]"
 )
-_PERSON_NUMBER = r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$|^[0-9]{6}([0-9]{2})?[-+][0-9]{4}$|^[A-Z]{2}[0-9]{2}[A-Z0-9 ]{11,30}$|^[A-ZÄÖÜ]{1,3}[- ][A-Z]{1,2} [0-9]{1,4}[EH]?$"
+_PERSON_NUMBER = (
+    r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$|^[0-9]{6}([0-9]{2})?[-+][0-9]{4}$|^[A-Z]{2}[0-9]{2}[A-Z0-9 "
+    r"]{11,30}$|^[A-ZÄÖÜ]{1,3}[- ][A-Z]{1,2} [0-9]{1,4}[EH]?$"
+)
 _PHONE = r"^\+?[0-9][0-9 ()./-]{5,18}[0-9]$"
 _PHONE_SIGNS = r"^\+|[()]|[0-9][ /-][0-9]{2,}[ /-][0-9]|^[0-9]{3,5}[/ ]"
-_DATED = r"^[0-9]{1,4}[-/. ][0-9]{1,2}[-/. ][0-9]{1,4}|^(19|20)[0-9]{2}[^0-9]+((19|20)[0-9]{2}|[0-9]{2})$|[0-9]:[0-9]{2}|^[1-9][0-9.,]* [-–] [1-9][0-9.,]*$"
+_DATED = (
+    r"^[0-9]{1,4}[-/. ][0-9]{1,2}[-/. "
+    r"][0-9]{1,4}|^(19|20)[0-9]{2}[^0-9]+((19|20)[0-9]{2}|[0-9]{2})$|[0-9]:[0-9]{2}|^[1-9][0-9.,]* [-–] "
+    r"[1-9][0-9.,]*$"
+)
 _FEWEST_SIGNS = 3  # of a code of letters and digits
 _FEWEST_DIGITS = 7  # of a number between other signs
 _SAMPLED = 2_000  # texts
@@ -152,7 +177,8 @@ def measures(name: str) -> bool:
 
 
 def sign(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> PersonSign | None:
-    """Why a column of these different texts, with the rows of each, seems to say who a row is about; None if it does not."""
+    """Why a column of these different texts, with the rows of each, seems to say who a row is about; None if
+    it does not."""
     return by_name(name) or by_form(texts, counts)
 
 
@@ -186,7 +212,8 @@ def by_name(name: str) -> PersonSign | None:
 
 
 def _is_naming(part: str) -> bool:
-    """Whether one word says it: by itself, or as a person or document with a key or a name written behind it."""
+    """Whether one word says it: by itself, or as a person or document with a key or a name written behind
+    it."""
     if part in _NAMING:
         return True
     of_names = _PERSONS | _PERSON_FACTS
@@ -230,7 +257,8 @@ def by_form(texts: pa.Array, counts: NDArray[np.int64]) -> PersonSign | None:
 
 
 def _of_one_length(texts: pa.Array, digits: NDArray[np.int64]) -> PersonSign | None:
-    """Letters and digits, or long numbers, that all have one length, as keys of records have. digits: shape (n,), how many each has."""
+    """Letters and digits, or long numbers, that all have one length, as keys of records have. digits: shape
+    (n,), how many each has."""
     lengths = pc.utf8_length(texts).to_numpy()
     length = int(lengths[0])
     if len(texts) < 2 or length < _FEWEST_SIGNS or (lengths != length).any():

@@ -1,14 +1,15 @@
 """Queries that are proved to choose rows and columns of one table, and nothing else.
 
-Such a result has of each record of the table either that record, with some of its columns, or none, by a condition on that record
-alone: neighbouring tables have neighbouring results. Anything else that SQL can say (windows, groups, limits, joins, functions, other queries) may let
-one record change others. What is accepted is a small grammar; a query outside of it may still be right, which somebody then has to vouch for
+Such a result has of each record of the table either that record, with some of its columns, or none, by a
+condition on that record alone: neighbouring tables have neighbouring results. Anything else that SQL can say
+(windows, groups, limits, joins, functions, other queries) may let one record change others. What is accepted
+is a small grammar; a query outside of it may still be right, which somebody then has to vouch for
 (docs/scale.md).
 
     SELECT * | column [[AS] name], …  FROM [schema.]table  [WHERE condition]
 
-A condition compares columns with numbers and texts: = <> != < > <= >=, IS [NOT] NULL, [NOT] IN (…), [NOT] BETWEEN, [NOT] LIKE,
-joined by AND, OR, NOT and parentheses.
+A condition compares columns with numbers and texts: = <> != < > <= >=, IS [NOT] NULL, [NOT] IN (…), [NOT]
+BETWEEN, [NOT] LIKE, joined by AND, OR, NOT and parentheses.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _RESERVED = """
     CMAX CMIN CTID ROWID TABLEOID XMAX XMIN
 """
 _WORDS = frozenset(_RESERVED.split())
-"""Words that are no name of a column or table here, whatever a database takes them for. Those of the last line say where a record lies,
-which depends on others."""
+"""Words that are no name of a column or table here, whatever a database takes them for. Those of the last
+line say where a record lies, which depends on others."""
 _COMPARISONS = frozenset(("=", "<>", "!=", "<", ">", "<=", ">="))
 _DEEPEST = 50
 
@@ -74,7 +75,8 @@ def _tokens(query: str) -> Iterator[tuple[str, str]]:
 
 
 class _QueryParser:
-    """Reads a list of tokens from left to right. Each method takes what it is named after, or raises _Otherwise."""
+    """Reads a list of tokens from left to right. Each method takes what it is named after, or raises
+    _Otherwise."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self._tokens, self._at, self._depth = tokens, 0, 0
@@ -157,12 +159,14 @@ class _QueryParser:
             self._column()
 
     def _column(self) -> None:
-        """The name of a column alone: behind that of its table, PostgreSQL takes a name for a function, too."""
+        """The name of a column alone: behind that of its table, PostgreSQL takes a name for a function,
+        too."""
         if len(self._name()) > 1:
             raise _Otherwise
 
     def _name(self) -> Name:
-        """A name, perhaps behind those of what it belongs to. One before a parenthesis would be a function."""
+        """A name, perhaps behind those of what it belongs to. One before a parenthesis would be a
+        function."""
         parts = [self._one_name()]
         while self._sign("."):
             parts.append(self._one_name())

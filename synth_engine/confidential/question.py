@@ -30,10 +30,11 @@ PartOf = Callable[[Callable[[], OneKind]], OneKind]
 
 @dataclass(frozen=True, kw_only=True)
 class Question(Generic[Exact, OneKind]):
-    """query, event: public; what the journal records and the filter charges. count: the exact answer, which only the
-    session may ask for, after both. answer: adds the noise that the event states. in_parts: the same for an answer that is drawn in
-    parts, each of which follows from rows, noise and the parts before it alone; the third argument takes the drawing of each part,
-    and gives back what counts as drawn. None where the answer is drawn at once, or where something secret is kept between parts."""
+    """query, event: public; what the journal records and the filter charges. count: the exact answer, which
+    only the session may ask for, after both. answer: adds the noise that the event states. in_parts: the same
+    for an answer that is drawn in parts, each of which follows from rows, noise and the parts before it
+    alone; the third argument takes the drawing of each part, and gives back what counts as drawn. None where
+    the answer is drawn at once, or where something secret is kept between parts."""
 
     query: Query
     event: Event
@@ -61,8 +62,8 @@ class PublicFacts:
         return {tree.column: tree for tree in classes.class_trees(self.domain)}
 
     def shape(self, clique: Clique, merged: Merged | None = None) -> tuple[int, ...]:
-        """The numbers of codes, or of bins, of the attributes. Errors: PrivacyError for bins that are not of these
-        attributes, or of which one has no code, and for a table that is too large."""
+        """The numbers of codes, or of bins, of the attributes. Errors: PrivacyError for bins that are not of
+        these attributes, or of which one has no code, and for a table that is too large."""
         (shape,) = self.shapes([(clique, merged)])
         return shape
 

@@ -1,7 +1,8 @@
-"""Rules between columns that hold in the data: sums, orders, parts of dates, functions, and where values are missing.
+"""Rules between columns that hold in the data: sums, orders, parts of dates, functions, and where values are
+missing.
 
-That a rule holds in some thousand rows is a fact of these rows and no public one. It is told to the steward, who may know
-where it is written, and is never taken into a description by itself."""
+That a rule holds in some thousand rows is a fact of these rows and no public one. It is told to the steward,
+who may know where it is written, and is never taken into a description by itself."""
 
 from __future__ import annotations
 
@@ -49,8 +50,9 @@ class HeldRule:
 
     column: the column that it is about.
     sentence: the rule in words.
-    kind: the constraint that states it, "derived" for a function that a column is computed by, empty where nothing does.
-    facts: keys of that constraint, or of that column. Values of the table are not among them: whoever states the rule
+    kind: the constraint that states it, "derived" for a function that a column is computed by, empty where
+    nothing does. facts: keys of that constraint, or of that column. Values of the table are not among them:
+    whoever states the rule
         writes them down."""
 
     column: str
@@ -185,8 +187,8 @@ def _described(draft: Mapping[str, Any]) -> Attribute | None:
 
 
 def _values(attribute: Attribute, texts: pa.Array, marks: Marks) -> Floats | None:
-    """Different texts as numbers of the column's ladder, NaN for one that cannot be read; None for a column that has no
-    order."""
+    """Different texts as numbers of the column's ladder, NaN for one that cannot be read; None for a column
+    that has no order."""
     cells = read_cells(attribute, attribute.plain(texts, marks).to_pylist())
     return None if cells is None else cells.values
 
@@ -212,7 +214,8 @@ def _equal(left: Floats, right: Floats) -> NDArray[np.bool_]:
 
 
 def _sums(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str]]:
-    """Columns that are the sum of two others, or of several that stand beside each other. Returns the pairs that this relates."""
+    """Columns that are the sum of two others, or of several that stand beside each other. Returns the pairs
+    that this relates."""
     related: set[frozenset[str]] = set()
     plain = [each for each in numeric if not each.unit]
     if len(plain) < 3:
@@ -248,7 +251,8 @@ def _sums(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str]]
 
 
 def _is_sum(table: Floats, whole: int, parts: Sequence[int]) -> bool:
-    """Whether a column is the sum of others in every row that has all of them, each of them adding something."""
+    """Whether a column is the sum of others in every row that has all of them, each of them adding
+    something."""
     rows = table[:, [whole, *parts]]
     rows = rows[~np.isnan(rows).any(axis=1)]
     # A part that is hardly ever above zero would make every other column a sum.
@@ -328,7 +332,8 @@ def _orders(
     related: set[frozenset[str]],
     rules: Rules,
 ) -> None:
-    """Columns that are never above another one, where chance alone would put some rows the other way round."""
+    """Columns that are never above another one, where chance alone would put some rows the other way
+    round."""
     for left, right in permutations(numeric, 2):
         if left.numbers is None or right.numbers is None or left.unit != right.unit:
             continue

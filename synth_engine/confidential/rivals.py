@@ -1,4 +1,5 @@
-"""Questions about columns whose cells have two readings: each finds one kind of doubt, shows both readings, and says what each loses."""
+"""Questions about columns whose cells have two readings: each finds one kind of doubt, shows both readings,
+and says what each loses."""
 
 from __future__ import annotations
 
@@ -33,12 +34,35 @@ _COUNTED = {
     (10**11, 3 * 10**12): "thousandths of a second counted from 1970",
 }
 _MOSTLY_BLANK = 0.8
-_TRUTHS = frozenset("yes no y n true false t f 1 0 ja nein j wahr falsch oui non si sí".split())  # noqa: SIM905
+_TRUTHS = frozenset(
+    [
+        "yes",
+        "no",
+        "y",
+        "n",
+        "true",
+        "false",
+        "t",
+        "f",
+        "1",
+        "0",
+        "ja",
+        "nein",
+        "j",
+        "wahr",
+        "falsch",
+        "oui",
+        "non",
+        "si",
+        "sí",
+    ]
+)
 
 
 def digits_as_days(column: DistinctTexts, number: ReadingChoice) -> dict[str, Any] | None:
-    """Days like 20210209 or 210209, if all whole numbers are such days, but for those of one digit alone, like 99999999. They may
-    be numbers as well, which is asked where the layout is a rare one. number: that reading."""
+    """Days like 20210209 or 210209, if all whole numbers are such days, but for those of one digit alone,
+    like 99999999. They may be numbers as well, which is asked where the layout is a rare one. number: that
+    reading."""
     alone = pc.match_substring_regex(column.texts, _NO_DAY)
     days = column.texts.filter(pc.invert(alone))
     if len(days) < _FEWEST_DAYS or not numbers.fits(days, "^([0-9]{6,8}|[0-9]{14})$"):
@@ -56,14 +80,18 @@ def digits_as_days(column: DistinctTexts, number: ReadingChoice) -> dict[str, An
 
 
 def counted_days(name: str, least: int, most: int) -> dict[str, Any] | None:
-    """The question about whole numbers that by the column's name and their size are days or seconds counted from a fixed day."""
+    """The question about whole numbers that by the column's name and their size are days or seconds counted
+    from a fixed day."""
     if not codes.says_day(name):
         return None
     for (first, last), what in _COUNTED.items():
         if first <= least and most <= last:
             facts = drafts.facts_of(drafts.whole(least, most))
             number = ReadingChoice(key="number", label=f"Whole numbers: {what}", facts=facts)
-            question = f"By its name the column has days, and its numbers may be {what}. How are they to be read?"
+            question = (
+                "By its name the column has days, and its numbers may "
+                f"be {what}. How are they to be read?"
+            )
             return drafts.opened(question, [number, drafts.LEAVE_OUT])
     return None
 
@@ -84,8 +112,8 @@ def months(column: DistinctTexts, values: NDArray[np.int64]) -> dict[str, Any] |
 def decimals_as_codes(
     column: DistinctTexts, plain: pa.Array, values: Any
 ) -> dict[str, Any] | None:
-    """The draft of decimals that are codes by their name or form, or the question whether they are; None if they are numbers. plain:
-    the texts in the usual notation. values: their numbers."""
+    """The draft of decimals that are codes by their name or form, or the question whether they are; None if
+    they are numbers. plain: the texts in the usual notation. values: their numbers."""
     number = drafts.number(values)
     if number["kind"] != "scale":
         return None
@@ -112,7 +140,8 @@ def decimals_as_codes(
 
 
 def code_draft(column: DistinctTexts, why: str, number: Mapping[str, Any]) -> dict[str, Any]:
-    """The draft of codes that are digits: listed, or found by each release. number: what they are as a number."""
+    """The draft of codes that are digits: listed, or found by each release. number: what they are as a
+    number."""
     hint = Hint(certainty="probable", choices=[drafts.as_number(number)])
     if (listed := column.listed()) is None:
         return {**FOUND, "why": f"{why} {drafts.FINDING}", "hint": hint}
@@ -132,7 +161,10 @@ def zones(texts: pa.Array, span: Mapping[str, Any]) -> dict[str, Any] | None:
         label="The clocks as they are written; times of different zones that read alike become one",
         facts=drafts.facts_of(span),
     )
-    question = f"The moments are of several time zones, {written}, and no zone is kept. How are they to be read?"
+    question = (
+        f"The moments are of several time zones, {written}, and no "
+        "zone is kept. How are they to be read?"
+    )
     return drafts.opened(question, [keep, drafts.LEAVE_OUT])
 
 
@@ -231,8 +263,8 @@ def filled_down(column: Column) -> list[str]:
     if blank < _MOSTLY_BLANK * rows or rows - blank > 2 * (len(column.times) - 1):
         return []
     return [
-        f"{round(100 * blank / rows)} of 100 cells are blank, and each value stands in one or two rows: if a value holds for the blank "
-        "below it, fill the cells in before the file is read."
+        f"{round(100 * blank / rows)} of 100 cells are blank, and each value stands in one or two rows: if "
+        "a value holds for the blank below it, fill the cells in before the file is read."
     ]
 
 

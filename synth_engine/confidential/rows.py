@@ -38,8 +38,9 @@ Placed = tuple[NDArray[np.uint64], NDArray[np.bool_]]
 
 
 class Rows:
-    """Columns of codes, one entry a record. Only `counts` reads them; printing, copying, storing, walking through,
-    or comparing them is refused, so that no log line, traceback or task argument can hold a record by mistake."""
+    """Columns of codes, one entry a record. Only `counts` reads them; printing, copying, storing, walking
+    through, or comparing them is refused, so that no log line, traceback or task argument can hold a record
+    by mistake."""
 
     __slots__ = (
         "__baskets",
@@ -120,7 +121,8 @@ class Rows:
         return self.__positions[name]
 
     def resolve(self, domain: Domain) -> Rows:
-        """The same records under what was learned. Raises DomainError where that does not fit what was declared."""
+        """The same records under what was learned. Raises DomainError where that does not fit what was
+        declared."""
         learned = {
             attribute.name: domain.attribute(attribute.name)
             for attribute in self.__domain.undeclared
@@ -150,8 +152,8 @@ class Rows:
         return Rows(counted, domain=domain, units=self.__units)
 
     def join_places(self, cells: Mapping[str, NodeSet]) -> Rows:
-        """The same records, each of these places as one attribute. The code of a record is a function of its own coordinates;
-        one that lies in no cell has the last code."""
+        """The same records, each of these places as one attribute. The code of a record is a function of its
+        own coordinates; one that lies in no cell has the last code."""
         domain = self.__domain
         joined = domain.join_places({name: len(cells[name]) for name in cells})
         held = self._all_codes()
@@ -211,9 +213,10 @@ def open_table(
 ) -> Rows:
     """Parses, encodes and truncates a table into memory. `random_bytes` is replaced by tests only.
 
-    Well-formed records never make it fail, whatever they hold and however many they are, none included: what a record is
-    counted as is a function of that record, of the other records of its unit and of secret randomness
-    (docs/proofs/reading.md). Raises TableError for a file that is not a well-formed table with the columns of the domain.
+    Well-formed records never make it fail, whatever they hold and however many they are, none included: what
+    a record is counted as is a function of that record, of the other records of its unit and of secret
+    randomness (docs/proofs/reading.md). Raises TableError for a file that is not a well-formed table with the
+    columns of the domain.
     """
     (rows,) = open_tables(
         path,
@@ -236,9 +239,10 @@ def open_counted(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Rows:
-    """Parses, encodes and truncates a table to where its records are counted. A table of which something is open that is
-    learned, or whose places or persons are looked at as a whole, is in memory wherever that is. random_bytes: from an
-    `expanded` secret, where a run may have to open the table again. Errors: as `open_table`."""
+    """Parses, encodes and truncates a table to where its records are counted. A table of which something is
+    open that is learned, or whose places or persons are looked at as a whole, is in memory wherever that is.
+    random_bytes: from an `expanded` secret, where a run may have to open the table again. Errors: as
+    `open_table`."""
     opened = _Opened(domain, dialect, counting if sources.are_countable(domain) else None)
     _read(path, [opened], kind=kind, dialect=dialect, progress=progress)
     return opened.rows(random_bytes=random_bytes)
@@ -253,9 +257,9 @@ def open_tables(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> list[Rows]:
-    """Opens one table under several descriptions, as `open_table` does under each, and parses the file once. Each draws
-    its own truncation, so that sessions on several of the results protect a unit less than one: only comparisons, which
-    are not private, open more than one."""
+    """Opens one table under several descriptions, as `open_table` does under each, and parses the file once.
+    Each draws its own truncation, so that sessions on several of the results protect a unit less than one:
+    only comparisons, which are not private, open more than one."""
     opened = [_Opened(domain, dialect) for domain in domains]
     _read(path, opened, kind=kind, dialect=dialect, progress=progress)
     return [table.rows(random_bytes=random_bytes) for table in opened]
@@ -296,8 +300,9 @@ def open_with_keys(
     dialect: Dialect | None = None,
     progress: Progress = readers.silent,
 ) -> tuple[Rows, dict[str, pa.Array]]:
-    """Opens a table whose domain has no column of units, without truncation, and the texts of its columns of keys, without the
-    blanks around them; for the module that truncates by these keys. Errors: as `open_table`."""
+    """Opens a table whose domain has no column of units, without truncation, and the texts of its columns of
+    keys, without the blanks around them; for the module that truncates by these keys. Errors: as
+    `open_table`."""
     _require_form(path, kind=kind, dialect=dialect)
     wanted = [*_wanted(domain), *keys]
     shape, opened = Shape(), _Opened(domain, dialect)
@@ -325,8 +330,8 @@ def open_with_keys(
 
 
 class _Opened:
-    """The result of encoding blocks of text: codes of records, and to which unit each belongs. counting: where they may
-    be but in memory; None for there alone."""
+    """The result of encoding blocks of text: codes of records, and to which unit each belongs. counting:
+    where they may be but in memory; None for there alone."""
 
     def __init__(
         self, domain: Domain, dialect: Dialect | None, counting: Counting | None = None
@@ -357,7 +362,8 @@ class _Opened:
         domain = self._domain
         marks = None if self._dialect is None else self._dialect.marks
         times = codec.repetitions(domain, block, marks=marks)
-        # Rows are read once, and what they became is repeated: texts repeated could be more than memory holds.
+        # Rows are read once, and what they became is repeated: texts repeated could be more than memory
+        # holds.
         row_indices = None if times is None else np.repeat(np.arange(len(times)), times)
 
         plain = _plain(domain, block, self._dialect)
@@ -487,8 +493,8 @@ def count_raw_columns(
     dialect: Dialect | None = None,
     progress: Progress = readers.silent,
 ) -> codec.RawTable:
-    """Counts the uncoded cells of each column, how they fit its description, and how two columns go together, over all
-    rows of the table.
+    """Counts the uncoded cells of each column, how they fit its description, and how two columns go together,
+    over all rows of the table.
 
     Exact counts of real cells: not private, for the data steward's report alone. Raises
     TableError as `open_table` does."""
@@ -522,7 +528,8 @@ def count_raw_columns(
 
 
 def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
-    """Numbers written with the marks that are usual here, where the file has others. Markers of missing values stay."""
+    """Numbers written with the marks that are usual here, where the file has others. Markers of missing
+    values stay."""
     marks = None if dialect is None else dialect.marks
     return dict(block) | {
         attribute.name: attribute.plain(block[attribute.name], marks)
@@ -538,8 +545,8 @@ def require_columns(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
 ) -> None:
-    """Raises TableError for a table without a column that the domain needs. Reads the header, which is form, and no
-    row: this may come before a charge."""
+    """Raises TableError for a table without a column that the domain needs. Reads the header, which is form,
+    and no row: this may come before a charge."""
     _require_form(path, kind=kind, dialect=dialect)
     _require(
         _wanted(domain), names=readers.columns(path, kind=kind, dialect=dialect, mode="total")
@@ -577,20 +584,22 @@ def _require(wanted: list[str], *, names: Collection[str]) -> None:
 def retained_of_units(
     ids: pa.Array, *, unit: PrivacyUnit, random_bytes: Callable[[int], bytes] = os.urandom
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """The units of the records that are retained, and their indices: of each unit as many as it may have. ids: the identifier of
-    each record, without the blanks around it, from `open_with_keys`."""
+    """The units of the records that are retained, and their indices: of each unit as many as it may have.
+    ids: the identifier of each record, without the blanks around it, from `open_with_keys`."""
     belongs = units_of(ids, unit=unit)
     retained = _truncate(belongs, most=unit.max_records, random_bytes=random_bytes)
     return belongs[retained], retained
 
 
 def units_of(ids: pa.Array, *, unit: PrivacyUnit) -> NDArray[np.int32]:
-    """A number for each record, the same for those of one unit; none is left out. ids: as `retained_of_units`."""
+    """A number for each record, the same for those of one unit; none is left out. ids: as
+    `retained_of_units`."""
     return _units([codec.normal(ids, unit.spelling)])
 
 
 def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
-    """A number for each record, the same for those of one unit. Records without an identifier are one unit."""
+    """A number for each record, the same for those of one unit. Records without an identifier are one
+    unit."""
     # Together the identifiers may be longer than the offsets of a usual column reach.
     texts = pa.large_string()
     column = pa.chunked_array([piece.cast(texts) for piece in ids], type=texts)
@@ -600,8 +609,8 @@ def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
 
 
 def expanded(secret: bytes) -> Callable[[int], bytes]:
-    """Random bytes that follow from a secret of at least 32 random bytes, other ones at each call: a run that was interrupted
-    retains the same records when it opens its table again."""
+    """Random bytes that follow from a secret of at least 32 random bytes, other ones at each call: a run that
+    was interrupted retains the same records when it opens its table again."""
     numbers = itertools.count()
 
     def random_bytes(size: int) -> bytes:

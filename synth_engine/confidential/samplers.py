@@ -42,8 +42,8 @@ class SecureSampler:
     below = staticmethod(growth.uniform)
 
     def prepare(self, event: Event) -> None:
-        """Compute the tables by which this event is drawn. They follow from its public numbers alone, and nothing is drawn; so
-        that a draw, during which a run must not be interrupted, is short."""
+        """Compute the tables by which this event is drawn. They follow from its public numbers alone, and
+        nothing is drawn; so that a draw, during which a run must not be interrupted, is short."""
         match event:
             case DiscreteLaplace() | ThresholdTree():
                 laplace.prepare(event.scale)

@@ -1,4 +1,5 @@
-"""Choosing the index of a large score: permute-and-flip under pure loss, Gumbel noise under zCDP. OpenDP, "i64".
+"""Choosing the index of a large score: permute-and-flip under pure loss, Gumbel noise under zCDP. OpenDP,
+"i64".
 
 With this meaning of scale the chance of index i under Gumbel is proportional to exp(score_i / scale), and
 permute-and-flip keeps i, when its turn comes, with chance exp((score_i - largest) / scale).

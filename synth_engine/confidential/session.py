@@ -1,7 +1,8 @@
 """The one way to ask about rows: admit, journal, count, noise; in that order, every time.
 
-A question over the cap is refused before rows are read. One that was admitted stays in the journal and stays paid
-for, even if counting fails afterwards. One that was answered before the run was interrupted has the answer of then. Each verb, with its law and its sensitivity, is a module of `verbs`.
+A question over the cap is refused before rows are read. One that was admitted stays in the journal and stays
+paid for, even if counting fails afterwards. One that was answered before the run was interrupted has the
+answer of then. Each verb, with its law and its sensitivity, is a module of `verbs`.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class RoomSession:
         self._answered: list[AnsweredCall] = []
 
     def _ask(self, question: Question[Exact, OneKind]) -> OneKind:
-        """The privacy argument in four steps (docs/proofs/accounting.md). Nothing else in the house looks at rows to
-        answer a question, and the question was stated from public facts before."""
+        """The privacy argument in four steps (docs/proofs/accounting.md). Nothing else in the house looks at
+        rows to answer a question, and the question was stated from public facts before."""
         call = Call(query=question.query, event=question.event)
         number = len(self._journal)
         watching.tell(number / len(self._planned) if self._planned else 0.0)
@@ -121,8 +122,8 @@ class RoomSession:
         return answered
 
     def _draw_in_parts(self, question: Question[Exact, OneKind], call: Call) -> AnsweredCall:
-        """As `_draw`, with each part of the answer stored before the next one is drawn. Of parts that were stored, too, the rows are
-        counted, because what is counted next depends on them."""
+        """As `_draw`, with each part of the answer stored before the next one is drawn. Of parts that were
+        stored, too, the rows are counted, because what is counted next depends on them."""
         if question.in_parts is None:
             raise TypeError("a question whose answer is drawn at once")
         exact = question.count(self._counts)
@@ -219,14 +220,16 @@ class RoomSession:
         return self._ask(resample.question(self._facts, origin, event=event, parting=parting))
 
     def resolve(self, domain: Domain) -> None:
-        """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid
-        answers alone; that nothing but undeclared attributes differs is checked. It asks nothing, so it costs nothing."""
+        """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and
+        paid answers alone; that nothing but undeclared attributes differs is checked. It asks nothing, so it
+        costs nothing."""
         self._counts = CountCache(self._counts.rows.resolve(domain))
         self._facts = PublicFacts(domain, self._facts.cap)
 
     def join_places(self, cells: Mapping[str, NodeSet]) -> None:
-        """Counts each of these places by the cells in which records lie from now on. The caller chose the cells from public
-        facts and paid answers alone. It asks nothing, so it costs nothing (docs/proofs/learning.md)."""
+        """Counts each of these places by the cells in which records lie from now on. The caller chose the
+        cells from public facts and paid answers alone. It asks nothing, so it costs nothing
+        (docs/proofs/learning.md)."""
         rows = self._counts.rows.join_places(cells)
         self._counts = CountCache(rows)
         self._facts = PublicFacts(rows.domain, self._facts.cap)
@@ -263,10 +266,10 @@ def open_session(
     planned: tuple[Call, ...] = (),
     log: CallLog | None = None,
 ) -> RoomSession:
-    """A session under a cap that was charged beforehand. The rows were truncated by unit when they were opened, so
-    they must have been opened under this very domain. planned: the calls of a static plan; then nothing else, and
-    nothing in another order, is answered, because what certifies them certifies this list alone. log: where answers are
-    stored before they are used."""
+    """A session under a cap that was charged beforehand. The rows were truncated by unit when they were
+    opened, so they must have been opened under this very domain. planned: the calls of a static plan; then
+    nothing else, and nothing in another order, is answered, because what certifies them certifies this list
+    alone. log: where answers are stored before they are used."""
     if rows.domain != domain:
         raise PrivacyError("the rows were opened under another domain")
     return RoomSession(

@@ -1,8 +1,10 @@
-"""A table that lies elsewhere, copied once before a run: the result of a query of a database, or an object in Parquet.
+"""A table that lies elsewhere, copied once before a run: the result of a query of a database, or an object in
+Parquet.
 
-The copy is a Parquet file that is encrypted at rest with a key that only this process has. Its form, the names and types of columns, is
-that of the query or of the object and is written before the first record, so that no record decides it. A source that fails while it
-is copied leaves no copy, and nothing was spent. No message quotes the source: what a database says about a query may contain values.
+The copy is a Parquet file that is encrypted at rest with a key that only this process has. Its form, the
+names and types of columns, is that of the query or of the object and is written before the first record, so
+that no record decides it. A source that fails while it is copied leaves no copy, and nothing was spent. No
+message quotes the source: what a database says about a query may contain values.
 """
 
 from __future__ import annotations
@@ -43,14 +45,16 @@ DUCKDB = "duckdb:"
 OBJECTS = ("s3://", "file://")
 _SECRET = re.compile(r"://[^/@]*:[^/@]*@|[?&](password|secret_key|access_key)=", re.IGNORECASE)
 _GONE = ("08", "57", "53")
-"""Classes of SQLSTATE of a connection that ended, of somebody who stopped the server, and of one that has no room left."""
+"""Classes of SQLSTATE of a connection that ended, of somebody who stopped the server, and of one that has no
+room left."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotSource:
-    """Where a table is. address: `postgresql://user@host/database`, `duckdb:FILE`, `s3://bucket/object` or `file:///object`; query: of a
-    database. Neither is printed. vouched_by: who states that each record of the result is of one privacy unit alone, of a query for which that
-    is not proved. Errors: InputError for an address of another kind, or with a secret in it, and for a query that needs somebody's word."""
+    """Where a table is. address: `postgresql://user@host/database`, `duckdb:FILE`, `s3://bucket/object` or
+    `file:///object`; query: of a database. Neither is printed. vouched_by: who states that each record of the
+    result is of one privacy unit alone, of a query for which that is not proved. Errors: InputError for an
+    address of another kind, or with a secret in it, and for a query that needs somebody's word."""
 
     address: str = field(repr=False)
     query: str = field(default="", repr=False)
@@ -60,12 +64,14 @@ class SnapshotSource:
         if not self.address.startswith((*POSTGRES, DUCKDB, *OBJECTS)):
             raise InputError(
                 "the address of the source is of no known kind",
-                repair="give postgresql://user@host/database, duckdb:FILE, s3://bucket/object or file:///path",
+                repair="give postgresql://user@host/database, duckdb:FILE, s3://bucket/object or "
+                "file:///path",
             )
         if _SECRET.search(self.address):
             raise InputError(
                 "the address of the source has a password in it, which other users of the machine can see",
-                repair="give it in PGPASSWORD or a password file, or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                repair="give it in PGPASSWORD or a password file, or in AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY",
             )
         if bool(self.query.strip()) != self.is_database:
             raise InputError(
@@ -75,7 +81,8 @@ class SnapshotSource:
         if self.vouched_by and not (self.is_database and is_voucher(self.vouched_by)):
             raise InputError(
                 "nobody can vouch for that",
-                repair=f"give --vouched-by for a query alone, with a name and a role of at most {MAX_VOUCHER} letters",
+                repair="give --vouched-by for a query alone, with a name and a role of at most "
+                f"{MAX_VOUCHER} letters",
             )
         if self.is_database and not self.vouched_by and queries.table_of(self.query) is None:
             raise _unproved("the query does more than choose rows and columns of one table")
@@ -86,7 +93,8 @@ class SnapshotSource:
 
     @property
     def query_digest(self) -> str:
-        """SHA-256 of the query as it was given, without blanks and a semicolon around it; empty for an object."""
+        """SHA-256 of the query as it was given, without blanks and a semicolon around it; empty for an
+        object."""
         text = self.query.strip().removesuffix(";").rstrip()
         return hashlib.sha256(text.encode()).hexdigest() if self.is_database else ""
 
@@ -94,8 +102,9 @@ class SnapshotSource:
 def taken(
     source: SnapshotSource, *, progress: readers.Progress
 ) -> contextlib.AbstractContextManager[Path]:
-    """Copy the table, and give the path of the copy, which this process can read as a Parquet file for the time of the block.
-    progress: is told the stage without a share, because nobody knows how many records there are. Errors: TableError."""
+    """Copy the table, and give the path of the copy, which this process can read as a Parquet file for the
+    time of the block. progress: is told the stage without a share, because nobody knows how many records
+    there are. Errors: TableError."""
     return _copied(source, progress=progress, key=os.urandom(32))
 
 
@@ -160,13 +169,15 @@ def _disk() -> Iterator[None]:
         yield
     except OSError:
         raise SynthError(
-            "the copy of the table cannot be written; free space in the folder of temporary files, or set TMPDIR to a larger disk"
+            "the copy of the table cannot be written; free space in the folder of temporary files, or set "
+            "TMPDIR to a larger disk"
         ) from None
 
 
 @contextlib.contextmanager
 def _of_postgres(source: SnapshotSource) -> Iterator[_Batches]:
-    """Every value as the text that PostgreSQL writes, of one state of the database, read without a right to write."""
+    """Every value as the text that PostgreSQL writes, of one state of the database, read without a right to
+    write."""
     try:
         import psycopg
     except ImportError:
@@ -201,13 +212,14 @@ def _of_postgres(source: SnapshotSource) -> Iterator[_Batches]:
 def _unproved(what: str) -> InputError:
     return InputError(
         f"{what}, so one record may change others, and the guarantee would not hold",
-        repair='ask for columns of one table by plain conditions, or say who vouches that each record of the result is of one person or record alone: --vouched-by "NAME, ROLE"',
+        repair="ask for columns of one table by plain conditions, or say who vouches that each record of "
+        'the result is of one person or record alone: --vouched-by "NAME, ROLE"',
     )
 
 
 def _require_table_of_postgres(cursor: psycopg.Cursor[Any], query: str) -> None:
-    """See that what the query chooses from is a table: a view is another query, and a table with row security has a condition of its own.
-    Errors: InputError, psycopg.Error where there is no such table."""
+    """See that what the query chooses from is a table: a view is another query, and a table with row security
+    has a condition of its own. Errors: InputError, psycopg.Error where there is no such table."""
     name = ".".join(queries.table_of(query) or ())
     cursor.execute(
         "SELECT relkind, relrowsecurity FROM pg_class WHERE oid = %s::regclass", (name,)

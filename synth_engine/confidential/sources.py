@@ -1,7 +1,8 @@
 """Where the codes of records are while they are counted, behind one protocol.
 
-`MemorySource`: columns in memory. `PartsSource`: encrypted files, of which a few are in memory at a time. Both give the
-same counts, and neither draws noise, charges or keeps an account: that is the session's, in the process that opened it.
+`MemorySource`: columns in memory. `PartsSource`: encrypted files, of which a few are in memory at a time.
+Both give the same counts, and neither draws noise, charges or keeps an account: that is the session's, in the
+process that opened it.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ class PartsSource(PartColumns):
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """Where the records of a run are counted. place: `memory`, or `parquet` for encrypted parts in the folder of temporary
-    files; "" for memory up to `memory_bytes` of codes, and parts above; `dask` or `spark` for parts that a cluster counts.
-    address, folder, key_file: of the cluster (`cluster.Cluster`)."""
+    """Where the records of a run are counted. place: `memory`, or `parquet` for encrypted parts in the folder
+    of temporary files; "" for memory up to `memory_bytes` of codes, and parts above; `dask` or `spark` for
+    parts that a cluster counts. address, folder, key_file: of the cluster (`cluster.Cluster`)."""
 
     place: str = ""
     memory_bytes: int = MEMORY_BYTES
@@ -86,7 +87,8 @@ class Counting:
         return held > self.memory_bytes if self.place == "" else self.place != "memory"
 
     def require(self) -> None:
-        """Find out before anything is charged whether it can be counted there. Errors: SpecError, ClusterError."""
+        """Find out before anything is charged whether it can be counted there. Errors: SpecError,
+        ClusterError."""
         if (cluster := self._cluster()) is not None:
             cluster.require()
 
@@ -115,6 +117,6 @@ class Counting:
 
 
 def are_countable(domain: Domain) -> bool:
-    """Whether the questions of a method need nothing of the records but their codes: nothing is left open, and neither
-    places nor persons are looked at as a whole."""
+    """Whether the questions of a method need nothing of the records but their codes: nothing is left open,
+    and neither places nor persons are looked at as a whole."""
     return not domain.undeclared and not domain.places and domain.grouped is None

@@ -1,8 +1,10 @@
-"""Suggestions for the description of a column, read off its values: for the steward's eyes, to be confirmed or not.
+"""Suggestions for the description of a column, read off its values: for the steward's eyes, to be confirmed
+or not.
 
-No bound is suggested: the smallest and the largest value are those of single records, so bounds are written somewhere or
-learned within the budget. Values are listed only as `value_lists` allows, and never those of a column that says who a row is
-about (`people`). A suggestion is still made from the data, which is why every fact of it is marked "suggested"."""
+No bound is suggested: the smallest and the largest value are those of single records, so bounds are written
+somewhere or learned within the budget. Values are listed only as `value_lists` allows, and never those of a
+column that says who a row is about (`people`). A suggestion is still made from the data, which is why every
+fact of it is marked "suggested"."""
 
 from __future__ import annotations
 
@@ -56,7 +58,10 @@ _NAMES = {
     "kind": "identifier",
     "why": "Nearly every value is different, or long: it may name a record. Left out.",
 }
-_WORDS = "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
+_WORDS = (
+    "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of "
+    "a release."
+)
 _ASK_WHO = "Does this column say who a row is about?"
 _NUMBERS = ("integer", "number", "scale")
 _TEXTS = ("categorical", "weak")
@@ -81,14 +86,15 @@ _BASKETS: Mapping[str, Any] = {
     "kind": "weak-basket",
     "values": {"set": "integers", "low": 0, "high": 9_999},
     "keep": 50,
-    "why": "Each line is a basket. Say which items there may be, as is publicly known: these bounds are an example.",
+    "why": "Each line is a basket. Say which items there may be, as is publicly known: these bounds are an "
+    "example.",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSuggestion:
-    """A draft of one column in the form of a domain's JSON, what is said about it, and in which ways its texts may be numbers
-    if the form of the file were another one."""
+    """A draft of one column in the form of a domain's JSON, what is said about it, and in which ways its
+    texts may be numbers if the form of the file were another one."""
 
     attribute: dict[str, Any]
     hint: Hint
@@ -98,7 +104,8 @@ class ColumnSuggestion:
 def attribute(
     name: str, column: Column, *, codebook: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A draft of one attribute, in the form of a domain's JSON; `codebook` is what the file itself says about it."""
+    """A draft of one attribute, in the form of a domain's JSON; `codebook` is what the file itself says about
+    it."""
     return suggestion(name, column, codebook=codebook).attribute
 
 
@@ -109,8 +116,8 @@ def suggestion(
     codebook: Mapping[str, Any] | None = None,
     holders: Mapping[str, int] | None = None,
 ) -> ColumnSuggestion:
-    """The same with how sure it is, and what else the column could be. holders: different persons of each text, as
-    `value_lists.PersonCounts` has them; None where rows stand for persons."""
+    """The same with how sure it is, and what else the column could be. holders: different persons of each
+    text, as `value_lists.PersonCounts` has them; None where rows stand for persons."""
     if codebook and codebook.get("baskets"):
         draft: dict[str, Any] = dict(_BASKETS)
     else:
@@ -131,7 +138,8 @@ def _draft_from_codebook(
     codebook: Mapping[str, Any],
     holders: Mapping[str, int] | None,
 ) -> dict[str, Any] | None:
-    """The draft that a codebook makes: its codes are the values, if every value has one and they are no persons."""
+    """The draft that a codebook makes: its codes are the values, if every value has one and they are no
+    persons."""
     missing = codebook.get("missing", [])
     labels = {
         code: label for code, label in codebook.get("values", {}).items() if code not in missing
@@ -241,8 +249,8 @@ def _draft_column(
 
 
 def _not_of_few(markers: Sequence[str], column: Column) -> list[str]:
-    """Markers without words of a few rows, such as a name that slipped into a column of numbers: an empty cell stands for
-    them, since what cannot be read counts as missing."""
+    """Markers without words of a few rows, such as a name that slipped into a column of numbers: an empty
+    cell stands for them, since what cannot be read counts as missing."""
     times = column.times if column.wide is None else column.wide.odd
     frequent = [
         marker
@@ -339,8 +347,8 @@ def _on_a_scale(column: DistinctTexts) -> dict[str, Any] | None:
 
 
 def _readable_texts(column: DistinctTexts) -> Iterator[tuple[DistinctTexts, NDArray[np.bool_]]]:
-    """For each form of numbers, days and times the texts that have it, without blanks around them, and which they are:
-    shape (n,)."""
+    """For each form of numbers, days and times the texts that have it, without blanks around them, and which
+    they are: shape (n,)."""
     trimmed = pc.utf8_trim(column.texts, " \t")
     plain = column.marks.plain(trimmed)
     for texts, pattern in (
@@ -359,7 +367,8 @@ def _readable_texts(column: DistinctTexts) -> Iterator[tuple[DistinctTexts, NDAr
 
 
 def _mostly_on_a_scale(column: DistinctTexts) -> Hint | None:
-    """The question about texts of which nearly all are numbers, days or times, and the others are no markers; else None."""
+    """The question about texts of which nearly all are numbers, days or times, and the others are no markers;
+    else None."""
     for rest, readable in _readable_texts(column):
         lost = column.counts[~readable].sum() / column.counts.sum()
         if len(rest.texts) < _FEWEST_READABLE or not 0 < lost <= _MOST_LOST:
@@ -453,7 +462,8 @@ def _missing(choice: ReadingChoice) -> Sequence[str]:
 
 
 def _unread(column: DistinctTexts) -> dict[str, Any] | None:
-    """The question about numbers, days, times or places in a notation that nothing reads; None if the texts are none."""
+    """The question about numbers, days, times or places in a notation that nothing reads; None if the texts
+    are none."""
     if not unread.worth_a_look(column.texts):
         return None
     # Telephone numbers and the like are digits as well.
@@ -469,7 +479,10 @@ def _unread(column: DistinctTexts) -> dict[str, Any] | None:
         draft = _on_a_scale(rest) if lost <= _MOST_UNREAD else None
         if draft is not None and draft["kind"] == "scale":
             odd = min(column.texts.filter(pa.array(~readable)).to_pylist())
-            label = f"As far as cells are read; {max(1, round(100 * lost))} of 100, such as “{odd}”, count as missing"
+            label = (
+                f"As far as cells are read; {max(1, round(100 * lost))} of 100, such as “{odd}”, count as "
+                "missing"
+            )
             facts = _facts_with_unread(draft, [""])
             choices.insert(0, ReadingChoice(key="scale", label=label, facts=facts))
             break
@@ -604,8 +617,8 @@ def _decimals(column: DistinctTexts, values: Any) -> dict[str, Any]:  # noqa: AR
 def _about_people(
     who: PersonSign, draft: Mapping[str, Any], column: DistinctTexts
 ) -> dict[str, Any]:
-    """The draft of a column that seems to say who a row is about: it is left out. Where its few values are held by many, its
-    steward is asked whether it is so."""
+    """The draft of a column that seems to say who a row is about: it is left out. Where its few values are
+    held by many, its steward is asked whether it is so."""
     if not who.certain and rivals.say_yes_or_no(column.texts):
         return dict(draft)
     if draft["kind"] == "identifier":
@@ -683,7 +696,8 @@ def _without_sentinels(
         whole["hint"] = Hint(certainty="probable", choices=[choice])
         return whole
     draft["why"] = (
-        f"{written} stands alone, far from the other values, and is taken for a marker of its own. {draft['why']}"
+        f"{written} stands alone, far from the other values, and is taken for a marker of its own. "
+        f"{draft['why']}"
     )
     as_value = replace(as_value, key="value", label=f"{written} is a number like the others")
     draft["hint"] = Hint(certainty="probable", choices=[as_value])
@@ -701,7 +715,8 @@ def _without_last_day(column: DistinctTexts) -> dict[str, Any] | None:
         return None
     draft = drafts.days()
     draft["why"] = (
-        f"{' and '.join(listed)} stands for no day, and is taken for a marker of missing values. {draft['why']}"
+        f"{' and '.join(listed)} stands for no day, and is taken for a marker of missing values. "
+        f"{draft['why']}"
     )
     return draft | {"odd": listed, "hint": Hint(certainty="probable")}
 
@@ -744,8 +759,12 @@ def _text(column: DistinctTexts) -> dict[str, Any]:
 
 
 def _discovered(column: DistinctTexts, sentences: str) -> dict[str, Any]:
-    """The draft of texts that may not be listed: each release finds the frequent ones, if they are short enough."""
+    """The draft of texts that may not be listed: each release finds the frequent ones, if they are short
+    enough."""
     if value_lists.mostly_found(column.texts, column.counts):
         return {**FOUND, "why": f"{sentences} {drafts.FINDING}"}
-    why = f"{sentences} Most of them are longer than 15 letters, or have signs besides the usual ones, so that no release finds them."
+    why = (
+        f"{sentences} Most of them are longer than 15 letters, or have signs besides the usual ones, so "
+        "that no release finds them."
+    )
     return drafts.left_out(why, _made_up(column.texts))

@@ -97,8 +97,8 @@ class Column:
 
 
 class Wide:
-    """A column of many different texts, markers of missing values counted apart. It is `read` as numbers or as times
-    as long as all its values can be, else as texts."""
+    """A column of many different texts, markers of missing values counted apart. It is `read` as numbers or
+    as times as long as all its values can be, else as texts."""
 
     def __init__(self, times: Counter[str], marks: Marks) -> None:
         self.marks = marks

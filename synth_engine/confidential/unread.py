@@ -1,8 +1,9 @@
-"""Texts that measure something in a notation that no kind of column reads: what their steward is asked before they are left out
-or counted as texts.
+"""Texts that measure something in a notation that no kind of column reads: what their steward is asked before
+they are left out or counted as texts.
 
-Each notation is an entry of a registry, with the pattern of its cells. A column of which at least half of the rows are numbers, days,
-times or places by one of them never names records, and is never a list, without a question."""
+Each notation is an entry of a registry, with the pattern of its cells. A column of which at least half of the
+rows are numbers, days, times or places by one of them never names records, and is never a list, without a
+question."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _UNPADDED = r"(0|[1-9][0-9]*)([.,][0-9]+)?"
 _BEHIND_DAY = r"([ T,]+[0-9]{1,2}[:.][0-9:.]+( ?[ap]m| uhr)?( ?(z|utc|gmt|[+-][0-9:]{4,5}))?)?"
 _CURRENCY = rf"(?:[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|{'|'.join(CURRENCY_CODES)}|Fr\.?|kr\.?|Rs\.?)"
 _MONTH = (
-    r"(?:jan|feb|m[aäe]r|[aá]p?[rvb]|ma[iyjg]|jui?n|jui?l|juil|ao[uû]|aug|ago|s[eé]t|sep|o[ckt]t|nov|d[eé][czk]|di[cz]|ene|gen|abr|av[rb]|giu|lug)"
+    r"(?:jan|feb|m[aäe]r|[aá]p?[rvb]|ma[iyjg]|jui?n|jui?l|juil|ao[uû]|aug|ago|s[eé]t|sep|o[ckt]t|nov|"
+    r"d[eé][czk]|di[cz]|ene|gen|abr|av[rb]|giu|lug)"
     r"\p{L}*\.?"
 )
 _WEEKDAY = r"(\p{L}{2,10}\.?,?\s)?"
@@ -45,8 +47,10 @@ REGISTRY = (
     ),
     UnreadNotation(
         words="lengths of time",
-        pattern=r"^[0-9]+:[0-5]?[0-9]:[0-5]?[0-9](\.[0-9]+)?$|^-?P[0-9]*[YMWDT]|^[0-9]+\s?[hH]\s?[0-5][0-9]$|^([0-9]+(\.[0-9]+)?\s?"
-        r"(d|h|m|s|w|hrs?|mins?|secs?|days?|hours?|minutes?|seconds?|weeks?|months?|years?|std\.?|tage?|jahre?|monate?)\s?,?\s?){2,}$",
+        pattern=r"^[0-9]+:[0-5]?[0-9]:[0-5]?[0-9](\.[0-9]+)?$|^-?P[0-9]*[YMWDT]|^[0-9]+\s?[hH]\s?[0-5][0-"
+        r"9]$|^([0-9]+(\.[0-9]+)?\s?"
+        r"(d|h|m|s|w|hrs?|mins?|secs?|days?|hours?|minutes?|seconds?|weeks?|months?|years?|std\.?|tage?|"
+        r"jahre?|monate?)\s?,?\s?){2,}$",
     ),
     UnreadNotation(
         words="times of day",
@@ -54,9 +58,11 @@ REGISTRY = (
     ),
     UnreadNotation(
         words="days or months",
-        pattern=rf"(?i)^({_WEEKDAY}[0-9]{{1,2}}(st|nd|rd|th|\.|º|er)?[ ./-]*(de )?{_MONTH}[ ,./-]*(de )?[0-9]{{2,4}}"
+        pattern=rf"(?i)^({_WEEKDAY}[0-9]{{1,2}}(st|nd|rd|th|\.|º|er)?[ ./-]*(de )?{_MONTH}[ ,./-]*(de "
+        rf")?[0-9]{{2,4}}"
         rf"|{_WEEKDAY}{_MONTH}[ ./-]*([0-9]{{1,2}}(st|nd|rd|th)?,?[ ./-]*)?[0-9]{{2,4}}"
-        r"|[0-9]{1,4}([./-])[0-9]{1,2}([./-])[0-9]{1,4}|(1[6-9]|20)[0-9]{2}[ ./-]?[QKT][ ./-]?[1-4]|[QKT][1-4][ ./-]?(1[6-9]|20)[0-9]{2}"
+        r"|[0-9]{1,4}([./-])[0-9]{1,2}([./-])[0-9]{1,4}|(1[6-9]|20)[0-9]{2}[ ./-]?[QKT][ "
+        r"./-]?[1-4]|[QKT][1-4][ ./-]?(1[6-9]|20)[0-9]{2}"
         r"|[0-9]{4}[./-](0?[1-9]|1[0-2])|(0?[1-9]|1[0-2])[./-][0-9]{4}|[0-9]{4}-?W[0-9]{2}(-?[1-7])?"
         r"|[0-9]{4}[年년]\s?[0-9]{1,2}[月월]\s?([0-9]{1,2}[日일])?"
         rf"|{_WEEKDAY}{_MONTH} +[0-9]{{1,2}} [0-9:]+ [0-9]{{4}})"
@@ -75,7 +81,9 @@ REGISTRY = (
     ),
     UnreadNotation(
         words="numbers with signs around them",
-        pattern=rf"^[+-]?\s?{_CURRENCY}\s?[+-]?{_NUMBER}$|^[+-]?{_NUMBER}\s?({_CURRENCY}|[%‰]-?\p{{L}}*|[°²³µ]|\p{{L}}{{1,3}}[²³]?| \p{{L}}{{4,15}})?\*?$",
+        pattern=rf"^[+-]?\s?{_CURRENCY}\s?[+-]?{_NUMBER}$|^[+-]?{_NUMBER}\s?({_CURRENCY}|[%‰]-?\p{{L}}*|"
+        rf"[°²³µ]|\p{{L}}{{1,3}}[²³]?| "
+        rf"\p{{L}}{{4,15}})?\*?$",
     ),
 )
 
@@ -92,8 +100,8 @@ class UnreadTexts:
         """What their steward is asked."""
         shown = " and ".join(f"“{example}”" for example in self.examples)
         return (
-            f"Cells like {shown} look like {' and '.join(self.words)}, which no reading of this column takes as they are written. "
-            "What is to be done with it?"
+            f"Cells like {shown} look like {' and '.join(self.words)}, which no reading of this column "
+            "takes as they are written. What is to be done with it?"
         )
 
 
@@ -132,5 +140,6 @@ def _few_units(plain: pa.Array) -> bool:
 
 
 def worth_a_look(texts: pa.Array) -> bool:
-    """Whether some of these texts have a digit at all: a quick look, since most columns of texts have none."""
+    """Whether some of these texts have a digit at all: a quick look, since most columns of texts have
+    none."""
     return bool(pc.any(pc.match_substring_regex(texts, r"\p{Nd}")).as_py())

@@ -1,8 +1,8 @@
 """Which values of a column a draft may list, and what it says where it may list none.
 
-A list that was read from a table is published with the description, without noise. So a draft has one only where it says
-nothing of few persons: at most a hundred values, each held by twenty persons, which together are nearly all of the column.
-Everything else is found within the budget of a release, or left out."""
+A list that was read from a table is published with the description, without noise. So a draft has one only
+where it says nothing of few persons: at most a hundred values, each held by twenty persons, which together
+are nearly all of the column. Everything else is found within the budget of a release, or left out."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ def mostly_found(texts: pa.Array, counts: NDArray[np.int64]) -> bool:
 
 
 class PersonCounts:
-    """By how many different persons each value of a column is held, as far as it matters, taken in block by block. Persons are
-    told apart by the columns that say who a row is about; a value is held by the fewest of them."""
+    """By how many different persons each value of a column is held, as far as it matters, taken in block by
+    block. Persons are told apart by the columns that say who a row is about; a value is held by the fewest of
+    them."""
 
     def __init__(self) -> None:
         self._people: dict[str, dict[str, dict[str, set[int]] | None]] | None = None
@@ -106,8 +107,8 @@ class PersonCounts:
                     held[other] = None
 
     def of(self, name: str) -> dict[str, int] | None:
-        """Different persons of each value of a column, twenty standing for any more; nobody of values that were too many to be
-        counted. None where no column tells persons apart."""
+        """Different persons of each value of a column, twenty standing for any more; nobody of values that
+        were too many to be counted. None where no column tells persons apart."""
         # A telephone number that few have given says nothing of the others.
         filled = [
             held
@@ -144,8 +145,8 @@ def _count(
 ) -> bool:
     """Add the persons of one block to those of each value, up to twenty; False if there are too many values.
 
-    values: different texts, and their place for each row, shape (n,). persons: place of each row's person in `keys`, shape
-    (n,). known: whether the row has one, shape (n,)."""
+    values: different texts, and their place for each row, shape (n,). persons: place of each row's person in
+    `keys`, shape (n,). known: whether the row has one, shape (n,)."""
     texts, codes = values
     if len(texts) > MAX_COUNTED or len({*counted, *texts}) > MAX_COUNTED:
         return False

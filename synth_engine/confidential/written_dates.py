@@ -1,7 +1,8 @@
-"""Days and timestamps that are not written in ISO form: in which orders and layouts all cells of a column make sense.
+"""Days and timestamps that are not written in ISO form: in which orders and layouts all cells of a column
+make sense.
 
-Nothing is decided here for a cell alone: a layout is a format for the whole column, and each layout has a mask of the
-texts that it reads."""
+Nothing is decided here for a cell alone: a layout is a format for the whole column, and each layout has a
+mask of the texts that it reads."""
 
 from __future__ import annotations
 
@@ -68,8 +69,9 @@ _SPELLED_CLOCK = {"": ""} | {
 
 @dataclass(frozen=True, kw_only=True)
 class DateLayout:
-    """One way to read texts as days. key: the order of day, month and year. readable: shape (n,). years, months, days,
-    seconds (since midnight): shape (n,), of use where the text is readable. clocks: whether a time of day is written."""
+    """One way to read texts as days. key: the order of day, month and year. readable: shape (n,). years,
+    months, days, seconds (since midnight): shape (n,), of use where the text is readable. clocks: whether a
+    time of day is written."""
 
     key: str
     format: str
@@ -84,8 +86,8 @@ class DateLayout:
     )
 
     def odd(self, texts: pa.Array) -> list[str] | None:
-        """The texts that stand for a missing value, if all others are days of this layout; None if some may be values. Days that stand
-        for none, like 31.12.9999, are such texts."""
+        """The texts that stand for a missing value, if all others are days of this layout; None if some may
+        be values. Days that stand for none, like 31.12.9999, are such texts."""
         ends = np.zeros(len(texts), dtype=np.bool_)
         ymd = zip(
             *(each[self.readable].tolist() for each in (self.years, self.months, self.days)),
@@ -177,8 +179,8 @@ def _numeric(texts: pa.Array) -> list[DateLayout]:
 def _orders(
     sign: str, first: str, last: str, numbers: tuple[NDArray[np.int64], ...], *, padded: bool
 ) -> list[tuple[str, str, tuple[NDArray[np.int64], ...]]]:
-    """The orders that three numbers can have, with the format of each and its years, months and days. first, last: their digits. padded: whether
-    the first always has two, without which it is no year."""
+    """The orders that three numbers can have, with the format of each and its years, months and days. first,
+    last: their digits. padded: whether the first always has two, without which it is no year."""
     a, b, c = numbers
     if first == "4" and last == "2":
         return [("year-first", f"%Y{sign}%m{sign}%d", (a, b, c))]
@@ -193,7 +195,8 @@ def _orders(
         ("day-first", f"%d{sign}%m{sign}%y", (_full(c), b, a)),
         ("month-first", f"%m{sign}%d{sign}%y", (_full(c), a, b)),
     ]
-    # Days of a table are many and its years are few: where the last number is no day by that, nothing is asked.
+    # Days of a table are many and its years are few: where the last number is no day by that, nothing is
+    # asked.
     if padded and (len(np.unique(c)) > _MOST_YEARS or len(np.unique(a)) < _MOST_DAYS):
         orders.append(("year-first", f"%y{sign}%m{sign}%d", (_full(a), b, c)))
     return orders
@@ -209,8 +212,8 @@ def _full(years: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _shapes(fields: dict[str, pa.Array], clock: pa.Array) -> pa.Array:
-    """Signs, digits of the outer numbers (4, 3, or 2 for one or two), and the clock with 9 for digits and p for a half day. A day or
-    month of one digit has the shape of two."""
+    """Signs, digits of the outer numbers (4, 3, or 2 for one or two), and the clock with 9 for digits and p
+    for a half day. A day or month of one digit has the shape of two."""
     spelled = pc.replace_substring_regex(clock, "[0-9]+", "9")
     spelled = pc.replace_substring_regex(spelled, "[AaPp][Mm]$", "p")
     digits = [

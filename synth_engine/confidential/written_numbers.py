@@ -1,5 +1,5 @@
-"""Numbers that are not written plainly: by which signs between thousands and before decimals all cells of a column make
-sense, and with which currency, percent sign or unit around them."""
+"""Numbers that are not written plainly: by which signs between thousands and before decimals all cells of a
+column make sense, and with which currency, percent sign or unit around them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from synth_engine.formats import (
 )
 
 _BEFORE = rf"[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|{'|'.join(CURRENCY_CODES)}|Fr\.|kr\.?|Rs\.?"
-_AFTER = rf"[{SHARE_SIGNS}{CURRENCY_SIGNS}°]|°[CF]|[A-Za-zµ]{{1,3}}[²³2]?|[A-Za-z]{{1,3}}/[A-Za-z]{{1,3}}|Euro|hours?|days?|years?|miles?|pcs\.?|persons?"
+_AFTER = (
+    rf"[{SHARE_SIGNS}{CURRENCY_SIGNS}°]|°[CF]|[A-Za-zµ]{{1,3}}[²³2]?|[A-Za-z]{{1,3}}/[A-Za-z]{{1,3}}|Euro|"
+    r"hours?|days?|years?|miles?|pcs\.?|persons?"
+)
 _NEARLY_ALL = 0.9  # of the texts, that have a percent sign where it is left out
 _WITH_UNIT = (
     rf"^(?P<sign>[+-]?)(?P<before>(?:{_BEFORE})? ?)(?P<minus>[+-]?)"
@@ -49,8 +52,8 @@ class NumberReading:
 
 
 def readings(texts: pa.Array, now: Marks) -> list[NumberReading]:
-    """The ways in which some of these different texts are numbers, if they are none as the file is read now; of those with
-    the same values the simplest alone."""
+    """The ways in which some of these different texts are numbers, if they are none as the file is read now;
+    of those with the same values the simplest alone."""
     plain_now = _values(now.plain(texts))
     plain = notation.unified(texts)
     units = _units(plain)
@@ -85,7 +88,8 @@ def readings(texts: pa.Array, now: Marks) -> list[NumberReading]:
                 values=values,
             )
         )
-    # A sign that does not occur changes nothing, so such marks read the same, which matters to other columns of the file.
+    # A sign that does not occur changes nothing, so such marks read the same, which matters to other columns
+    # of the file.
     pointed = bool(pc.any(pc.match_substring_regex(texts, "[.,]")).as_py())
     for candidate in absent:
         for reading in readings_by_values:
@@ -138,7 +142,8 @@ def _units(texts: pa.Array) -> tuple[str, ...]:
         # A number alone, like 0, may go without; two units in one column would be two scales.
         if len(written) == 1:
             [(unit, times)] = written.items()
-            # A share beside numbers without the sign is two scales in one column, and a debit is below zero; a clock is no number.
+            # A share beside numbers without the sign is two scales in one column, and a debit is below zero;
+            # a clock is no number.
             if unit.upper() in ("CR", "DR", "UHR"):
                 return ()
             if unit in SHARE_SIGNS and times < _NEARLY_ALL * len(matched):

@@ -1,9 +1,10 @@
 """Constraints in drawn records: those that break one are drawn again, as little of them as will do.
 
-Of a record that breaks a constraint one column is drawn again, given all its others, by the model's own conditional
-distribution restricted to what can be. Which column, is drawn in proportion to how much of its distribution that is, so
-that the least likely value gives way. Where no single column mends it, the columns tied by constraints are drawn again
-one after another; where that ends in nothing, they are taken together from another record of the sample.
+Of a record that breaks a constraint one column is drawn again, given all its others, by the model's own
+conditional distribution restricted to what can be. Which column, is drawn in proportion to how much of its
+distribution that is, so that the least likely value gives way. Where no single column mends it, the columns
+tied by constraints are drawn again one after another; where that ends in nothing, they are taken together
+from another record of the sample.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def repair(
     generator: Callable[[Clique], np.random.Generator],
     components: Sequence[Component] | None = None,
 ) -> dict[str, Column]:
-    """The records with every constraint kept, or those of the `components` named; those that kept them all are as they
-    were, and so is every column that no constraint is about."""
+    """The records with every constraint kept, or those of the `components` named; those that kept them all
+    are as they were, and so is every column that no constraint is about."""
     repaired_codes = dict(codes)
     for component in domain.components if components is None else components:
         bad = _breaking(repaired_codes, component)
@@ -53,8 +54,8 @@ def repair(
 
 
 class RecordRepair:
-    """Records of which columns of one component are drawn again. Those that agree on all that counts for a column have
-    the same weights, which are worked out once."""
+    """Records of which columns of one component are drawn again. Those that agree on all that counts for a
+    column have the same weights, which are worked out once."""
 
     def __init__(
         self,
@@ -119,8 +120,9 @@ class RecordRepair:
     def _weights(
         self, name: str, rows: Places, *, known: Sequence[str]
     ) -> Iterator[tuple[Places, Places, Floats, Floats]]:
-        """Part by part: which of the records, their context, and for each context the weights of all codes of a column
-        given the rest: of what keeps to the constraints with the columns that are known, and of everything."""
+        """Part by part: which of the records, their context, and for each context the weights of all codes of
+        a column given the rest: of what keeps to the constraints with the columns that are known, and of
+        everything."""
         others = dict.fromkeys(
             [*known, *(other for clique, _ in self._factors[name] for other in clique)]
         )

@@ -1,5 +1,5 @@
-"""Constraints inside the tables of a model: cells that cannot be lose their weight, and the rest is scaled so that the
-sums that were measured stay as they are, as far as that can be."""
+"""Constraints inside the tables of a model: cells that cannot be lose their weight, and the rest is scaled so
+that the sums that were measured stay as they are, as far as that can be."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def possible(domain: Domain, clique: Clique) -> Truth:
 
 
 def restrict(weights: Floats, allowed: Truth, *, margins: Sequence[tuple[int, ...]]) -> Floats:
-    """The table without what cannot be, near to the one given (in relative entropy) among those that keep its sums over
-    all axes but `margins`. Where no weight is left, all that can be weighs the same."""
+    """The table without what cannot be, near to the one given (in relative entropy) among those that keep its
+    sums over all axes but `margins`. Where no weight is left, all that can be weighs the same."""
     restricted_weights = np.where(allowed, weights, 0.0)
     if restricted_weights.sum() <= 0:
         return allowed.astype(np.float64)
@@ -51,8 +51,9 @@ def restrict(weights: Floats, allowed: Truth, *, margins: Sequence[tuple[int, ..
 
 
 def join_tables(domain: Domain, tables: Sequence[Weighted], *, keep: bool) -> list[Weighted]:
-    """Independent tables, with those multiplied into one that hold the columns of a component, as long as that stays
-    small, and without what cannot be. `keep`: the sums of the tables were measured, and are kept."""
+    """Independent tables, with those multiplied into one that hold the columns of a component, as long as
+    that stays small, and without what cannot be. `keep`: the sums of the tables were measured, and are
+    kept."""
     left = list(tables)
     for component in domain.components:
         touched = [table for table in left if set(table[0]) & set(component.columns)]
@@ -83,8 +84,8 @@ def _axes(tables: Sequence[Weighted]) -> list[tuple[int, ...]]:
 
 
 def _fit_margins(table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]]) -> Floats:
-    """Iterative proportional fitting (Deming and Stephan 1940). Zeros stay zeros; sums that these make impossible are
-    met as nearly as it goes, the last of them best."""
+    """Iterative proportional fitting (Deming and Stephan 1940). Zeros stay zeros; sums that these make
+    impossible are met as nearly as it goes, the last of them best."""
     total = float(table.sum())
     rounds = min(MAX_ROUNDS, MAX_CELL_UPDATES // (table.size * len(margins))) if margins else 0
     for _ in range(rounds):

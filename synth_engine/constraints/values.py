@@ -1,7 +1,7 @@
 """Order within bins: codes say that two values can be in order, and here they are.
 
-Values of columns that are not in order are drawn again within their bins, all of the record's together, which makes
-them uniform among the ordered ones; the few that are left take the smallest values in order."""
+Values of columns that are not in order are drawn again within their bins, all of the record's together, which
+makes them uniform among the ordered ones; the few that are left take the smallest values in order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _TRIES = 24
 def enforce_order(
     domain: Domain, frame: pd.DataFrame, *, codes: Codes, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """The decoded table with every order kept by its values. Other columns, and records in order, are as they were."""
+    """The decoded table with every order kept by its values. Other columns, and records in order, are as they
+    were."""
     for component in domain.components:
         for orders in component.orders:
             frame = _enforce_orders(domain, orders, frame, codes=codes, rng=rng)

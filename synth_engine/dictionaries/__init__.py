@@ -47,8 +47,8 @@ def recognise(document: object) -> Kind:
 
 
 def read(document: Mapping[str, object], *, kind: Kind) -> DictionaryContents:
-    """Read what a Table Schema or a data dictionary contains about columns. Errors: DomainError for an unsound
-    document."""
+    """Read what a Table Schema or a data dictionary contains about columns. Errors: DomainError for an
+    unsound document."""
     if kind == "domain":
         raise DomainError("a domain is no dictionary", repair="read it as a domain")
     return frictionless.read(document) if kind == "table-schema" else nist.read(document)

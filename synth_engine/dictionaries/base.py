@@ -41,7 +41,8 @@ class Underspecified(Exception):
 
 
 def attribute(document: dict[str, Any]) -> Attribute:
-    """An attribute all of whose facts come from a public file. Errors: Underspecified, where they contradict one another."""
+    """An attribute all of whose facts come from a public file. Errors: Underspecified, where they contradict
+    one another."""
     try:
         return parse_attribute(document | PUBLIC)
     except DomainError as error:
@@ -51,10 +52,11 @@ def attribute(document: dict[str, Any]) -> Attribute:
 def numeric(low: float, high: float, *, whole: bool) -> dict[str, object]:
     """The kind and the bounds of a numeric column of which a document gives the ends.
 
-    Few whole numbers have a code each. A wider range says nothing about where in it values lie, nor which of them are
-    frequent (0, or a code for "more than five times"): a run learns that within its budget.
+    Few whole numbers have a code each. A wider range says nothing about where in it values lie, nor which of
+    them are frequent (0, or a code for "more than five times"): a run learns that within its budget.
 
-    low, high: both included. Errors: none here; what is wrong with the bounds is found when the attribute is read.
+    low, high: both included. Errors: none here; what is wrong with the bounds is found when the attribute is
+    read.
     """
     bounds: dict[str, object] = {"low": low, "high": high}
     if whole and high - low < ONE_CODE_A_VALUE_UP_TO:

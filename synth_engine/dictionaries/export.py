@@ -1,7 +1,8 @@
-"""A description as a Frictionless Table Schema, version 2: what a table drawn from a release of it looks like.
+"""A description as a Frictionless Table Schema, version 2: what a table drawn from a release of it looks
+like.
 
-Kinds, values, bounds and missing values are kept. Bins are not: the specification has no word for them. Columns that
-are left out of releases are left out here.
+Kinds, values, bounds and missing values are kept. Bins are not: the specification has no word for them.
+Columns that are left out of releases are left out here.
 """
 
 from __future__ import annotations

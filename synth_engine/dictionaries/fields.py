@@ -1,4 +1,5 @@
-"""Convert one field of a Table Schema to an attribute, by its type. What is lost is reported as (rule, repair)."""
+"""Convert one field of a Table Schema to an attribute, by its type. What is lost is reported as (rule,
+repair)."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ _MANY_TEXTS = (
 def attribute_of(
     field: Mapping[str, object], *, missing: tuple[str, ...], is_key: bool = False
 ) -> tuple[Attribute, Lost]:
-    """The attribute and what of the field it cannot say. Errors: Underspecified, when the field says too little."""
+    """The attribute and what of the field it cannot say. Errors: Underspecified, when the field says too
+    little."""
     constraints = field.get("constraints") or {}
     if not isinstance(constraints, Mapping):
         raise Underspecified("its constraints are no JSON object", "correct the schema")
@@ -92,8 +94,8 @@ def _listed(field: Mapping[str, object], constraints: Mapping[str, object]) -> l
 
 
 def _categories(base: dict[str, Any], listed: list[str], *, ordered: bool = False) -> Attribute:
-    """A list is complete, so a text beyond it is missing, or the first one; "(other)" is what a release of ours calls
-    what was not listed."""
+    """A list is complete, so a text beyond it is missing, or the first one; "(other)" is what a release of
+    ours calls what was not listed."""
     markers = base["missing"] or ()
     texts = [text for text in listed if text not in (*markers, OTHER)]
     other = OTHER in listed
@@ -205,8 +207,8 @@ def _date(
 def _datetime(
     base: dict[str, object], field: Mapping[str, object], constraints: Mapping[str, object]
 ) -> tuple[Attribute, Lost]:
-    """Describe timestamps in steps of a second, as the specification has no coarser ones; bins are the domain's
-    usual."""
+    """Describe timestamps in steps of a second, as the specification has no coarser ones; bins are the
+    domain's usual."""
     style = _style(field, usual=ISO_MOMENT)
     low, high = (
         _moment(end, style).replace(tzinfo=None, microsecond=0).isoformat()
@@ -228,7 +230,8 @@ def _style(field: Mapping[str, object], *, usual: str) -> str:
 def _moment(text: Any, style: str) -> datetime.datetime:
     """An end of a range, written as the field's values are or in the usual way."""
     try:
-        return datetime.datetime.strptime(text, style)  # noqa: DTZ007  # a zone is passed over, as in the domain
+        # A zone is passed over, as in the domain
+        return datetime.datetime.strptime(text, style)  # noqa: DTZ007
     except (TypeError, ValueError):
         pass
     try:

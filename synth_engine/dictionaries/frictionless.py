@@ -1,8 +1,9 @@
-"""Frictionless Table Schema, in: types, constraints, missing values, of version 1 and 2, alone or in a data package.
+"""Frictionless Table Schema, in: types, constraints, missing values, of version 1 and 2, alone or in a data
+package.
 
-Taken are `enum` and `categories`, `minimum` and `maximum`, `pattern` where few texts match it, `trueValues` and
-`falseValues`, `format` and `missingValues`, of a schema or of a field. A field without them stays open: a type alone
-does not say which values there may be.
+Taken are `enum` and `categories`, `minimum` and `maximum`, `pattern` where few texts match it, `trueValues`
+and `falseValues`, `format` and `missingValues`, of a schema or of a field. A field without them stays open: a
+type alone does not say which values there may be.
 """
 
 from __future__ import annotations

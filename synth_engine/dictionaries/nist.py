@@ -1,7 +1,8 @@
 """Data dictionaries as NIST publishes them with its excerpts of the American Community Survey.
 
-{"AGEP": {"description": …, "values": {"min": 0, "max": 99}}, "SEX": {"values": {"1": "Male", "2": "Female"}}, …}: codes
-with their meaning, or the ends of a range, beside which codes may stand ("N": not applicable, "0": none).
+{"AGEP": {"description": …, "values": {"min": 0, "max": 99}}, "SEX": {"values": {"1": "Male", "2": "Female"}},
+…}: codes with their meaning, or the ends of a range, beside which codes may stand ("N": not applicable, "0":
+none).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _SOUGHT = {
     "max_length": 8,
 }
 _NO_VALUES = (
-    "the dictionary does not say which values it has, so a run spends some of its budget to find frequent ones of up to "
-    "8 letters and digits",
+    "the dictionary does not say which values it has, so a run spends some of its budget to find frequent "
+    "ones of up to 8 letters and digits",
     "list its values, if they are public elsewhere, or leave the column out",
 )
 _ASIDE = (
@@ -103,7 +104,8 @@ def _is_range(values: Mapping[str, object]) -> bool:
 def _range(
     name: str, values: Mapping[str, Any], *, missing: list[str], own: list[str]
 ) -> tuple[Attribute, tuple[str, str] | None]:
-    """A range, widened by a code next to it. Other codes beside it are markers of something that is no number."""
+    """A range, widened by a code next to it. Other codes beside it are markers of something that is no
+    number."""
     low, high = values["min"], values["max"]
     whole = all(isinstance(end, int) and not isinstance(end, bool) for end in (low, high))
     # A code next to the range, as 0 below 1 to 99, joins it. One far from it would stretch the

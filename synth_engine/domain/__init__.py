@@ -1,7 +1,8 @@
 """The public description of a table: what may be known about it without looking at any row.
 
-Everything here is public or paid for. Each fact carries where it comes from (`Provenance`); facts *suggested* by the
-table itself are for the steward's eyes and refused by `Domain.require_confirmed` until somebody vouches for them.
+Everything here is public or paid for. Each fact carries where it comes from (`Provenance`); facts *suggested*
+by the table itself are for the steward's eyes and refused by `Domain.require_confirmed` until somebody
+vouches for them.
 
 `Domain.from_json` reads the full document (`docs/domain.schema.json`) and the shorthand `{"column": size}`.
 """

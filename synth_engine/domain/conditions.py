@@ -1,4 +1,5 @@
-"""Convert values that a declaration names to codes of a column: by their text, as a range of a scale, or as missing."""
+"""Convert values that a declaration names to codes of a column: by their text, as a range of a scale, or as
+missing."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from synth_engine.strict_json import JsonObject
 
 @dataclass(frozen=True, kw_only=True)
 class ValueRange:
-    """Values of a scale from `low` to `high`, both included; None where it has no end. Days and moments are texts."""
+    """Values of a scale from `low` to `high`, both included; None where it has no end. Days and moments are
+    texts."""
 
     low: float | str | None = None
     high: float | str | None = None
@@ -114,7 +116,8 @@ def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
             "a range of a constraint ends before it begins", repair="swap its ends"
         )
     starts, ends = attribute.bin_spans()
-    # A number's bin reaches up to its upper edge, where the next one begins: to touch there is not to overlap.
+    # A number's bin reaches up to its upper edge, where the next one begins: to touch there is not to
+    # overlap.
     touching = isinstance(attribute, Number)
     incomparable = (
         (ends <= low) | (starts >= high)

@@ -1,8 +1,8 @@
-"""Define what is publicly known to hold in every record: combinations that cannot occur, order, dependencies, missing
-values.
+"""Define what is publicly known to hold in every record: combinations that cannot occur, order, dependencies,
+missing values.
 
-Declared like every other fact, and never suggested by data: what no record happens to break would tell of the records.
-A synthetic table keeps to all of them; they change neither what a mechanism asks nor what it costs.
+Declared like every other fact, and never suggested by data: what no record happens to break would tell of the
+records. A synthetic table keeps to all of them; they change neither what a mechanism asks nor what it costs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ ORIGINS: tuple[Provenance, ...] = ("declared", "public-file")
 
 @dataclass(frozen=True, kw_only=True)
 class Constraint(ABC):
-    """What all kinds share. Nothing but what is declared or comes from a public file may be said of all records."""
+    """What all kinds share. Nothing but what is declared or comes from a public file may be said of all
+    records."""
 
     kind: ClassVar[str]
 
@@ -106,7 +107,8 @@ class Impossible(Constraint):
 
 @dataclass(frozen=True, kw_only=True)
 class Order(Constraint):
-    """The value of `first` is not above that of `second` (with `strict`: below it) wherever neither is missing."""
+    """The value of `first` is not above that of `second` (with `strict`: below it) wherever neither is
+    missing."""
 
     kind: ClassVar[str] = "order"
 
@@ -145,7 +147,8 @@ class Order(Constraint):
 
 @dataclass(frozen=True, kw_only=True)
 class Dependency(Constraint):
-    """Where `given` has a value of the table, `gives` has the value beside it. Other values of `given` say nothing."""
+    """Where `given` has a value of the table, `gives` has the value beside it. Other values of `given` say
+    nothing."""
 
     kind: ClassVar[str] = "dependency"
 
@@ -190,8 +193,8 @@ class Dependency(Constraint):
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingPairs(Constraint):
-    """Values of `first` and `second` occur together only as the table lists them, as a public register of what exists does.
-    Missing and other values may stand beside any."""
+    """Values of `first` and `second` occur together only as the table lists them, as a public register of
+    what exists does. Missing and other values may stand beside any."""
 
     kind: ClassVar[str] = "existing-pairs"
 
@@ -206,7 +209,10 @@ class ExistingPairs(Constraint):
     @property
     def sentence(self) -> str:
         count = len(self.table)
-        return f"{self.first} and {self.second} occur together only as listed ({count} {'pair' if count == 1 else 'pairs'})"
+        return (
+            f"{self.first} and {self.second} occur together only as listed ({count} "
+            f"{'pair' if count == 1 else 'pairs'})"
+        )
 
     def check(self, known: Mapping[str, Attribute]) -> None:
         if self.first == self.second:
@@ -317,7 +323,8 @@ def _one(document: object) -> Constraint:
             rows = _table(
                 fields.list("table"), column=names["first"], most=MAX_PAIRS, what=kind
             )
-            return ExistingPairs(**names, table=rows, **origin)  # type: ignore[arg-type]  # `check` refuses others
+            # `check` refuses others
+            return ExistingPairs(**names, table=rows, **origin)  # type: ignore[arg-type]
         case "missing-iff":
             fields.only(*shared, "column", "when", "values")
             when = fields.text("when")

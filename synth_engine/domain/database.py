@@ -1,7 +1,8 @@
 """Database: the public description of several tables that keys connect; from and to JSON.
 
-One table is the *root*. A row of it, with all rows that lead to it by their references, is the privacy unit. Every other table
-has a parent: each of its rows refers to one row of the parent, and a row of the parent has at most `most` rows of it.
+One table is the *root*. A row of it, with all rows that lead to it by their references, is the privacy unit.
+Every other table has a parent: each of its rows refers to one row of the parent, and a row of the parent has
+at most `most` rows of it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from synth_engine.strict_json import JsonObject
 DATABASE_SCHEMA = "synth_engine/database/1"
 MAX_TABLES = 20
 MAX_CHILDREN = 1_000
-"""The largest number of rows of a child table that a row of its parent may have: each has a code in the counts of children."""
+"""The largest number of rows of a child table that a row of its parent may have: each has a code in the
+counts of children."""
 MARK = "#"
 """How the names of columns begin that are derived from keys: of numbers of children, and of positions."""
 
@@ -54,10 +56,11 @@ class Siblings(StrEnum):
 class DatabaseTable:
     """One table of a database.
 
-    file: its path, relative to the description. key: the column whose values its children refer to; None where nothing refers
-    to it and no key is written. parent, reference: the table above it, and the column that holds the parent's key; None of the root. most: how
-    many rows a row of the parent may have. order: the column by which rows with one parent are sorted, by increasing
-    codes unless `descending`; None where they have no order. siblings: which pairs of them are counted together."""
+    file: its path, relative to the description. key: the column whose values its children refer to; None
+    where nothing refers to it and no key is written. parent, reference: the table above it, and the column
+    that holds the parent's key; None of the root. most: how many rows a row of the parent may have. order:
+    the column by which rows with one parent are sorted, by increasing codes unless `descending`; None where
+    they have no order. siblings: which pairs of them are counted together."""
 
     name: str
     file: str
@@ -137,7 +140,8 @@ class DatabaseTable:
         ):
             raise self.error(
                 "its description states a relation, a privacy unit, invariants or repeats",
-                repair="leave them out: the privacy unit is a row of the root table with all rows that lead to it, added or removed",
+                repair="leave them out: the privacy unit is a row of the root table with all rows that "
+                "lead to it, added or removed",
             )
         if domain.undeclared or domain.places or domain.baskets:
             raise self.error(
@@ -194,7 +198,8 @@ class DatabaseTable:
 class Bound:
     """A constraint across tables: a value of a row is at least, or at most, one of a row above it.
 
-    table, column: of the row below; ancestor, other: of the row above. at_most: False where it is at least that."""
+    table, column: of the row below; ancestor, other: of the row above. at_most: False where it is at least
+    that."""
 
     table: str
     column: str
@@ -213,7 +218,8 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Database:
-    """All tables, each after its parent, constraints across them, and public look-up tables to which their columns refer."""
+    """All tables, each after its parent, constraints across them, and public look-up tables to which their
+    columns refer."""
 
     tables: tuple[DatabaseTable, ...]
     bounds: tuple[Bound, ...] = ()
@@ -334,7 +340,8 @@ class Database:
         return tuple(child for child in self.tables if child.parent == table.name)
 
     def max_records(self, table: DatabaseTable) -> int:
-        """How many rows of a table a privacy unit has at most: the product of the maxima from the root down."""
+        """How many rows of a table a privacy unit has at most: the product of the maxima from the root
+        down."""
         return prod(step.most for step in (table, *self.ancestors(table)))
 
     def require_confirmed(self) -> None:
@@ -354,7 +361,8 @@ class Database:
 
     @cached_property
     def statement(self) -> list[JsonObject]:
-        """What a receipt says of the tables: names, keys, maxima, order, and the digest of each description; no file."""
+        """What a receipt says of the tables: names, keys, maxima, order, and the digest of each description;
+        no file."""
         return [
             {
                 name: value
@@ -373,8 +381,8 @@ class Database:
 
     @classmethod
     def from_json(cls, document: object, *, folder: Path | None = None) -> Database:
-        """Reads the document. folder: where paths of descriptions of tables start; None where each is written out.
-        Errors: DomainError naming table, column and repair."""
+        """Reads the document. folder: where paths of descriptions of tables start; None where each is written
+        out. Errors: DomainError naming table, column and repair."""
         if not isinstance(document, Mapping):
             raise DomainError("the database is no JSON object", repair="see docs/relational.md")
         reader = Fields(document)
@@ -391,7 +399,8 @@ class Database:
 
 
 def read_database(path: Path | str) -> Database:
-    """The database in a JSON file; descriptions and files of tables are relative to its folder. Errors: DomainError."""
+    """The database in a JSON file; descriptions and files of tables are relative to its folder. Errors:
+    DomainError."""
     path = Path(path)
     return Database.from_json(_document(path), folder=path.parent)
 
@@ -477,8 +486,8 @@ def _bound(entry: Any) -> Bound:
 
 
 def _parents_first(tables: Sequence[DatabaseTable]) -> tuple[DatabaseTable, ...]:
-    """The tables in an order in which each stands after its parent. Errors: DomainError for a parent that is not there, and for
-    keys that run in a loop."""
+    """The tables in an order in which each stands after its parent. Errors: DomainError for a parent that is
+    not there, and for keys that run in a loop."""
     names = {table.name for table in tables}
     for table in tables:
         if table.parent is not None and table.parent not in names:

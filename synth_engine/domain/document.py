@@ -50,7 +50,8 @@ MAX_BYTES = 256 * 2**20
 """Of a file: two columns of a million codes, each with points and partitions."""
 MAX_DEPTH = 8  # a sound one needs five
 _SEE = "see docs/domain.schema.json"
-# A text without an end runs to the end of the document, so that no mark inside it is tried as a beginning again.
+# A text without an end runs to the end of the document, so that no mark inside it is tried as a beginning
+# again.
 _BRACKET = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
 
@@ -58,14 +59,15 @@ _BRACKET = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 class Domain:
     """The public description of one table.
 
-    `rows` is the exact number of records where it is public, which only the replace-one relation allows (under
-    add/remove the number itself differs between neighbours, so it is noisy and paid for). `shorthand` remembers that
-    the description was given as column sizes alone. `places` are the points of a record, if it has any, and
-    `constraints` what holds in every record. `totals` say how many records have each value of one column; neighbours then
-    have the same ones, so a record is replaced by one with the same value there. `points` say where values of a column lie, or
-    where records of a place may be, and `partitions` to which part each value of a column belongs. `repeats`: a row stands for
-    as many records as one of its columns says; a record is what a table holds everywhere else. `file`: how a file is written;
-    None where nobody has stated it."""
+    `rows` is the exact number of records where it is public, which only the replace-one relation allows
+    (under add/remove the number itself differs between neighbours, so it is noisy and paid for). `shorthand`
+    remembers that the description was given as column sizes alone. `places` are the points of a record, if it
+    has any, and `constraints` what holds in every record. `totals` say how many records have each value of
+    one column; neighbours then have the same ones, so a record is replaced by one with the same value there.
+    `points` say where values of a column lie, or where records of a place may be, and `partitions` to which
+    part each value of a column belongs. `repeats`: a row stands for as many records as one of its columns
+    says; a record is what a table holds everywhere else. `file`: how a file is written; None where nobody has
+    stated it."""
 
     attributes: tuple[Attribute, ...]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
@@ -134,7 +136,8 @@ class Domain:
         object.__setattr__(self, "rows", self.totals.rows)
 
     def _check_unit(self, by_name: Mapping[str, Attribute]) -> None:
-        """Refuse a description of the column that identifies people which says more than how made-up values look."""
+        """Refuse a description of the column that identifies people which says more than how made-up values
+        look."""
         column = by_name.get(self.unit.column or "")
         if column is not None and not isinstance(column, Identifier | Text):
             raise column.error(
@@ -229,7 +232,8 @@ class Domain:
         object.__setattr__(self, "invariants", ("rows", *sums))
 
     def _check_constraints_know_their_columns(self) -> None:
-        """Refuse constraints on undeclared columns: what a run learns could contradict them after it has been paid for."""
+        """Refuse constraints on undeclared columns: what a run learns could contradict them after it has been
+        paid for."""
         bound = {name for constraint in self.constraints for name in constraint.columns}
         for attribute in self.undeclared:
             if attribute.name in bound:
@@ -240,8 +244,8 @@ class Domain:
 
     @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
-        """The attributes that mechanisms see: all but identifiers, of baskets one for each item, and behind a column with
-        separate markers the one of its markers."""
+        """The attributes that mechanisms see: all but identifiers, of baskets one for each item, and behind a
+        column with separate markers the one of its markers."""
         return tuple(
             part
             for attribute in self.attributes
@@ -278,7 +282,8 @@ class Domain:
         )
 
     def resolve(self, learned: Mapping[str, Attribute]) -> Domain:
-        """Return the domain with what was learned in place of what was undeclared; nothing else may differ."""
+        """Return the domain with what was learned in place of what was undeclared; nothing else may
+        differ."""
         for attribute in self.undeclared:
             # Whatever code learned it, nothing that was declared may differ: only then is
             # counting under the new domain free (docs/proofs/learning.md, "Resolving is free").
@@ -312,8 +317,8 @@ class Domain:
         return tuple(a.name for a in self.attributes if not a.is_found)
 
     def join_places(self, cells: Mapping[str, int]) -> Domain:
-        """Return the domain in which each of these places is one attribute instead of two columns of degrees. Derived columns
-        are left out: they are computed when both are known again.
+        """Return the domain in which each of these places is one attribute instead of two columns of degrees.
+        Derived columns are left out: they are computed when both are known again.
 
         cells: the number of cells of each place. Errors: DomainError for constraints on degrees."""
         joined = {place.latitude: place for place in self.places if place.name in cells}
@@ -371,8 +376,8 @@ class Domain:
 
     @property
     def grouped(self) -> Identifier | None:
-        """Return the column of units that a generated table has, with several rows for each; None where a unit has one
-        row, or the column is left out."""
+        """Return the column of units that a generated table has, with several rows for each; None where a
+        unit has one row, or the column is left out."""
         named = [
             a
             for a in self.attributes
@@ -464,7 +469,8 @@ class Domain:
             if open_facts:
                 raise DomainError(
                     f"{', '.join(open_facts)} only suggested by the data",
-                    repair='confirm as public knowledge and set provenance to "declared", or declare other facts',
+                    repair='confirm as public knowledge and set provenance to "declared", or declare other '
+                    "facts",
                     column=attribute.name,
                 )
 
@@ -593,8 +599,8 @@ def read(path: Path | str) -> Domain:
 def parse(
     raw: bytes, *, name: str = "domain file", deepest: int = MAX_DEPTH, see: str = _SEE
 ) -> Any:
-    """The JSON in the bytes of a file. Raises DomainError for one too large or too deep, for a name given twice and
-    for what is not JSON; what it says is not looked at."""
+    """The JSON in the bytes of a file. Raises DomainError for one too large or too deep, for a name given
+    twice and for what is not JSON; what it says is not looked at."""
     if len(raw) > MAX_BYTES:
         raise DomainError(
             f"the {name} is larger than {MAX_BYTES // 2**20} MB",

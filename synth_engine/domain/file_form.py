@@ -1,6 +1,8 @@
-"""Define how a file is written as a whole: a public fact, by which a sample can be written as the file came in.
+"""Define how a file is written as a whole: a public fact, by which a sample can be written as the file came
+in.
 
-How the cells of one column are written is a fact of that column (`kinds.cell_form`), as the format of a date is.
+How the cells of one column are written is a fact of that column (`kinds.cell_form`), as the format of a date
+is.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ LINE_ENDS = {"lf": "\n", "crlf": "\r\n"}
 
 @dataclass(frozen=True, kw_only=True)
 class FileForm:
-    """How a file is written. quote: empty for no quotation marks. quoting: around which cells they stand. line_end: a key
-    of `LINE_ENDS`. header: whether the first line names the columns. decimal, thousands: the marks of numbers; a column
-    says by itself whether it has marks between thousands."""
+    """How a file is written. quote: empty for no quotation marks. quoting: around which cells they stand.
+    line_end: a key of `LINE_ENDS`. header: whether the first line names the columns. decimal, thousands: the
+    marks of numbers; a column says by itself whether it has marks between thousands."""
 
     encoding: str = "utf-8"
     delimiter: str = ","
@@ -68,7 +70,8 @@ class FileForm:
             )
 
     def check(self, attributes: Sequence[Attribute]) -> None:
-        """Refuses declared texts that a file of this form cannot hold. Errors: DomainError naming the column."""
+        """Refuses declared texts that a file of this form cannot hold. Errors: DomainError naming the
+        column."""
         for attribute in attributes:
             texts = (attribute.name, *(attribute.missing or ()), *attribute.declared_texts)
             if not all(map(self._can_hold, texts)):
@@ -112,7 +115,8 @@ class FileForm:
 
     @classmethod
     def of_dialect(cls, dialect: Dialect) -> FileForm:
-        """The form of a file that is read in this dialect. Line ends and quoting are as usual: reading does not tell."""
+        """The form of a file that is read in this dialect. Line ends and quoting are as usual: reading does
+        not tell."""
         return cls(
             encoding=dialect.encoding,
             delimiter=dialect.delimiter or ",",

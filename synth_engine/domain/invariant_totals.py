@@ -1,4 +1,5 @@
-"""Define totals: how many records have each value of one column, public, exact, and equal in neighbouring tables."""
+"""Define totals: how many records have each value of one column, public, exact, and equal in neighbouring
+tables."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ _REPAIR = 'give "column" and "counts", an object of values and whole numbers'
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """`counts`: how many records have each code of `column`, "other" and missing included; 0 is allowed. `source`: where that is
-    published."""
+    """`counts`: how many records have each code of `column`, "other" and missing included; 0 is allowed.
+    `source`: where that is published."""
 
     column: str
     counts: tuple[int, ...]

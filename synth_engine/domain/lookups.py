@@ -1,8 +1,9 @@
-"""Public look-up tables of a database: lists, such as countries or kinds of goods, to which columns refer by a key.
+"""Public look-up tables of a database: lists, such as countries or kinds of goods, to which columns refer by
+a key.
 
-A look-up table is public: no row of it is protected, nothing of it is measured, and it is written beside generated tables as it
-is. A column that refers to it is an ordinary column whose declared values are keys of the list, so every generated reference
-resolves.
+A look-up table is public: no row of it is protected, nothing of it is measured, and it is written beside
+generated tables as it is. A column that refers to it is an ordinary column whose declared values are keys of
+the list, so every generated reference resolves.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class ReferringColumn:
 class Lookup:
     """One look-up table.
 
-    columns: its header. key: the one of them with a different text in each row. rows: texts, one for each column; an empty text is a
-    missing value, but in the key. references: the columns that refer to it.
+    columns: its header. key: the one of them with a different text in each row. rows: texts, one for each
+    column; an empty text is a missing value, but in the key. references: the columns that refer to it.
     """
 
     name: str
@@ -125,7 +126,8 @@ class Lookup:
         if lacking:
             raise self.error(
                 f"{lacking:,} of {len(values):,} declared values of {reference} are none of its keys",
-                repair=f"add rows with these keys, {OTHER!r} included where other values are retained, or declare keys alone",
+                repair=f"add rows with these keys, {OTHER!r} included where other values are retained, or "
+                "declare keys alone",
                 column=reference.column,
             )
 
@@ -141,7 +143,8 @@ class Lookup:
 
 
 def read_lookup(entry: Any, folder: Path | None) -> Lookup:
-    """A look-up table from JSON. Its columns and rows are written out, or are the CSV `file` in a folder. Errors: DomainError."""
+    """A look-up table from JSON. Its columns and rows are written out, or are the CSV `file` in a folder.
+    Errors: DomainError."""
     if not isinstance(entry, Mapping):
         raise DomainError("a look-up table is no JSON object", repair="see docs/relational.md")
     fields = Fields(entry)

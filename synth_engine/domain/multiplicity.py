@@ -1,4 +1,5 @@
-"""Define repeats: the column that contains how many records each row stands for. It is a fact about the table's form."""
+"""Define repeats: the column that contains how many records each row stands for. It is a fact about the
+table's form."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ MAX_REPEATS = 100_000
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """A row counts as so many records as `column` says, before anything else is done with it: at most `most`, and one
-    where the cell is no whole number. One record more or less in the table is one more or less in a cell, so neighbours
-    are what they were; what is protected is a record, not a row."""
+    """A row counts as so many records as `column` says, before anything else is done with it: at most `most`,
+    and one where the cell is no whole number. One record more or less in the table is one more or less in a
+    cell, so neighbours are what they were; what is protected is a record, not a row."""
 
     column: str
     most: int
@@ -43,8 +44,9 @@ class Repeats:
             )
 
     def cuts(self, totals: Sequence[int]) -> bool:
-        """Whether a row of a table with these totals may stand for more than `most` records. If not, cutting turns no other table
-        into one that seems to have these totals: then whether a table has them is the same for all neighbours."""
+        """Whether a row of a table with these totals may stand for more than `most` records. If not, cutting
+        turns no other table into one that seems to have these totals: then whether a table has them is the
+        same for all neighbours."""
         return self.most <= max(totals)
 
     def to_json(self) -> dict[str, object]:

@@ -1,5 +1,5 @@
-"""Names: what people call codes, such as those of towns, as a public table has them. They are shown beside the codes and used for
-nothing else."""
+"""Names: what people call codes, such as those of towns, as a public table has them. They are shown beside
+the codes and used for nothing else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Partitions: which public part, such as a tract or a town, each value of a column belongs to. A public fact: no part may come
-from the table."""
+"""Partitions: which public part, such as a tract or a town, each value of a column belongs to. A public fact:
+no part may come from the table."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SOURCE = ("name", "version", "sha256")
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """`of`: the part of each declared value of `column`, in order. `source`: the public table it was copied from, if any, as
-    (field, text). `names`: what people call parts."""
+    """`of`: the part of each declared value of `column`, in order. `source`: the public table it was copied
+    from, if any, as (field, text). `names`: what people call parts."""
 
     name: str
     column: str
@@ -42,8 +42,8 @@ class Partition:
         return naming.titled(self.parts, self.names)
 
     def codes(self, attribute: Attribute) -> tuple[int, ...]:
-        """The part of each code of the column, from 0 on; "other" and missing, where there are any, are parts of their own
-        after the others."""
+        """The part of each code of the column, from 0 on; "other" and missing, where there are any, are parts
+        of their own after the others."""
         place = {part: at for at, part in enumerate(self.parts)}
         beyond = range(len(place), len(place) + attribute.size - attribute.value_count)
         return (*(place[part] for part in self.of), *beyond)

@@ -1,4 +1,5 @@
-"""Places: which two columns of a table are the latitude and longitude of one point. A public fact, like the rest."""
+"""Places: which two columns of a table are the latitude and longitude of one point. A public fact, like the
+rest."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ _LIMITS = {"latitude": 90, "longitude": 180}
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A point that every record has, in degrees north and east. `latitude` and `longitude` name columns of numbers.
-    `learned`: whether methods that count tables of columns take it as one column of cells, which a run learns."""
+    """A point that every record has, in degrees north and east. `latitude` and `longitude` name columns of
+    numbers. `learned`: whether methods that count tables of columns take it as one column of cells, which a
+    run learns."""
 
     name: str
     latitude: str

@@ -1,5 +1,5 @@
-"""Points: where values of a column lie, or where records of a place can be at all, as a gazetteer has it. A public fact: no
-coordinate may come from the table."""
+"""Points: where values of a column lie, or where records of a place can be at all, as a gazetteer has it. A
+public fact: no coordinate may come from the table."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class PointSet:
-    """`at`: latitude and longitude in degrees and a weight (residents, or 1). Of `column`: of each declared value, in order;
-    "other" and missing have none. Of `place`, instead: of every point where a record may be, in any order. `names`: what people
-    call values."""
+    """`at`: latitude and longitude in degrees and a weight (residents, or 1). Of `column`: of each declared
+    value, in order; "other" and missing have none. Of `place`, instead: of every point where a record may be,
+    in any order. `names`: what people call values."""
 
     at: tuple[Point, ...]
     column: str = ""
@@ -40,7 +40,8 @@ class PointSet:
     names: Names = ()
 
     def check(self, by_name: Mapping[str, Attribute], places: Sequence[Place]) -> None:
-        """Refuses points of another column, and points that lie nowhere. `by_name`: the attributes of the domain."""
+        """Refuses points of another column, and points that lie nowhere. `by_name`: the attributes of the
+        domain."""
         if bool(self.column) == bool(self.place):
             raise DomainError("points of no column and no place, or of both", repair=_REPAIR)
         for latitude, longitude, weight in self.at:
@@ -91,7 +92,8 @@ class PointSet:
                 "latitude and longitude of points are swapped", repair="write latitude first"
             )
         raise self._error(
-            f"{sum(beyond):,} of {len(beyond):,} public points are outside the bounds of {north.name} and {east.name}",
+            f"{sum(beyond):,} of {len(beyond):,} public points are outside the bounds of {north.name} and "
+            f"{east.name}",
             repair="widen low and high of these columns, or leave such points out",
         )
 

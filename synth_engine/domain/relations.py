@@ -1,7 +1,7 @@
 """Judge whether records keep to constraints, for whole arrays of codes at once.
 
-A relation judges what it can from the columns it is given: with some of its columns absent it answers for the rest, so
-that a partial record which fails can never be completed.
+A relation judges what it can from the columns it is given: with some of its columns absent it answers for the
+rest, so that a partial record which fails can never be completed.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Gives(CodeRelation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CodePairs(CodeRelation):
-    """The codes of two columns stand together in a list. Codes from `values` on, of other and missing values, are not
-    judged. `keys`: ascending, the code of the first column times `factor` plus that of the second."""
+    """The codes of two columns stand together in a list. Codes from `values` on, of other and missing values,
+    are not judged. `keys`: ascending, the code of the first column times `factor` plus that of the second."""
 
     columns: tuple[str, ...]
     values: tuple[int, int]
@@ -117,8 +117,8 @@ class Exactly(CodeRelation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Orders(CodeRelation):
-    """Columns of which some must not be above others. `columns` run so that what must not be above comes first;
-    `below` says what a column must not be under, and whether it must be above."""
+    """Columns of which some must not be above others. `columns` run so that what must not be above comes
+    first; `below` says what a column must not be under, and whether it must be above."""
 
     columns: tuple[str, ...]
     ladders: Mapping[str, Ladder]
@@ -128,8 +128,9 @@ class Orders(CodeRelation):
         return self.least(codes)[1]
 
     def least(self, codes: Codes) -> tuple[dict[str, Floats], Truth]:
-        """The smallest values of the codes that are in order, minus infinity for missing; and whether there are any. A
-        column takes the smallest value that those before it allow, which leaves those after it the most room."""
+        """The smallest values of the codes that are in order, minus infinity for missing; and whether there
+        are any. A column takes the smallest value that those before it allow, which leaves those after it the
+        most room."""
         bounds: dict[str, Floats] = {}
         holds: Truth = ALL
         for name in self.columns:
@@ -222,7 +223,8 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRela
 def components(
     constraints: Sequence[Constraint], attributes: Sequence[Attribute]
 ) -> tuple[Component, ...]:
-    """Group constraints by the columns that they connect. Errors: DomainError for orders that form a cycle."""
+    """Group constraints by the columns that they connect. Errors: DomainError for orders that form a
+    cycle."""
     known = {attribute.name: attribute for attribute in attributes}
     components = []
     for group in _connected(constraints):

@@ -30,8 +30,9 @@ def cells_named(number: int) -> str:
 
 
 def partings_by_size(domain: Domain, column: str, name: str) -> tuple[tuple[int, str], ...]:
-    """The partings by size of group, as public totals have it: from how many records on, and the name; the first from 0 on.
-    "town; tract from 100" counts groups below 100 records by towns and others by tracts, any other name all groups by one."""
+    """The partings by size of group, as public totals have it: from how many records on, and the name; the
+    first from 0 on. "town; tract from 100" counts groups below 100 records by towns and others by tracts, any
+    other name all groups by one."""
     declared = any((each.column, each.name) == (column, name) for each in domain.partitions)
     by_size = None if declared else _BY_SIZE.fullmatch(name)
     return ((0, by_size[1]), (int(by_size[3]), by_size[2])) if by_size else ((0, name),)
@@ -48,9 +49,10 @@ def parting_of(size: int, chosen: Sequence[tuple[int, str]]) -> str:
 
 
 def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:
-    """The part of each code of `column`, from 0 on without a gap. name: that of a partition of the description, `VALUES`, or
-    "64 cells" for cells of the column's points, halved along their longer side. "other" and missing are parts of their own,
-    the last ones. A function of the description alone. Errors: DomainError."""
+    """The part of each code of `column`, from 0 on without a gap. name: that of a partition of the
+    description, `VALUES`, or "64 cells" for cells of the column's points, halved along their longer side.
+    "other" and missing are parts of their own, the last ones. A function of the description alone. Errors:
+    DomainError."""
     attribute = domain.attribute(column)
     if name == VALUES:
         return tuple(range(attribute.size))
@@ -78,8 +80,9 @@ def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:
 class NearParts:
     """Parts of origins as each group counts them: those near it by themselves, and all that are far together.
 
-    near: whether a part is near a group, shape (groups, parts). Parts that lie nowhere are near every group. number: of parts
-    that every group counts, the same for all: what the group with the most near parts has, and the far ones as the last part."""
+    near: whether a part is near a group, shape (groups, parts). Parts that lie nowhere are near every group.
+    number: of parts that every group counts, the same for all: what the group with the most near parts has,
+    and the far ones as the last part."""
 
     near: npt.NDArray[np.bool_]
 
@@ -94,15 +97,16 @@ class NearParts:
 
 
 def split_within(name: str) -> tuple[str, int | None]:
-    """The parting without its distance, and the distance in miles: "town within 30 miles" counts towns within 30 miles of a group by
-    themselves, and all others together. None where there is none."""
+    """The parting without its distance, and the distance in miles: "town within 30 miles" counts towns within
+    30 miles of a group by themselves, and all others together. None where there is none."""
     within = _WITHIN.fullmatch(name)
     return (name, None) if within is None else (within[1], int(within[2]))
 
 
 def near_parts(domain: Domain, group: str, origin: str, name: str) -> NearParts:
-    """Which parts each group counts by themselves, of a parting with a distance. A part is near if one of its points is; a group without a
-    point has no near part but those that lie nowhere. A function of the description alone. Errors: DomainError."""
+    """Which parts each group counts by themselves, of a parting with a distance. A part is near if one of its
+    points is; a group without a point has no near part but those that lie nowhere. A function of the
+    description alone. Errors: DomainError."""
     base, miles = split_within(name)
     part = np.array(parting(domain, origin, base), dtype=np.int64)
     points = {each.column: each for each in domain.points}
@@ -115,7 +119,8 @@ def near_parts(domain: Domain, group: str, origin: str, name: str) -> NearParts:
     sizes = domain.sizes[group], int(part.max()) + 1
     if sizes[0] * sizes[1] > MAX_NEAR_PAIRS:
         raise DomainError(
-            f"parts within a distance of {sizes[0]:,} groups by {sizes[1]:,} parts, more than {MAX_NEAR_PAIRS:,} pairs",
+            f"parts within a distance of {sizes[0]:,} groups by {sizes[1]:,} parts, more than "
+            f"{MAX_NEAR_PAIRS:,} pairs",
             repair="use a parting with fewer parts",
             column=origin,
         )
@@ -150,8 +155,8 @@ def _on_sphere(at: Sequence[Point]) -> npt.NDArray[np.float64]:
 
 
 def cells(at: Sequence[Point], number: int) -> tuple[int, ...]:
-    """The cell of each point. The cell with the most points is halved, along its longer side in miles, until there are
-    `number` of them, or one for each point; ties go to the first."""
+    """The cell of each point. The cell with the most points is halved, along its longer side in miles, until
+    there are `number` of them, or one for each point; ties go to the first."""
     # A degree of longitude is shorter than one of latitude by this factor.
     narrow = math.cos(math.radians(sum(point[0] for point in at) / len(at)))
     sides = [(point[0], point[1] * narrow) for point in at]

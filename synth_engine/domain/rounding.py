@@ -1,4 +1,5 @@
-"""Round what a suggestion contains: from the clocks of a column to the step and the spelling of its moments."""
+"""Round what a suggestion contains: from the clocks of a column to the step and the spelling of its
+moments."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _SPELLINGS = {
 
 
 def moments(*, common: int, spellings: Set[tuple[str, int]]) -> JsonObject:
-    """Moments in the coarsest unit of which `common` seconds are a multiple, up to days. `spellings`
-    are the signs between day and clock and the lengths that were met: a single one says how they are written."""
+    """Moments in the coarsest unit of which `common` seconds are a multiple, up to days. `spellings` are the
+    signs between day and clock and the lengths that were met: a single one says how they are written."""
     unit = next(
         unit for unit in ("days", "hours", "minutes", "seconds") if common % SECONDS[unit] == 0
     )

@@ -1,4 +1,5 @@
-"""Decide whether any record can keep to the constraints of a domain, by a search over codes and never over data."""
+"""Decide whether any record can keep to the constraints of a domain, by a search over codes and never over
+data."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ def check(
 
 
 def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, int] | None:
-    """A record that keeps to all constraints of a component, or None where there is none. Raises DomainError where
-    the search gives up."""
+    """A record that keeps to all constraints of a component, or None where there is none. Raises DomainError
+    where the search gives up."""
     order, sizes = (
         search_order(component),
         {name: known[name].size for name in component.columns},
@@ -68,8 +69,10 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
         steps += len(component.relations) * -(-sizes[order[len(record)]] // _AT_ONCE)
         if steps > MAX_SEARCH_STEPS:
             raise DomainError(
-                f"whether these constraints leave a record possible was not found out in {MAX_SEARCH_STEPS:,} steps",
-                repair=f"connect fewer columns than {', '.join(component.columns)}, or use fewer values or bins",
+                "whether these constraints leave a record possible was not found out in "
+                f"{MAX_SEARCH_STEPS:,} steps",
+                repair=f"connect fewer columns than {', '.join(component.columns)}, or use fewer values or "
+                "bins",
                 column=component.columns[0],
             )
         column = order[len(record)]
@@ -99,7 +102,8 @@ def _possible(component: Component, sizes: Mapping[str, int]) -> Truth:
 
 
 def search_order(component: Component) -> list[str]:
-    """Columns of a component so that each but the first is tied to one before it, those with most ties first."""
+    """Columns of a component so that each but the first is tied to one before it, those with most ties
+    first."""
     ties = {
         name: [r.columns for r in component.relations if name in r.columns]
         for name in component.columns
@@ -156,8 +160,8 @@ def _check_orders(component: Component) -> None:
 
 
 def _check_values(component: Component, known: Mapping[str, Attribute]) -> None:
-    """A value that is listed and that combinations exclude is a slip in one of the two. Dependencies may leave values
-    over: their tables are often shorter than a codebook's list."""
+    """A value that is listed and that combinations exclude is a slip in one of the two. Dependencies may
+    leave values over: their tables are often shorter than a codebook's list."""
     sizes = {name: known[name].size for name in component.columns}
     if prod(sizes.values()) > GRID_UP_TO:
         return  # not claimed then

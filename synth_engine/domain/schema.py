@@ -25,7 +25,8 @@ from synth_engine.kinds.fragments import NAME, Schema, optional
 from synth_engine.privacy.unit import Relation, Spelling
 
 _VALUE: Schema = {
-    "description": "The text of a value or bin, null for missing, or values of a scale from one end to the other.",
+    "description": "The text of a value or bin, null for missing, or values of a scale from one end to the "
+    "other.",
     "anyOf": [
         {"type": ["string", "integer", "null"]},
         {
@@ -157,14 +158,15 @@ _FULL: Schema = {
         "unit": optional(
             {
                 "type": "object",
-                "description": "Who is protected: whoever is behind at most max_records records that share a value "
-                "of the column.",
+                "description": "Who is protected: whoever is behind at most max_records records that share "
+                "a value of the column.",
                 "properties": {
                     "max_records": {"type": "integer", "minimum": 1, "maximum": 10**6},
                     "column": optional({"type": "string", "minLength": 1}),
                     "spelling": {
                         "enum": [spelling.value for spelling in Spelling],
-                        "description": "When two values of the column are one unit; blanks around them never count.",
+                        "description": "When two values of the column are one unit; blanks around them "
+                        "never count.",
                     },
                 },
                 "additionalProperties": False,
@@ -182,7 +184,8 @@ _FULL: Schema = {
         "attributes": {"type": "array", "items": {"oneOf": attribute_schemas()}, "minItems": 1},
         "places": {
             "type": "array",
-            "description": "Points of a record: which columns of numbers are latitude and longitude, in degrees.",
+            "description": "Points of a record: which columns of numbers are latitude and longitude, in "
+            "degrees.",
             "maxItems": MAX_PLACES,
             "items": {
                 "type": "object",
@@ -209,8 +212,8 @@ _FULL: Schema = {
         "totals": optional(
             {
                 "type": "object",
-                "description": "How many records have each value of one column, where that is public and exact "
-                "(replace-one, units of one record). Values that are left out have none.",
+                "description": "How many records have each value of one column, where that is public and "
+                "exact (replace-one, units of one record). Values that are left out have none.",
                 "properties": {
                     "column": NAME,
                     "counts": {
@@ -225,13 +228,14 @@ _FULL: Schema = {
         ),
         "points": {
             "type": "array",
-            "description": "Where each declared value of a column lies, or every point where records of a place may be: "
-            "latitude and longitude in degrees, and a weight.",
+            "description": "Where each declared value of a column lies, or every point where records of a "
+            "place may be: latitude and longitude in degrees, and a weight.",
             "items": {"oneOf": [_points("column"), _points("place")]},
         },
         "partitions": {
             "type": "array",
-            "description": "Public parts, such as tracts or towns, that the declared values of a column belong to.",
+            "description": "Public parts, such as tracts or towns, that the declared values of a column "
+            "belong to.",
             "items": {
                 "type": "object",
                 "properties": {
@@ -275,7 +279,8 @@ _FULL: Schema = {
         ),
         "constraints": {
             "type": "array",
-            "description": "What holds in every record, as public knowledge. Synthetic tables keep to all of it.",
+            "description": "What holds in every record, as public knowledge. Synthetic tables keep to all "
+            "of it.",
             "maxItems": MAX_CONSTRAINTS,
             "items": {"oneOf": list(_CONSTRAINTS)},
         },

@@ -1,4 +1,5 @@
-"""Define the source of a public table: name, version and digest of the file that was copied into a description."""
+"""Define the source of a public table: name, version and digest of the file that was copied into a
+description."""
 
 from __future__ import annotations
 

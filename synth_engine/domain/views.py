@@ -1,9 +1,10 @@
 """Views: the tables that are counted of a database, each with a bound on the rows of one privacy unit.
 
-A *table view* has one record for each row of a table: its own columns, numbers of its children, its position among its siblings, and
-the columns of all rows above it. A *pair view* has one record for each pair of rows with one parent. The *view of units* has one record for
-each privacy unit: about how many rows of each table it has. From its answers follow smaller bounds on the rows of a unit in the other views.
-Everything here is public.
+A *table view* has one record for each row of a table: its own columns, numbers of its children, its position
+among its siblings, and the columns of all rows above it. A *pair view* has one record for each pair of rows
+with one parent. The *view of units* has one record for each privacy unit: about how many rows of each table
+it has. From its answers follow smaller bounds on the rows of a unit in the other views. Everything here is
+public.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ EARLIER = f"{MARK}earlier"
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseView:
-    """A table that is counted. own: the columns that a model of this view generates; context: those that are known of the
-    rows by then, so that only what the own ones have to do with them is new. domain: all columns, own ones first. bounded: whether a unit
-    may have more rows than the view holds of it, so that some are selected."""
+    """A table that is counted. own: the columns that a model of this view generates; context: those that are
+    known of the rows by then, so that only what the own ones have to do with them is new. domain: all
+    columns, own ones first. bounded: whether a unit may have more rows than the view holds of it, so that
+    some are selected."""
 
     table: str
     kind: Kind
@@ -77,8 +79,9 @@ def earlier(column: str) -> str:
 def views(
     database: Database, *, bounds: Mapping[str, int] | None = None
 ) -> tuple[DatabaseView, ...]:
-    """All views but that of units, in the order in which they are measured: tables after their parents, pairs after their table.
-    bounds: how many rows of a table a unit has in its views at most, where that is less than the declared maximum."""
+    """All views but that of units, in the order in which they are measured: tables after their parents, pairs
+    after their table. bounds: how many rows of a table a unit has in its views at most, where that is less
+    than the declared maximum."""
     result = []
     for table in database.tables:
         bound = (bounds or {}).get(table.name, database.max_records(table))
@@ -97,15 +100,16 @@ def _at_most(bound: int, view: DatabaseView) -> DatabaseView:
 
 
 def bounds_of(most: int) -> tuple[int, ...]:
-    """The bounds on the rows of a unit that are considered where at most so many are declared, in increasing order."""
+    """The bounds on the rows of a unit that are considered where at most so many are declared, in increasing
+    order."""
     return tuple(
         sorted({ceil(most / 2 ** (step / _STEPS_A_HALVING)) for step in range(_STEPS + 1)})
     )
 
 
 def units_view(database: Database) -> DatabaseView | None:
-    """The view of units: of each table below the root, code k where a unit has more rows than the bound k - 1 of `bounds_of`, and at most the bound
-    k. None where no table can gain by it."""
+    """The view of units: of each table below the root, code k where a unit has more rows than the bound k - 1
+    of `bounds_of`, and at most the bound k. None where no table can gain by it."""
     attributes = tuple(
         Integer(
             name=count_of(table),
@@ -141,7 +145,8 @@ def row_attributes(database: Database, table: DatabaseTable) -> tuple[Attribute,
 
 
 def context_attributes(database: Database, table: DatabaseTable) -> tuple[Attribute, ...]:
-    """Facts about a row that are known before its own columns: its position where siblings have an order, and all rows above it."""
+    """Facts about a row that are known before its own columns: its position where siblings have an order, and
+    all rows above it."""
     positions = (
         (Integer(name=POSITION, low=1, high=table.most, width=1, ordered=True),)
         if table.order is not None and table.most > 1

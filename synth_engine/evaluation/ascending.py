@@ -13,7 +13,8 @@ Number = TypeVar("Number", bound=np.generic)
 def union(first: NDArray[Number], second: NDArray[Number]) -> NDArray[Number]:
     """The different numbers of two ascending arrays, ascending; shapes (k,) and (m,), of one type.
 
-    For millions of numbers this takes a twentieth of the time of `numpy.union1d`, which puts them into a hash table."""
+    For millions of numbers this takes a twentieth of the time of `numpy.union1d`, which puts them into a hash
+    table."""
     joined = np.concatenate([first, second])
     joined.sort(kind="stable")  # a merge sort, which joins two ascending runs in one pass
     different = np.ones(joined.size, dtype=np.bool_)

@@ -1,4 +1,5 @@
-"""The bars of a histogram: real beside synthetic over public codes, in whichever arrangement the column calls for."""
+"""The bars of a histogram: real beside synthetic over public codes, in whichever arrangement the column calls
+for."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Traces = list[Trace]
 MAX_BARS = 400
 MAX_GROUPED = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
 MAX_CATEGORIES = 30
-DWARFING_RATIO = 4  # times the longest bar of a value: what all others together may be to be drawn as long as it is
+# times the longest bar of a value: what all others together may be to be drawn as long as it is
+DWARFING_RATIO = 4
 ROW_PIXELS = 34
 NARROW_ROW_PIXELS = 24  # from a dozen categories on
 
@@ -27,14 +29,15 @@ NARROW_ROW_PIXELS = 24  # from a dozen categories on
 def histogram(report: Report, entry: Json, *, of: str) -> Figure:
     """Real beside synthetic shares of one column over its public codes.
 
-    Numbers in (nearly) equal bins stand on their own scale; unequal bins and other ordered values are evenly spaced and
-    named; unordered categories are horizontal bars, the most frequent real one on top. `of`: what is counted.
+    Numbers in (nearly) equal bins stand on their own scale; unequal bins and other ordered values are evenly
+    spaced and named; unordered categories are horizontal bars, the most frequent real one on top. `of`: what
+    is counted.
     """
     traces, layout = arrange(entry)
     gap = entry["largest_gap"]
     words = (
-        f"Shares of {of} by {entry['name']}, real beside synthetic. {entry['verdict']['words']} Largest gap at "
-        f"{gap['label']}: {gap['real']:.1%} real, {gap['synthetic']:.1%} synthetic."
+        f"Shares of {of} by {entry['name']}, real beside synthetic. {entry['verdict']['words']} Largest "
+        f"gap at {gap['label']}: {gap['real']:.1%} real, {gap['synthetic']:.1%} synthetic."
     )
     return frame(report, traces, layout, words=words)
 
@@ -165,7 +168,8 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 
 def two_sides(entry: Json, low: list[float], widths: list[float]) -> Traces:
-    """Both sides over bins at `low` of `widths`: side by side in a bin, or, where bins are many, a dashed outline."""
+    """Both sides over bins at `low` of `widths`: side by side in a bin, or, where bins are many, a dashed
+    outline."""
     share = entry["shares"]
     grouped = len(low) <= MAX_GROUPED
     traces = []
@@ -243,9 +247,9 @@ def _in_order(entry: Json) -> tuple[Traces, Layout]:
 
 
 def _by_frequency(entry: Json) -> tuple[Traces, Layout]:
-    """Horizontal bars, the most frequent real value on top; the 30 values most frequent on either side have their own if
-    a record has them, the rest is one bar. Where that would dwarf the others it leaves the figure, and its name says how
-    much it is."""
+    """Horizontal bars, the most frequent real value on top; the 30 values most frequent on either side have
+    their own if a record has them, the rest is one bar. Where that would dwarf the others it leaves the
+    figure, and its name says how much it is."""
     share = entry["shares"]
     codes = range(len(entry["labels"]))
     largest = set(

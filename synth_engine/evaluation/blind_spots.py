@@ -15,11 +15,11 @@ from synth_engine.evaluation.tallies import Tallies
 from synth_engine.evaluation.wording import FigureVerdict, per_hundred
 
 MAX_BIN_SHARE = 0.5
-"""Share of the real values of a column in one bin of several values, above which its distance says nothing of it: the middle
-value lies in that bin, and may be anywhere in it."""
+"""Share of the real values of a column in one bin of several values, above which its distance says nothing of
+it: the middle value lies in that bin, and may be anywhere in it."""
 MAX_MISFIT_SHARE = 0.05
-"""Share of the real values that were moved to a bound or could not be read, above which the comparison is of other values than
-those of the table. It is also the distance up to which a difference is called small."""
+"""Share of the real values that were moved to a bound or could not be read, above which the comparison is of
+other values than those of the table. It is also the distance up to which a difference is called small."""
 SMALL_LEVELS = ("same", "small")
 
 
@@ -50,7 +50,8 @@ def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
 
 
 def largest_bin(attribute: Attribute, real: Tallies) -> float:
-    """The share of the real values that lie in one bin of several values; 0 for a column without such bins."""
+    """The share of the real values that lie in one bin of several values; 0 for a column without such
+    bins."""
     wide = _wide_bins(attribute)
     # "Other" and missing are left out: these codes are no bins in which values could hide.
     counts = real[(attribute.name,)].dense()[: attribute.value_count]

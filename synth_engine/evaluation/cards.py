@@ -1,5 +1,5 @@
-"""Cards: a figure of a comparison with its title, what it shows, how to read it, its verdict and its table; plain values
-without markup."""
+"""Cards: a figure of a comparison with its title, what it shows, how to read it, its verdict and its table;
+plain values without markup."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _ALARMS: dict[str, Literal["caution", "damaged"]] = {
 
 @dataclass(frozen=True)
 class CardTable:
-    """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the export; `labels`
-    whether the first column has names of measures, not names and values of the table that is compared."""
+    """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the
+    export; `labels` whether the first column has names of measures, not names and values of the table that is
+    compared."""
 
     caption: str
     head: tuple[str, ...]
@@ -45,8 +46,8 @@ class CardTable:
 
 @dataclass(frozen=True)
 class Card:
-    """One figure and what belongs to it; without a `figure`, its table stands in its place. `price`: what it costs to look.
-    `measures`: a short table below the figure; `note`: a sentence below it."""
+    """One figure and what belongs to it; without a `figure`, its table stands in its place. `price`: what it
+    costs to look. `measures`: a short table below the figure; `note`: a sentence below it."""
 
     key: str
     title: str
@@ -63,7 +64,8 @@ class Card:
 
     @property
     def alarm(self) -> Literal["", "caution", "damaged"]:
-        """How loud the verdict is: in red where something is damaged, in amber where a difference is clear."""
+        """How loud the verdict is: in red where something is damaged, in amber where a difference is
+        clear."""
         return _ALARMS.get(self.mark, "")
 
     @property
@@ -80,8 +82,8 @@ def make_card(
     *,
     figure: Figure | None,
 ) -> Card:
-    """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not private. What
-    else a card may have is put in with `dataclasses.replace`."""
+    """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not
+    private. What else a card may have is put in with `dataclasses.replace`."""
     # Every card has red words of its own, because it may be printed or copied alone.
     red = "" if report["private"] else style.RED_WORDS
     return Card(

@@ -39,8 +39,8 @@ _MILES = _Units(
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The mean cell of one place, in kilometres from south to north and, at the middle latitude of the box, from west to
-    east."""
+    """The mean cell of one place, in kilometres from south to north and, at the middle latitude of the box,
+    from west to east."""
 
     name: str
     north: float
@@ -48,8 +48,8 @@ class Size:
 
 
 def of_depth(hierarchy: Hierarchy, domain: Domain, depth: int) -> tuple[Size, ...]:
-    """One for each place of the tree; none of a tree without places. Bins of several widths make cells of several sizes, of
-    which these are the mean along each side; a degree is as long as on a sphere."""
+    """One for each place of the tree; none of a tree without places. Bins of several widths make cells of
+    several sizes, of which these are the mean along each side; a degree is as long as on a sphere."""
     points = hierarchy.component(SpatialHierarchy)
     if points is None:
         return ()
@@ -73,8 +73,8 @@ def _size(points: SpatialHierarchy, site: tree_cells.PlaceAxes, level: int) -> S
 
 
 def describe(sizes: Sequence[Size]) -> str:
-    """`1.4 × 1.1 km (0.87 × 0.68 miles)`, from south to north and from west to east; of places whose cells differ, each with its
-    name."""
+    """`1.4 × 1.1 km (0.87 × 0.68 miles)`, from south to north and from west to east; of places whose cells
+    differ, each with its name."""
     texts = {size.name: f"{_sides(size, _METRES)} ({_sides(size, _MILES)})" for size in sizes}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))

@@ -1,7 +1,7 @@
 """Where the colours of differences end: one number for each kind of figure, whatever is in it.
 
-A scale that ends at the largest difference of its own figure makes a good table as dark as a bad one. Differences beyond an end
-have its colour. What chance alone gives has no colour of difference: it is grey."""
+A scale that ends at the largest difference of its own figure makes a good table as dark as a bad one.
+Differences beyond an end have its colour. What chance alone gives has no colour of difference: it is grey."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def from_zero(end: float) -> Trace:
 def without_chance(
     trace: Trace, cells: Sequence[Sequence[Json | None]], is_chance: Callable[[Json], bool]
 ) -> list[Trace]:
-    """A map of squares in two traces: the differences, and in grey those that chance explains. cells: the entries of its
-    squares, None where there is none. is_chance: of an entry."""
+    """A map of squares in two traces: the differences, and in grey those that chance explains. cells: the
+    entries of its squares, None where there is none. is_chance: of an entry."""
     return split(
         trace, [[cell is not None and is_chance(cell) for cell in row] for row in cells]
     )

@@ -1,7 +1,7 @@
 """Hold the description of one column against cells as they are written: which are lost, and what mends it.
 
-The verdict is made before anything is released, with the same limits as the comparison afterwards (`raw_values`). Cells are
-real data: the result is for the data steward alone."""
+The verdict is made before anything is released, with the same limits as the comparison afterwards
+(`raw_values`). Cells are real data: the result is for the data steward alone."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ MOST_EDGES = 400
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnCheck:
-    """How cells fit a description. unreadable, outside: shares of the cells that are not missing, 0 to 1. reasons: why cells
-    are lost, with their repairs; doubts: what may be meant otherwise. histogram: bars of the values as they are written,
-    with `cuts`, the bounds between declared bins on the same axis; None for a kind without an order."""
+    """How cells fit a description. unreadable, outside: shares of the cells that are not missing, 0 to 1.
+    reasons: why cells are lost, with their repairs; doubts: what may be meant otherwise. histogram: bars of
+    the values as they are written, with `cuts`, the bounds between declared bins on the same axis; None for a
+    kind without an order."""
 
     light: Light
     unreadable: float = 0.0
@@ -61,8 +62,8 @@ def check_column(
     marks: Marks,
     draws: bool = True,
 ) -> ColumnCheck:
-    """Check a column. texts: different cells; counts: rows of each, of the same length. marks: how the file writes numbers.
-    draws: whether the histogram is made."""
+    """Check a column. texts: different cells; counts: rows of each, of the same length. marks: how the file
+    writes numbers. draws: whether the histogram is made."""
     if not texts or not (is_counted(attribute) or is_on_ladder(attribute)):
         return ColumnCheck(light="fits")
     counter = RawCounter(attribute, marks=marks)
@@ -189,8 +190,8 @@ def _in_one_bin(attribute: Attribute, numbers: NumberCounts) -> list[str]:
     )
     learned = ", or describe none and learn them privately" if is_learnable(attribute) else ""
     return [
-        f"{per_hundred(float(shares[fullest]))} of 100 cells lie in the one bin {attribute.value_labels[fullest]}, unevenly: "
-        f"{repair}{learned}"
+        f"{per_hundred(float(shares[fullest]))} of 100 cells lie in the one bin "
+        f"{attribute.value_labels[fullest]}, unevenly: {repair}{learned}"
     ]
 
 
@@ -199,12 +200,16 @@ def _leading_zeros(raw: RawColumn) -> list[str]:
     if share <= MAX_LOST_SHARE:
         return []
     return [
-        f"{per_hundred(share)} of 100 cells begin with zeros, which numbers lose: describe the column as categories"
+        (
+            f"{per_hundred(share)} of 100 cells begin with zeros, which numbers lose: describe the column "
+            "as categories"
+        )
     ]
 
 
 def _codes(attribute: Attribute, raw: RawColumn, numbers: NumberCounts) -> list[str]:
-    """Whether whole numbers look like codes: of one length, each in many rows, with gaps that numbers would fill."""
+    """Whether whole numbers look like codes: of one length, each in many rows, with gaps that numbers would
+    fill."""
     if raw.digits is None or not isinstance(attribute.reader, Integer) or not numbers.exact:
         return []
     span = float(numbers.values[-1] - numbers.values[0]) + 1
@@ -212,13 +217,14 @@ def _codes(attribute: Attribute, raw: RawColumn, numbers: NumberCounts) -> list[
     if numbers.total < MIN_RECORDS_PER_CODE * len(numbers.values) or gaps <= MAX_INVENTED_SHARE:
         return []
     return [
-        f"All cells have {raw.digits} digits, and {per_hundred(gaps)} of 100 numbers between them do not occur: if they are "
-        "codes, describe the column as categories"
+        f"All cells have {raw.digits} digits, and {per_hundred(gaps)} of 100 numbers between them do not "
+        "occur: if they are codes, describe the column as categories"
     ]
 
 
 def _sentinels(attribute: Attribute, numbers: NumberCounts) -> list[str]:
-    """Whether numbers or days that the description takes for values seem to stand for none: 999 far above the rest."""
+    """Whether numbers or days that the description takes for values seem to stand for none: 999 far above the
+    rest."""
     if not numbers.exact or not len(numbers.values):
         return []
     if attribute.holds_numbers:
@@ -233,8 +239,8 @@ def _sentinels(attribute: Attribute, numbers: NumberCounts) -> list[str]:
     values = [text_of(attribute, value) for value in numbers.values[alone].tolist()]
     share = float(numbers.counts[alone].sum()) / max(numbers.total, 1)
     return [
-        f"{per_hundred(share)} of 100 cells are {' or '.join(values)}, far from all others: if that means missing, add it to "
-        "the markers of missing values, and leave it outside of the bounds"
+        f"{per_hundred(share)} of 100 cells are {' or '.join(values)}, far from all others: if that means "
+        "missing, add it to the markers of missing values, and leave it outside of the bounds"
     ]
 
 

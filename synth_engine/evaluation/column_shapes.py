@@ -1,4 +1,5 @@
-"""The distribution of a column that a model or simulated answers describe: pieces of values with weights, and its figures."""
+"""The distribution of a column that a model or simulated answers describe: pieces of values with weights, and
+its figures."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ _LEAST_TOP_SHARE = 0.01
 class ColumnShape:
     """Weights of pieces of a column, or of its codes where it has no scale.
 
-    firsts, lasts: the first and the last value of each piece, as numbers of the ladder; shape (pieces,), empty without a scale.
-    middles: the mean of the values of each piece, same shape. step: the distance of values, 0 for decimals.
-    shares: of the records that have a value; shape (pieces,), or (codes,). missing: the share of records without one.
+    firsts, lasts: the first and the last value of each piece, as numbers of the ladder; shape (pieces,),
+    empty without a scale. middles: the mean of the values of each piece, same shape. step: the distance of
+    values, 0 for decimals. shares: of the records that have a value; shape (pieces,), or (codes,). missing:
+    the share of records without one.
     """
 
     attribute: Attribute
@@ -63,14 +65,16 @@ class ColumnShape:
         return first + self.step * max(math.ceil(part * values - 1e-9) - 1, 0)
 
     def piece_ends(self, value: float) -> tuple[float, float]:
-        """The first and the last value of the piece that holds a value, or the value itself between pieces."""
+        """The first and the last value of the piece that holds a value, or the value itself between
+        pieces."""
         piece = int(np.searchsorted(self.firsts, value, side="right")) - 1
         if piece < 0 or value > self.lasts[piece]:
             return value, value
         return float(self.firsts[piece]), float(self.lasts[piece])
 
     def share(self, value: float) -> float:
-        """The share of all records with a value: a number of the ladder, or a code of a column without a scale."""
+        """The share of all records with a value: a number of the ladder, or a code of a column without a
+        scale."""
         stated = 1 - self.missing
         if not len(self.firsts):
             return float(self.shares[int(value)]) * stated
@@ -100,8 +104,8 @@ class ColumnShape:
     def jittered(self, rng: np.random.Generator) -> ColumnShape:
         """The same with the mean of each piece elsewhere: how values lie within a piece is not known.
 
-        The means move by up to a quarter of the width of their piece together, because densities fall or rise over many
-        pieces, and by up to another quarter each by itself."""
+        The means move by up to a quarter of the width of their piece together, because densities fall or rise
+        over many pieces, and by up to another quarter each by itself."""
         widths = self.lasts - self.firsts
         together = rng.uniform(-0.25, 0.25)
         shifts = (together + rng.uniform(-0.25, 0.25, widths.shape)) * widths
@@ -150,7 +154,8 @@ def of_attribute(attribute: Attribute, counts: Floats) -> ColumnShape:
 
 
 def of_pieces(attribute: ScaleBins, counts: Floats, pieces: Pieces) -> ColumnShape:
-    """The shape of a learned column: the pieces say how values lie within a bin, and counts how many a bin has."""
+    """The shape of a learned column: the pieces say how values lie within a bin, and counts how many a bin
+    has."""
     positions = np.array(pieces.starts, dtype=np.float64)
     learned = np.append(0.0, np.cumsum(np.array(pieces.weights, dtype=np.float64)))
     cuts = np.array(attribute.cuts, dtype=np.float64)
@@ -173,7 +178,8 @@ def of_pieces(attribute: ScaleBins, counts: Floats, pieces: Pieces) -> ColumnSha
 
 
 def reached(attribute: ScaleBins, counts: Floats) -> Floats:
-    """The share of values below each position of the pieces, with the records of bins as they are in `counts`."""
+    """The share of values below each position of the pieces, with the records of bins as they are in
+    `counts`."""
     shares = _piece_shares(
         attribute,
         counts,
@@ -187,11 +193,11 @@ def reached(attribute: ScaleBins, counts: Floats) -> Floats:
 def _piece_shares(
     attribute: ScaleBins, counts: Floats, *, ends: Floats, weights: Floats
 ) -> Floats:
-    """The share of each piece among the records with a value: that of its bin, divided by the weights of the bin's pieces,
-    or by their widths in a bin without weight.
+    """The share of each piece among the records with a value: that of its bin, divided by the weights of the
+    bin's pieces, or by their widths in a bin without weight.
 
-    counts: records of each code, shape (codes,). ends: the first position of each piece and the end of the last one, shape
-    (pieces + 1,); each piece lies in one bin. weights: shape (pieces,)."""
+    counts: records of each code, shape (codes,). ends: the first position of each piece and the end of the
+    last one, shape (pieces + 1,); each piece lies in one bin. weights: shape (pieces,)."""
     cuts = np.array(attribute.cuts, dtype=np.float64)
     bins = np.clip(np.searchsorted(cuts, ends[:-1], side="right") - 1, 0, len(cuts) - 2)
     in_bin = np.bincount(bins, weights=weights, minlength=len(cuts) - 1)

@@ -1,4 +1,5 @@
-"""Cards of how far records go: curves of all and of those near a place, averages by destination, and their errors."""
+"""Cards of how far records go: curves of all and of those near a place, averages by destination, and their
+errors."""
 
 from __future__ import annotations
 
@@ -67,7 +68,10 @@ def _curve_words(view: CommuteView, entry: DistanceEntry, sides: Mapping[str, Fl
     if entry["ks_at_km"] is None:
         return text
     at = view.distance(entry["ks_at_km"])
-    return f"{entry['verdict']['words']} Distance of Kolmogorov and Smirnov {entry['ks']:.3f}, at {at}. {text}"
+    return (
+        f"{entry['verdict']['words']} Distance of Kolmogorov and "
+        f"Smirnov {entry['ks']:.3f}, at {at}. {text}"
+    )
 
 
 def _curve_sheet(view: CommuteView, entry: DistanceEntry, kind: str) -> FullTable:
@@ -172,7 +176,8 @@ def _marks(
         "y": [round(view.unit.of(float(km)), 4) for km in averages.km[order]],
         "text": [style.escape(label(int(position))) for position in averages.positions[order]],
         "marker": _MARKERS[side],
-        "hovertemplate": f"%{{text}}<br>%{{x:,}} records, %{{y:.3~g}} {view.unit.short} ({side})<extra></extra>",
+        "hovertemplate": f"%{{text}}<br>%{{x:,}} records, %{{y:.3~g}} {view.unit.short} "
+        f"({side})<extra></extra>",
     }
 
 
@@ -256,11 +261,17 @@ def errors(view: CommuteView) -> tuple[Card, FullTable]:
     weighted = {
         kind: "–" if km is None else view.distance(km) for kind, km in whole["weighted"].items()
     }
-    summary = f"Weighted by workers, the average commute is off by {weighted['all']}, of short commutes by {weighted['short']}."
+    summary = (
+        f"Weighted by workers, the average commute is off by {weighted['all']}, of short commutes by "
+        f"{weighted['short']}."
+    )
     if whole["without"]["all"]:
         # These have no error, so the reader must see how many records the averages do not
         # cover.
-        summary += f" {grouped(whole['without']['all'])} real records end where no synthetic one does; they are left out."
+        summary += (
+            f" {grouped(whole['without']['all'])} real records end where no synthetic one does; they are "
+            "left out."
+        )
     sheet = _errors_sheet(view, error_rows)
     figure = view.figure(
         traces, layout, words=f"Error of the average commute by number of workers. {summary}"

@@ -98,7 +98,10 @@ def flows(view: CommuteView, side: Side) -> CardAndTable:
     )
     total = int(tables[side].sum())
     share = sum(n for _, _, n in largest) / max(1, total)
-    summary = f"The {grouped(len(largest))} largest flows hold {share:.0%} of {grouped(total)} {side} records."
+    summary = (
+        f"The {grouped(len(largest))} largest flows hold "
+        f"{share:.0%} of {grouped(total)} {side} records."
+    )
     figure = view.figure(
         traces,
         layout,
@@ -145,9 +148,9 @@ def _changed_flows(view: CommuteView, tables: Mapping[str, Counts]) -> CardAndTa
     )
     whole = float(np.abs(moved).sum()) / 2
     summary = (
-        f"{whole:.1%} of the records would have to change for both to agree. Red flows are larger in the synthetic "
-        f"table ({grouped(len(more))} shown), blue ones smaller ({grouped(len(fewer))}), grey ones no more than chance "
-        f"({grouped(len(within))})."
+        f"{whole:.1%} of the records would have to change for both to agree. Red flows are larger in the "
+        f"synthetic table ({grouped(len(more))} shown), blue ones smaller ({grouped(len(fewer))}), grey "
+        f"ones no more than chance ({grouped(len(within))})."
     )
     figure = view.figure(traces, layout, words=f"Map of the flows that differ most. {summary}")
     sheet = _pairs_sheet(
@@ -158,7 +161,8 @@ def _changed_flows(view: CommuteView, tables: Mapping[str, Counts]) -> CardAndTa
 
 
 def _chance(tables: Mapping[str, Counts]) -> NDArray[np.float64]:
-    """Up to how much the shares of two samples of the same people differ in each part, of the shape of the tables."""
+    """Up to how much the shares of two samples of the same people differ in each part, of the shape of the
+    tables."""
     totals = [max(1, int(table.sum())) for table in tables.values()]
     pooled = np.sum(list(tables.values()), axis=0) / sum(totals)
     errors: NDArray[np.float64] = np.sqrt(
@@ -180,8 +184,8 @@ def _name_flows(
 
 
 def density(view: CommuteView, side: Side, *, near: bool) -> CardAndTable:
-    """Makes the map of where records of one side end, or of the difference: of all, or of those who start near the
-    point."""
+    """Makes the map of where records of one side end, or of the difference: of all, or of those who start
+    near the point."""
     kind = "density-near" if near else "density"
     sides = view.nearby if near else view.sides
     end = view.commute.destination

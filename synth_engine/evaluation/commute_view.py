@@ -31,7 +31,8 @@ class NamedPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class FullTable:
-    """The whole table behind a figure, as texts; the first `names` columns and, with `words`, the last are no numbers."""
+    """The whole table behind a figure, as texts; the first `names` columns and, with `words`, the last are no
+    numbers."""
 
     key: str
     caption: str
@@ -43,8 +44,8 @@ class FullTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CommuteView:
-    """`sides`: "synthetic" and, for a steward, "real" records; `near` and `within_km`: where records of the second curve
-    start; `choice`: one of `parts.choices`."""
+    """`sides`: "synthetic" and, for a steward, "real" records; `near` and `within_km`: where records of the
+    second curve start; `choice`: one of `parts.choices`."""
 
     domain: Domain
     commute: Commute
@@ -98,7 +99,8 @@ class CommuteView:
 
     @property
     def _names(self) -> list[tuple[str, float, float]]:
-        """Names of parts for the map, those with most synthetic records first; real ones would show in their order."""
+        """Names of parts for the map, those with most synthetic records first; real ones would show in their
+        order."""
         counts = regions.matrix(self.sides["synthetic"], self.divided)
         return regions.names(self.divided, (counts.sum(axis=1), counts.sum(axis=0)))
 

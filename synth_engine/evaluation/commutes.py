@@ -34,8 +34,8 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Flows:
-    """The pairs of positions that occur, how many records each has, and how far apart they are. `lacking`: records that
-    start or end nowhere."""
+    """The pairs of positions that occur, how many records each has, and how far apart they are. `lacking`:
+    records that start or end nowhere."""
 
     commute: Commute
     origins: Whole
@@ -104,7 +104,8 @@ def edges(commute: Commute) -> Floats:
 
 
 def bin_distances(flows: Flows, cuts: Floats) -> Whole:
-    """Records in each bin of distance; a bin holds its upper edge, and the first one the records that do not move."""
+    """Records in each bin of distance; a bin holds its upper edge, and the first one the records that do not
+    move."""
     bins = np.clip(np.searchsorted(cuts, flows.km, side="left") - 1, 0, len(cuts) - 2)
     return np.bincount(bins, weights=flows.counts, minlength=len(cuts) - 1).astype(np.int64)
 
@@ -158,7 +159,8 @@ def curve(sides: Mapping[str, Flows], *, seed: str) -> DistanceEntry:
 
 
 def compare_curves(sides: Mapping[str, Flows]) -> DistanceEntry:
-    """Cumulative shares by distance of "synthetic" and perhaps "real" records, in the form of the entries of `apart`."""
+    """Cumulative shares by distance of "synthetic" and perhaps "real" records, in the form of the entries of
+    `apart`."""
     commute = sides["synthetic"].commute
     cuts = edges(commute)
     tables = {side: bin_distances(flows, cuts) for side, flows in sides.items()}

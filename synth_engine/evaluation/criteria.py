@@ -1,7 +1,8 @@
-"""Criteria: what has to hold for a release to be used, stated before its run, and what released figures say of them.
+"""Criteria: what has to hold for a release to be used, stated before its run, and what released figures say
+of them.
 
-Each verdict rests on one kind of figure. The private one comes from noisy answers, the paid one from a check. A verdict says
-"cannot be told" where the interval of the figure has both outcomes in it.
+Each verdict rests on one kind of figure. The private one comes from noisy answers, the paid one from a check.
+A verdict says "cannot be told" where the interval of the figure has both outcomes in it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 _DEVIATIONS = 2.0
 
 _LARGEST_SUM = 2.5
-"""Deviations of a whole sum that it exceeds with chance 0.05/4, so that partial sums, which are as far twice as often, stay below it."""
+"""Deviations of a whole sum that it exceeds with chance 0.05/4, so that partial sums, which are as far twice
+as often, stay below it."""
 
 _BOUNDS = ("most", "at_least")
 
@@ -43,8 +45,8 @@ Verdict = Literal["met", "not-met", "cannot-tell"]
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """A figure and what it has to be. most: of a distance, the largest value. at_least: of an area under the curve, the smallest. Of counts
-    neither: all of them have to be near."""
+    """A figure and what it has to be. most: of a distance, the largest value. at_least: of an area under the
+    curve, the smallest. Of counts neither: all of them have to be near."""
 
     asked: CheckedFigure
     most: Fraction | None = None
@@ -80,9 +82,11 @@ class Criterion:
         return cls(asked=asked, most=_bound(obj, "most"))
 
     def require(self, domain: Domain, *, scores_pairs: bool) -> None:
-        """scores_pairs: whether the method looks at every pair of columns, so that their error can be estimated.
+        """scores_pairs: whether the method looks at every pair of columns, so that their error can be
+        estimated.
 
-        Errors: SpecError where no private figure of a release, and no check of it, could ever say whether it holds."""
+        Errors: SpecError where no private figure of a release, and no check of it, could ever say whether it
+        holds."""
         if domain.undeclared:
             names = {attribute.name for attribute in domain.undeclared}
             if names & set(self.asked.columns) or self.asked.kind == "mean-distance":
@@ -105,7 +109,8 @@ class Criterion:
             )
         if not scores_pairs:
             raise SpecError(
-                "a criterion of the mean distance cannot be computed: this method does not look at every pair of columns",
+                "a criterion of the mean distance cannot be computed: this method does not look at every "
+                "pair of columns",
                 repair="choose auto, or state criteria of single columns",
             )
 
@@ -126,7 +131,8 @@ def _bound(obj: Mapping[str, object], name: str) -> Fraction:
 
 
 def from_document(document: Mapping[str, object]) -> tuple[Criterion, ...]:
-    """The criteria of a file: an object whose `criteria` lists them, such as a file of choices. Errors: SpecError."""
+    """The criteria of a file: an object whose `criteria` lists them, such as a file of choices. Errors:
+    SpecError."""
     listed = document.get("criteria")
     if not isinstance(listed, list) or not listed:
         raise SpecError(
@@ -160,8 +166,8 @@ def in_words(criterion: Criterion) -> str:
     columns = " × ".join(asked.columns)
     if criterion.at_least is not None:
         return (
-            f"the area under the curve of a classifier of {asked.columns[0]} by {', '.join(asked.columns[1:])} "
-            f"is at least {float(criterion.at_least):.3g}"
+            f"the area under the curve of a classifier of {asked.columns[0]} by "
+            f"{', '.join(asked.columns[1:])} is at least {float(criterion.at_least):.3g}"
         )
     if criterion.most is None:
         return (
@@ -221,8 +227,8 @@ def verdict_of_private(criterion: Criterion, figure: CriterionRange | None) -> V
 
 
 def private_figure(published: PublishedCounts, criterion: Criterion) -> CriterionRange | None:
-    """The figure of a distance or of counts by the noisy answers; None where they do not count all cells that matter, and of a
-    classifier, of which they say nothing."""
+    """The figure of a distance or of counts by the noisy answers; None where they do not count all cells that
+    matter, and of a classifier, of which they say nothing."""
     if criterion.asked.kind == "auc":
         return None
     asked = marginals.asked_of(published.domain, MarginalQuery(columns=criterion.asked.columns))
@@ -242,8 +248,9 @@ def private_figures(
     answers: Answers | None,
     progress: Callable[[str, float], None] = lambda _step, _share: None,
 ) -> tuple[CriterionRange | None, ...]:
-    """The figures of criteria by a model and, where they are at hand, the noisy answers: distances of single tables and counts need
-    them. progress: is told a step and its share. Errors: InputError for answers of another plan."""
+    """The figures of criteria by a model and, where they are at hand, the noisy answers: distances of single
+    tables and counts need them. progress: is told a step and its share. Errors: InputError for answers of
+    another plan."""
     published = None
     if answers is not None:
         published = marginals.publish(model, plan, answers, progress=progress)
@@ -262,8 +269,9 @@ def private_figures(
 
 
 def _distance(table: EstimatedTable, *, records: int) -> CriterionRange:
-    """The total variation distance. With estimates v of the counts c and the counts m of the model, ‖m − c‖₁ is within ‖v − c‖₁ of
-    ‖m − v‖₁, and ‖v − c‖₁ is a sum of absolute noise: its mean, and two of its standard deviations."""
+    """The total variation distance. With estimates v of the counts c and the counts m of the model, ‖m − c‖₁
+    is within ‖v − c‖₁ of ‖m − v‖₁, and ‖v − c‖₁ is a sum of absolute noise: its mean, and two of its standard
+    deviations."""
     sd = np.maximum(table.upper - table.values, 0.0) / 1.96
     noise = _MEAN_OF_NORMAL * sd.sum() + _DEVIATIONS * math.sqrt(
         (1 - 2 / math.pi) * float((sd**2).sum())
@@ -283,8 +291,8 @@ def _distance(table: EstimatedTable, *, records: int) -> CriterionRange:
 
 
 def _largest_gap(table: EstimatedTable, *, records: int) -> CriterionRange:
-    """The Kolmogorov-Smirnov distance of an ordered column. Partial sums of symmetric noise exceed a number at most twice as often as
-    the whole sum does (Lévy's inequality), as in `paid_figures`."""
+    """The Kolmogorov-Smirnov distance of an ordered column. Partial sums of symmetric noise exceed a number
+    at most twice as often as the whole sum does (Lévy's inequality), as in `paid_figures`."""
     sd = np.maximum(table.upper - table.values, 0.0) / 1.96
     off = _LARGEST_SUM * math.sqrt(float((sd**2).sum()))
     real, model = np.cumsum(table.values.ravel()), np.cumsum(table.model.ravel())

@@ -1,5 +1,5 @@
-"""The curves of cumulative shares: real solid, synthetic dashed, over a band of implicates where there is one; below
-them, on a strip of its own, their difference."""
+"""The curves of cumulative shares: real solid, synthetic dashed, over a band of implicates where there is
+one; below them, on a strip of its own, their difference."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ MAX_TITLE_LENGTH = 34  # letters, that a telephone has room for
 STRIP, STRIP_GAP = 0.2, 0.14  # of the height of a plot: the strip, and the room above it
 HEIGHT_WITH_STRIP = 480
 SMALLEST_STRIP = 0.1  # points of a hundred
-AXIS_COVERAGE = 0.9999  # of the records of either side: the scale ends there, not at the largest distance possible
+# Of the records of either side: the scale ends there, not at the largest distance possible
+AXIS_COVERAGE = 0.9999
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How strongly two columns depend on each other, and how much of that chance alone would give.
 
-Mutual information of independent columns is not zero in a table of finitely many records. What is beyond chance is the
-dependence that exists; it alone can be lost."""
+Mutual information of independent columns is not zero in a table of finitely many records. What is beyond
+chance is the dependence that exists; it alone can be lost."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from synth_engine.evaluation.distances import MIN_ENTROPY, Counts, entropy, shar
 Array = NDArray[np.float64]
 
 CERTAINTY = 12.0
-"""Independent columns are taken for dependent ones with a chance of at most exp(-12): in one of thirty tables of 100 such columns,
-which have 4,950 pairs."""
+"""Independent columns are taken for dependent ones with a chance of at most exp(-12): in one of thirty tables
+of 100 such columns, which have 4,950 pairs."""
 DEVIATIONS = 3.0
 """Standard errors up to which a difference of two dependences counts as chance."""
 LEAST = 0.01
-"""Normalised mutual information beyond chance from which on two columns go together. Of two normal columns in twenty bins it is a
-correlation of about 0.25."""
+"""Normalised mutual information beyond chance from which on two columns go together. Of two normal columns in
+twenty bins it is a correlation of about 0.25."""
 KEPT = 0.5
 """Share of a real dependence by which it may change and still be one that the synthetic table has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairDependence:
-    """Of one table of two columns. nmi: normalised mutual information, 0 to 1. chance: what independent columns with these
-    margins would have on average. luck: what they have beyond that with a chance of exp(-CERTAINTY). error: the standard error
-    of `nmi`."""
+    """Of one table of two columns. nmi: normalised mutual information, 0 to 1. chance: what independent
+    columns with these margins would have on average. luck: what they have beyond that with a chance of
+    exp(-CERTAINTY). error: the standard error of `nmi`."""
 
     nmi: float
     chance: float
@@ -54,8 +54,9 @@ class PairDependence:
 def dependence(joint: Counts) -> PairDependence:
     """Measure a two-way table of counts; those below zero, of noisy answers, count as zero.
 
-    The mean of mutual information under independence is that of its cells given the margins (Vinh, Epps and Bailey 2010),
-    with Poisson counts; its variance is that of the delta method, and that of the mean beside it."""
+    The mean of mutual information under independence is that of its cells given the margins (Vinh, Epps and
+    Bailey 2010), with Poisson counts; its variance is that of the delta method, and that of the mean beside
+    it."""
     counts = np.maximum(np.asarray(joint, dtype=np.float64), 0.0)
     total = float(counts.sum())
     p = shares(counts)
@@ -69,9 +70,11 @@ def dependence(joint: Counts) -> PairDependence:
     information = max(0.0, float(inside @ surprise))
     spread = max(0.0, float(inside @ surprise**2) - information**2)
     chance = min(_by_chance(rows, columns, total), smaller)
-    # Chance alone has a spread of twice its mean in the sum of the delta method, and its variance is that mean.
+    # Chance alone has a spread of twice its mean in the sum of the delta method, and its variance is that
+    # mean.
     error = math.sqrt((max(spread - 2 * chance, 0.0) + chance) / total)
-    # The tail of a chi-squared law (Laurent and Massart 2000), of which the mean mutual information is the degrees of freedom.
+    # The tail of a chi-squared law (Laurent and Massart 2000), of which the mean mutual information is the
+    # degrees of freedom.
     luck = math.sqrt(2 * chance * CERTAINTY / total) + CERTAINTY / total
     return PairDependence(
         nmi=information / smaller,
@@ -92,7 +95,8 @@ def _by_chance(rows: Array, columns: Array, total: float) -> float:
 
 
 def _surplus(expected: Array) -> Array:
-    """E[X ln(X/λ)] of Poisson counts X with mean λ: near ½ for full cells, and -λ ln λ for nearly empty ones."""
+    """E[X ln(X/λ)] of Poisson counts X with mean λ: near ½ for full cells, and -λ ln λ for nearly empty
+    ones."""
     logs, values = _surplus_table()
     few = -expected * np.log(expected)
     known: Array = np.interp(np.log(expected), logs, values)
@@ -118,9 +122,10 @@ def chance_change(real: PairDependence, synthetic: PairDependence) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class LostDependence:
-    """What became of the dependences of a table. real: pairs that go together in the real table; preserved: those of them of which
-    the synthetic table has at least half and at most half too much. invented: pairs that go together in the synthetic table
-    alone. lost: the share of real dependence, summed over pairs, that changed beyond chance; None without any."""
+    """What became of the dependences of a table. real: pairs that go together in the real table; preserved:
+    those of them of which the synthetic table has at least half and at most half too much. invented: pairs
+    that go together in the synthetic table alone. lost: the share of real dependence, summed over pairs, that
+    changed beyond chance; None without any."""
 
     real: int
     preserved: int
@@ -133,8 +138,8 @@ def lost_dependence(
     *,
     seen: Sequence[bool] | None = None,
 ) -> LostDependence:
-    """Judge pairs of columns by the dependences that exist on either side. pairs: of each, the real and the synthetic one.
-    seen: whether each can be judged, all if left out; one that cannot is not kept."""
+    """Judge pairs of columns by the dependences that exist on either side. pairs: of each, the real and the
+    synthetic one. seen: whether each can be judged, all if left out; one that cannot is not kept."""
     judged = [True] * len(pairs) if seen is None else seen
     existing = [
         (real, _change(real, synthetic), can)

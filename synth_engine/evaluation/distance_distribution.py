@@ -87,8 +87,8 @@ def verdict(ks: float, chance: float) -> wording.FigureVerdict:
 
 
 def by_chance(first: int, second: int) -> float:
-    """The mean of the distance of Kolmogorov and Smirnov between two samples of one continuous law, for large samples:
-    sqrt(pi / 2) ln 2 / sqrt(n), with 1/n = 1/first + 1/second. Bins make it a little smaller."""
+    """The mean of the distance of Kolmogorov and Smirnov between two samples of one continuous law, for large
+    samples: sqrt(pi / 2) ln 2 / sqrt(n), with 1/n = 1/first + 1/second. Bins make it a little smaller."""
     return min(1.0, sqrt(pi / 2) * float(np.log(2)) * sqrt(1 / first + 1 / second))
 
 

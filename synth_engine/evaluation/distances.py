@@ -21,16 +21,16 @@ MIN_ENTROPY = 1e-12  # below it a column is constant, and says nothing about ano
 
 
 def shares(counts: Counts) -> Array:
-    """Counts of any shape as shares that add up to 1. Noisy counts below zero count as zero; of an empty table all
-    shares are zero."""
+    """Counts of any shape as shares that add up to 1. Noisy counts below zero count as zero; of an empty
+    table all shares are zero."""
     positive = np.maximum(np.asarray(counts, dtype=np.float64), 0.0)
     total = positive.sum()
     return positive / total if total > 0 else positive
 
 
 def total_variation(p: Array, q: Array) -> float:
-    """Total variation distance, ½ Σ|p − q|: the share of records that would have to change for the two to agree.
-    Between an empty table and one that is not, 1; between two empty ones, 0."""
+    """Total variation distance, ½ Σ|p − q|: the share of records that would have to change for the two to
+    agree. Between an empty table and one that is not, 1; between two empty ones, 0."""
     if p.any() != q.any():
         return 1.0
     return float(0.5 * np.abs(p - q).sum())
@@ -63,9 +63,9 @@ def chance_distance(first: Counts, second: Counts) -> float:
 
 
 def k_marginal_score(distances: Iterable[float]) -> float:
-    """NIST's k-marginal score of the total variation distances of tables of k columns: 1000 less a thousand times their
-    mean, from 0 (disjoint) to 1000 (the same). SDNist; Sen and others 2023, *Diverse Community Data for Benchmarking
-    Data Privacy Algorithms*."""
+    """NIST's k-marginal score of the total variation distances of tables of k columns: 1000 less a thousand
+    times their mean, from 0 (disjoint) to 1000 (the same). SDNist; Sen and others 2023, *Diverse Community
+    Data for Benchmarking Data Privacy Algorithms*."""
     return 1000.0 * (1.0 - fmean(distances))
 
 
@@ -75,8 +75,9 @@ def squared_error(p: Array, q: Array) -> float:
 
 
 def chance_squared_error(first: Counts, second: Counts) -> float:
-    """The sum of squared errors to expect if the pooled records were divided at random into tables of these sizes: the
-    share of a cell has variance π(1 − π)(1/n + 1/m), up to the factor N/(N − 1) for dealing without replacement."""
+    """The sum of squared errors to expect if the pooled records were divided at random into tables of these
+    sizes: the share of a cell has variance π(1 − π)(1/n + 1/m), up to the factor N/(N − 1) for dealing
+    without replacement."""
     a, b = np.maximum(first, 0), np.maximum(second, 0)
     n, m = float(a.sum()), float(b.sum())
     if n == 0 or m == 0:
@@ -87,8 +88,8 @@ def chance_squared_error(first: Counts, second: Counts) -> float:
 
 
 def chance_distances(first: Counts, second: Counts) -> Array:
-    """Approximates `chance_distance` of each row of two tables, shape (rows, cells): of a cell with c pooled records the
-    mean deviation is the normal one, and that of a single record where this is smaller."""
+    """Approximates `chance_distance` of each row of two tables, shape (rows, cells): of a cell with c pooled
+    records the mean deviation is the normal one, and that of a single record where this is smaller."""
     a, b = (np.asarray(counts, dtype=np.float64) for counts in (first, second))
     n, m = a.sum(axis=1, keepdims=True), b.sum(axis=1, keepdims=True)
     total = np.maximum(n + m, 1.0)
@@ -119,8 +120,8 @@ def entropy(p: Array) -> float:
 
 
 def normalised_mutual_information(joint: Counts) -> float:
-    """I(X; Y) / min(H(X), H(Y)) of a two-way table: 0 where neither column says anything about the other, 1 where one
-    of them determines the other. 0 by convention where a column is constant."""
+    """I(X; Y) / min(H(X), H(Y)) of a two-way table: 0 where neither column says anything about the other, 1
+    where one of them determines the other. 0 by convention where a column is constant."""
     p = shares(joint)
     first, second = entropy(p.sum(axis=1)), entropy(p.sum(axis=0))
     smaller = min(first, second)

@@ -1,8 +1,10 @@
-"""Expected ranges: figures of single columns with bands from the noise of the answers, from model and receipt alone.
+"""Expected ranges: figures of single columns with bands from the noise of the answers, from model and receipt
+alone.
 
-A parametric bootstrap (Efron and Tibshirani 1993, chapter 6) for each column by itself: the model is taken for the truth, the
-questions that the receipt lists for the column are answered again with noise of their public scales, and estimated again.
-Definitions and measured coverage in docs/comparison.md and docs/benchmarks.md.
+A parametric bootstrap (Efron and Tibshirani 1993, chapter 6) for each column by itself: the model is taken
+for the truth, the questions that the receipt lists for the column are answered again with noise of their
+public scales, and estimated again. Definitions and measured coverage in docs/comparison.md and
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class ExpectedFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedColumn:
-    """The figures of one column; none with the reason in `note` where the receipt has no question about it alone."""
+    """The figures of one column; none with the reason in `note` where the receipt has no question about it
+    alone."""
 
     name: str
     kind: str
@@ -69,8 +72,8 @@ def expected_columns(
     *,
     progress: Callable[[float], None] = lambda _: None,
 ) -> list[ExpectedColumn]:
-    """The figures of every column that is modelled. calls: of the receipt; the same documents give the same bands. progress: is
-    given the share of the columns that is done before each of them."""
+    """The figures of every column that is modelled. calls: of the receipt; the same documents give the same
+    bands. progress: is given the share of the columns that is done before each of them."""
     columns = []
     # Other columns than places are in the model of cells, which is the one with tables.
     tables = model.coded or model
@@ -82,8 +85,9 @@ def expected_columns(
 
 
 def expected_distance(model: Model, calls: Sequence[CallDocument], column: str) -> float | None:
-    """The expected total variation distance of a column from the real one, by the noise of the tables that count it with all codes;
-    what makes noise smaller afterwards is left out. None where no such table was asked for."""
+    """The expected total variation distance of a column from the real one, by the noise of the tables that
+    count it with all codes; what makes noise smaller afterwards is left out. None where no such table was
+    asked for."""
     attribute = model.domain.attribute(column)
     counts = model_counts(model, attribute)
     deviation = _deviation([c for c in calls if _asks(c, column)], attribute, model.domain)
@@ -155,7 +159,8 @@ def variance_of(call: CallDocument) -> float | None:
 def _deviation(
     calls: Sequence[CallDocument], attribute: Attribute, domain: Domain
 ) -> float | None:
-    """The standard deviation of the noise on a count of one code, by the tables that count the column with all codes."""
+    """The standard deviation of the noise on a count of one code, by the tables that count the column with
+    all codes."""
     precision = 0.0
     for call in calls:
         query, variance = call["query"], variance_of(call)
@@ -263,8 +268,8 @@ def _figures(simulation: _Simulation) -> Iterator[ExpectedFigure]:
 
 
 def _band(estimate: float, simulated: Floats) -> ExpectedRange:
-    """The wider end, on either side, of the basic and the percentile bootstrap: the first corrects the bias of the estimate, the second
-    holds it."""
+    """The wider end, on either side, of the basic and the percentile bootstrap: the first corrects the bias
+    of the estimate, the second holds it."""
     low, high = np.quantile(simulated, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     return ExpectedRange(
         estimate=ModelFigure(value=estimate),

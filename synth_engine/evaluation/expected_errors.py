@@ -1,10 +1,12 @@
-"""Expected error of a release after its run: the plan is simulated on a table that the released model generates.
+"""Expected error of a release after its run: the plan is simulated on a table that the released model
+generates.
 
-A parametric bootstrap of the whole method (Efron and Tibshirani 1993, chapter 6). Records of the model, drawn again with
-replacement, take the place of the real table: their columns and pairs are about as dependent as the noisy answers say, and
-chance makes them differ from the model as it made the real records differ. The plan asks the same kind of questions of them,
-with noise of the same scales, and its release is compared with them exactly. Nothing but the model and the plan goes in, so
-this is post-processing. Measured coverage: docs/forecast.md.
+A parametric bootstrap of the whole method (Efron and Tibshirani 1993, chapter 6). Records of the model, drawn
+again with replacement, take the place of the real table: their columns and pairs are about as dependent as
+the noisy answers say, and chance makes them differ from the model as it made the real records differ. The
+plan asks the same kind of questions of them, with noise of the same scales, and its release is compared with
+them exactly. Nothing but the model and the plan goes in, so this is post-processing. Measured coverage:
+docs/forecast.md.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ Codes = Mapping[str, NDArray[Any]]
 AnyOfThese = TypeVar("AnyOfThese", Measurement, Scores, Selection)
 
 WITHIN = 1.5
-"""The band goes from the estimate divided by this to the estimate times this: all 18 releases of the benchmarks were within it."""
+"""The band goes from the estimate divided by this to the estimate times this: all 18 releases of the
+benchmarks were within it."""
 LEVEL = 0.9
 MAX_SECONDS = 600.0
 """Forecast of the time of a run above which it is not simulated."""
@@ -65,8 +68,9 @@ _DENSE = 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedErrors:
-    """Mean total variation distances between release and real table, of single columns and of pairs of columns, and the share of
-    the dependence between columns that is lost. relations: None where no columns go together."""
+    """Mean total variation distances between release and real table, of single columns and of pairs of
+    columns, and the share of the dependence between columns that is lost. relations: None where no columns go
+    together."""
 
     columns: ExpectedRange
     pairs: ExpectedRange
@@ -99,8 +103,9 @@ def plan_of(domain: Domain, receipt: Receipt) -> Plan | None:
 def simulated(
     model: Model, plan: Plan, *, progress: Progress = lambda _step, _share: None
 ) -> ExpectedErrors | None:
-    """Return the expected errors; None for a method that does not look at every pair of columns, whose model says too little of
-    what it misses, for a plan of several stages, and for a run that takes too long. The same documents give the same errors."""
+    """Return the expected errors; None for a method that does not look at every pair of columns, whose model
+    says too little of what it misses, for a plan of several stages, and for a run that takes too long. The
+    same documents give the same errors."""
     if not plan.config.looks_at_all_pairs or isinstance(plan, MultiStagePlan):
         return None
     if plan.needs(model.rows).seconds > MAX_SECONDS:
@@ -159,7 +164,8 @@ def _band(estimate: float) -> ExpectedRange:
 class SimulatedSession:
     """Answers the questions of a plan that measures and selects tables, from records that are not real.
 
-    It gives no guarantee: noise comes from a public seed. It has the methods of `Session` that such plans use."""
+    It gives no guarantee: noise comes from a public seed. It has the methods of `Session` that such plans
+    use."""
 
     def __init__(self, *, domain: Domain, table: Codes, rng: np.random.Generator) -> None:
         self.domain = domain

@@ -1,4 +1,5 @@
-"""How close a release is expected to be to the real table, column by column, in a word: from expected ranges alone."""
+"""How close a release is expected to be to the real table, column by column, in a word: from expected ranges
+alone."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ CLOSE, FAIR = 0.01, 0.05
 
 
 def deviation_of(column: ExpectedColumn) -> float | None:
-    """The farthest end of a band from its estimate: of shares of records as they are, of the mean in standard deviations. None
-    where the column has no bands."""
+    """The farthest end of a band from its estimate: of shares of records as they are, of the mean in standard
+    deviations. None where the column has no bands."""
     figures = {each.key: each for each in column.figures}
     deviations = [
         _distance(each) for each in column.figures if each.key in ("missing", "share")
@@ -44,8 +45,8 @@ def closeness_of(column: ExpectedColumn) -> Closeness:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedQuality:
-    """How many columns of a release are how close, and the word of their relations (`expected_relations`). related: how many of all `pairs` of
-    columns go together in the model."""
+    """How many columns of a release are how close, and the word of their relations (`expected_relations`).
+    related: how many of all `pairs` of columns go together in the model."""
 
     close: int
     fair: int

@@ -1,9 +1,9 @@
-"""Whether a release is expected to have the relations of the real table, in a word: from its model, its receipt and its expected
-errors alone.
+"""Whether a release is expected to have the relations of the real table, in a word: from its model, its
+receipt and its expected errors alone.
 
-A method that measures single columns loses every relation however close its columns are. The model says how many pairs of
-columns go together in it; whether the noise leaves them is known from the simulation of the release, and else from the noise on
-the tables of several columns that it measured."""
+A method that measures single columns loses every relation however close its columns are. The model says how
+many pairs of columns go together in it; whether the noise leaves them is known from the simulation of the
+release, and else from the noise on the tables of several columns that it measured."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ KEPT_DISTANCE, WEAK_DISTANCE = 0.05, 0.15
 def level_of(
     *, related: int, pairs: int, lost: float | None, distance: float | None
 ) -> Relations:
-    """The word. related: pairs that go together in the model, of all `pairs`. lost: the expected share of dependence that is
-    lost, None where it is not simulated. distance: that of `measured_distance`."""
+    """The word. related: pairs that go together in the model, of all `pairs`. lost: the expected share of
+    dependence that is lost, None where it is not simulated. distance: that of `measured_distance`."""
     if not pairs:
         return "unknown"
     if not related:
@@ -47,9 +47,9 @@ def _word(value: float, first: float, second: float) -> Relations:
 def measured_distance(
     domain: Domain, calls: Sequence[CallDocument], *, rows: int
 ) -> float | None:
-    """The mean distance that noise alone puts between a measured table of several columns and the real one, before anything
-    makes it smaller: half of the sum over cells of the mean absolute noise, of all records. None where no such table was
-    measured."""
+    """The mean distance that noise alone puts between a measured table of several columns and the real one,
+    before anything makes it smaller: half of the sum over cells of the mean absolute noise, of all records.
+    None where no such table was measured."""
     distances = []
     for call in calls:
         query, variance = call["query"], variance_of(call)
@@ -57,7 +57,8 @@ def measured_distance(
             continue
         if variance is None or rows < 1 or not set(query["clique"]) <= set(domain.names):
             continue
-        # The noise of many nearly empty cells is mostly taken out again: no more of them count than there are records.
+        # The noise of many nearly empty cells is mostly taken out again: no more of them count than there are
+        # records.
         cells = min(query["cells"], rows)
         noise = math.sqrt(2 * variance / math.pi)
         distances.append(min(1.0, 0.5 * cells * noise / rows))

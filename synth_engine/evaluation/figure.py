@@ -21,8 +21,8 @@ from synth_engine.evaluation.wording import Explanation, FigureVerdict, Json, Le
 
 @dataclass(frozen=True)
 class FigureSection:
-    """A part of the page. `links`: anchor and label of its entries in the list of sections; `layout`: how cards are placed;
-    of "maps" a page shows one at a time, beside the first rows of the last one's table."""
+    """A part of the page. `links`: anchor and label of its entries in the list of sections; `layout`: how
+    cards are placed; of "maps" a page shows one at a time, beside the first rows of the last one's table."""
 
     key: str
     title: str
@@ -99,8 +99,9 @@ class Sides:
     """Both data sets of a comparison.
 
     `known`: the cliques of the report that both sides have counted.
-    `fits`: how the cells of each real column fit its description, exact counts; empty for a private comparison.
-    `unenforced`: violations of each constraint in the same synthetic table before constraints were enforced.
+    `fits`: how the cells of each real column fit its description, exact counts; empty for a private
+    comparison. `unenforced`: violations of each constraint in the same synthetic table before constraints
+    were enforced.
     """
 
     real: Tallies
@@ -123,9 +124,9 @@ class Sides:
     def column_entries(
         self, entry: Callable[[Attribute, RawColumn, RawColumn], Json | None]
     ) -> list[Json] | None:
-        """Return the entries of all columns whose values were counted on both sides, those that differ most beyond chance
-        first; None if there are none. entry: the entry of a column from its real and its synthetic values, None where a
-        figure does not apply to it."""
+        """Return the entries of all columns whose values were counted on both sides, those that differ most
+        beyond chance first; None if there are none. entry: the entry of a column from its real and its
+        synthetic values, None where a figure does not apply to it."""
         counted = self.counted("values")
         if counted is None:
             return None
@@ -169,7 +170,8 @@ class Sides:
         }
 
     def distance(self, clique: Clique, *, hidden: Sequence[str] = ()) -> CliqueDistance:
-        """The distance of a clique; not called kept where the comparison cannot see inside the `hidden` columns."""
+        """The distance of a clique; not called kept where the comparison cannot see inside the `hidden`
+        columns."""
         real, synthetic = align(self.real[clique], self.synthetic[clique])
         value = total_variation(shares(real), shares(synthetic))
         chance = chance_distance(real, synthetic)
@@ -203,7 +205,8 @@ class Sides:
         ]
 
     def _is_mostly_other(self, name: str) -> bool:
-        """Whether most synthetic cells stand for values that were not declared: then so do the codes of the real ones."""
+        """Whether most synthetic cells stand for values that were not declared: then so do the codes of the
+        real ones."""
         entry = self.values.get(name, {})
         return bool(entry.get("other", 0.0) > raw_values.MAX_BIN_SHARE)
 
@@ -215,9 +218,10 @@ class Sides:
 class ComparisonFigure:
     """One figure: a module of `evaluation.figures` holds one instance as its `FIGURE`.
 
-    `field`: its field in the report; empty for a figure that shows the entries of another one. `is_purpose`: whether a table with
-    such an entry is made for it, so that its tile comes first.
-    `position`: its order among the figures. `section`: where its cards stand. `explanations`: texts beside its cards.
+    `field`: its field in the report; empty for a figure that shows the entries of another one. `is_purpose`:
+    whether a table with such an entry is made for it, so that its tile comes first.
+    `position`: its order among the figures. `section`: where its cards stand. `explanations`: texts beside
+    its cards.
     """
 
     field: ClassVar[str] = ""
@@ -227,7 +231,8 @@ class ComparisonFigure:
     explanations: ClassVar[Mapping[str, Explanation]] = {}
 
     def tally(self, _source: TallySource) -> Any:
-        """Counts what the figure needs besides the cliques of a report; None where the domain has nothing for it."""
+        """Counts what the figure needs besides the cliques of a report; None where the domain has nothing for
+        it."""
         return None
 
     def entry(self, _sides: Sides) -> Any:

@@ -15,8 +15,8 @@ from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Json
 
 MAX_NAMED_COLUMNS = 40
-"""Columns that a map names one by one, with all numbers of a pair under the pointer; of more it names some, and has the number
-that is drawn."""
+"""Columns that a map names one by one, with all numbers of a pair under the pointer; of more it names some,
+and has the number that is drawn."""
 
 
 HoverLine = tuple[str, str, str]
@@ -37,8 +37,8 @@ DEPENDENCES: Sequence[HoverLine] = (
 
 @dataclass(frozen=True, kw_only=True)
 class PairEntries:
-    """The entries of a map other than that of `pairs`. names: of its rows; pairs: entries with `attributes`; hover: what
-    stands under the pointer."""
+    """The entries of a map other than that of `pairs`. names: of its rows; pairs: entries with `attributes`;
+    hover: what stands under the pointer."""
 
     names: Sequence[str]
     pairs: Sequence[Json]
@@ -54,8 +54,8 @@ def pair_map(
     entries: PairEntries | None = None,
     is_chance: Callable[[Json], bool] | None = None,
 ) -> Figure:
-    """A field of every pair as colours, a triangle below the diagonal: each pair and each name once. `words` describes the
-    map to those who cannot see it. is_chance: of a difference, the entries that are grey."""
+    """A field of every pair as colours, a triangle below the diagonal: each pair and each name once. `words`
+    describes the map to those who cannot see it. is_chance: of a difference, the entries that are grey."""
     shown = entries or PairEntries(
         names=report["columns"],
         pairs=report["pairs"],

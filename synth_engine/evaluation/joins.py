@@ -1,4 +1,5 @@
-"""How well a synthetic database keeps the counts of a real one: of columns, of pairs within a table, and over joins.
+"""How well a synthetic database keeps the counts of a real one: of columns, of pairs within a table, and over
+joins.
 
 Every error is the total variation distance of two tables of counts, each divided by its sum.
 """
@@ -59,7 +60,8 @@ class JoinError:
 
 
 def cliques(database: Database, view: DatabaseView) -> Iterator[JoinClique]:
-    """The columns of a view whose counts are compared: own columns, pairs of them, numbers of children, and joins."""
+    """The columns of a view whose counts are compared: own columns, pairs of them, numbers of children, and
+    joins."""
     table = database.table(view.table)
     sizes = view.domain.sizes
     own = [attribute.name for attribute in own_attributes(table)]

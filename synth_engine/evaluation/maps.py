@@ -46,9 +46,10 @@ class Centre:
 
 @dataclass(frozen=True, kw_only=True)
 class BaseMap:
-    """What every map of a commute has: public outlines, the box that it shows, the unit of its scale, and the chosen point.
-    declared: whether the outlines are of declared parts; others give way to coasts and borders where a page has those.
-    names: public points that have names, the most important first. grid: the squares that flows are added up by."""
+    """What every map of a commute has: public outlines, the box that it shows, the unit of its scale, and the
+    chosen point. declared: whether the outlines are of declared parts; others give way to coasts and borders
+    where a page has those. names: public points that have names, the most important first. grid: the squares
+    that flows are added up by."""
 
     outlines: Sequence[Ring]
     declared: bool
@@ -108,8 +109,8 @@ def flows(
     widest: int,
     base: BaseMap,
 ) -> tuple[list[Trace], Layout]:
-    """Lines from part to part, as wide as the root of what goes there, and circles for what stays. widest: the number from which
-    on lines are the widest."""
+    """Lines from part to part, as wide as the root of what goes there, and circles for what stays. widest:
+    the number from which on lines are the widest."""
     traces: list[Trace] = []
     for group in groups:
         between = [flow for flow in group.flows if _is_between(flow, parts)]
@@ -141,9 +142,9 @@ def raster(
     scale: style.Scale = style.DENSITY,
     highest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
-    """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour.
-    by_chance: of a difference alone, up to how much chance gives; those squares are grey.
-    highest: records at the end of the scale, where two maps are to have the same one."""
+    """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have
+    no colour. by_chance: of a difference alone, up to how much chance gives; those squares are grey. highest:
+    records at the end of the scale, where two maps are to have the same one."""
     # Squares are in row-major order from the north-west (`regions.grid`); the negation keeps
     # that order.
     difference = by_chance is not None
@@ -185,7 +186,8 @@ def raster(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MovedShares:
-    """By how much the share of each part is larger than the real one, and up to how much it is by chance; shape (parts,)."""
+    """By how much the share of each part is larger than the real one, and up to how much it is by chance;
+    shape (parts,)."""
 
     shares: NDArray[np.float64]
     by_chance: NDArray[np.float64]
@@ -200,8 +202,8 @@ def circles(
     colour: str = style.SYNTHETIC,
     largest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
-    """Records by part, for few parts: an area a part. `moved`: the change of its share as colour, grey where it is chance.
-    largest: records of the largest circle, where two maps are to have the same one."""
+    """Records by part, for few parts: an area a part. `moved`: the change of its share as colour, grey where
+    it is chance. largest: records of the largest circle, where two maps are to have the same one."""
     shown = np.flatnonzero((values > 0) & ~np.isnan(regions.north))
     shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
     size = 4 + MAX_CIRCLE_PIXELS * np.sqrt(
@@ -427,7 +429,8 @@ def _grid_lines(grid: Grid) -> Trace:
 
 
 def _name_squares(made: Layout, grid: Grid) -> None:
-    """Letters from north to south and numbers from west to east, along the sides of a map like those of an atlas."""
+    """Letters from north to south and numbers from west to east, along the sides of a map like those of an
+    atlas."""
     for axis, edges, names in (
         ("xaxis", grid.easts, grid.column_names),
         ("yaxis", grid.norths, grid.row_names),
@@ -442,7 +445,8 @@ def _name_squares(made: Layout, grid: Grid) -> None:
 
 
 def _distance_circle(centre: Centre, box: Box) -> list[Trace]:
-    """The chosen point, and what lies within the chosen distance of it; nothing where it lies outside of the map."""
+    """The chosen point, and what lies within the chosen distance of it; nothing where it lies outside of the
+    map."""
     south, west, north, east = box
     if not (south <= centre.north <= north and west <= centre.east <= east):
         return []

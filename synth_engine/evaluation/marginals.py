@@ -1,10 +1,11 @@
 """Any marginal of a release with intervals, from its noisy answers and from records that its model generates.
 
-A cell that answers count is *measured*: its value is the unbiased estimate from all of them, and its interval holds the count
-of the real table in at least 95 % of releases, because the law of the noise is public. Any other cell is the *model's alone*:
-its value is what the model generates, which no noise bounds. Its interval says what the answers still rule out: a cell has no
-more records than any measured cell that contains it, and at least those that its columns' counts leave no other room for
-(Fréchet 1951). Definitions and measured coverage: docs/comparison.md and docs/benchmarks.md.
+A cell that answers count is *measured*: its value is the unbiased estimate from all of them, and its interval
+holds the count of the real table in at least 95 % of releases, because the law of the noise is public. Any
+other cell is the *model's alone*: its value is what the model generates, which no noise bounds. Its interval
+says what the answers still rule out: a cell has no more records than any measured cell that contains it, and
+at least those that its columns' counts leave no other room for (Fréchet 1951). Definitions and measured
+coverage: docs/comparison.md and docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ LEVEL = 0.95
 MAX_COLUMNS = 8
 MAX_CELLS = 100_000
 MAX_GROUPED = 4_000_000
-"""Values that are listed of a column times its codes: each listed value is a row of as many numbers in memory."""
+"""Values that are listed of a column times its codes: each listed value is a row of as many numbers in
+memory."""
 MAX_RECORDS = 200_000
-"""Records that are generated to say what a model has; counts are scaled to the number of records of the release."""
+"""Records that are generated to say what a model has; counts are scaled to the number of records of the
+release."""
 MAX_STORED = 32 * 2**20
 """Bytes of all counts that are counted."""
 _SEED = VERSION
@@ -52,8 +55,8 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublishedCounts:
-    """What marginals are computed from: noisy tables of counts, and records of the model. tables: paid for; records: codes of
-    each column, shape (generated,); rows: the number of records of the release."""
+    """What marginals are computed from: noisy tables of counts, and records of the model. tables: paid for;
+    records: codes of each column, shape (generated,); rows: the number of records of the release."""
 
     domain: Domain
     rows: int
@@ -130,8 +133,9 @@ def publish(
     *,
     progress: Progress = lambda _step, _share: None,
 ) -> PublishedCounts:
-    """Bring together what marginals are computed from. It asks the plan again and generates records: seconds, for a worker.
-    progress: is told the step, "gather" and then "generate", and its share. Errors: InputError for answers of another plan."""
+    """Bring together what marginals are computed from. It asks the plan again and generates records: seconds,
+    for a worker. progress: is told the step, "gather" and then "generate", and its share. Errors: InputError
+    for answers of another plan."""
     tables, _ = paid_counts(
         plan, answers, domain=plan.domain, progress=lambda share: progress("gather", share)
     )
@@ -154,7 +158,8 @@ def publish(
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """A filter: records whose column has one of these labels. `first..last` stands for all codes between two labels."""
+    """A filter: records whose column has one of these labels. `first..last` stands for all codes between two
+    labels."""
 
     column: str
     labels: tuple[str, ...]
@@ -162,7 +167,8 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalQuery:
-    """Which marginal: the columns whose cells are listed, in order, of the records that meet all conditions."""
+    """Which marginal: the columns whose cells are listed, in order, of the records that meet all
+    conditions."""
 
     columns: tuple[str, ...]
     where: tuple[Condition, ...] = ()
@@ -170,8 +176,8 @@ class MarginalQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalCell:
-    """One cell. labels: of each column of the query; expected: the value with its interval; model: what the model generates;
-    measured: whether answers count the cell, or the value is the model's alone."""
+    """One cell. labels: of each column of the query; expected: the value with its interval; model: what the
+    model generates; measured: whether answers count the cell, or the value is the model's alone."""
 
     labels: tuple[str, ...]
     expected: ExpectedRange
@@ -181,8 +187,8 @@ class MarginalCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Marginal:
-    """Some cells of a marginal, in the order of codes, the last column fastest. number: of all its cells; first: the place of
-    the first one here, from 0; measured: how many of all cells are measured."""
+    """Some cells of a marginal, in the order of codes, the last column fastest. number: of all its cells;
+    first: the place of the first one here, from 0; measured: how many of all cells are measured."""
 
     columns: tuple[str, ...]
     number: int
@@ -194,8 +200,8 @@ class Marginal:
 def answer(
     published: PublishedCounts, query: MarginalQuery, *, first: int = 0, most: int = MAX_CELLS
 ) -> Marginal:
-    """Estimate a marginal, and return `most` of its cells from `first` on. Errors: InputError that names the column, or the
-    number of cells and what to change."""
+    """Estimate a marginal, and return `most` of its cells from `first` on. Errors: InputError that names the
+    column, or the number of cells and what to change."""
     asked = asked_of(published.domain, query)
     estimates = table_of(published, asked)
     chosen = range(min(first, asked.number), min(first + most, asked.number))
@@ -210,8 +216,8 @@ def answer(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EstimatedTable:
-    """Arrays of one shape, an axis for each column that is listed or filtered: estimates, ends of intervals, what the model
-    has, and whether a cell is measured."""
+    """Arrays of one shape, an axis for each column that is listed or filtered: estimates, ends of intervals,
+    what the model has, and whether a cell is measured."""
 
     values: Floats
     lower: Floats
@@ -222,8 +228,8 @@ class EstimatedTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AskedCells:
-    """A query as groups of codes. groups: of each column of the clique; listed: the labels of columns whose cells are listed,
-    which come first."""
+    """A query as groups of codes. groups: of each column of the clique; listed: the labels of columns whose
+    cells are listed, which come first."""
 
     clique: tuple[str, ...]
     groups: tuple[Groups, ...]
@@ -263,7 +269,8 @@ def _attribute(domain: Domain, name: str) -> Attribute:
     for attribute in domain.modelled:
         if attribute.name == name and attribute.size > MAX_CELLS:
             raise InputError(
-                f"the column has {grouped(attribute.size)} codes, and columns of up to {grouped(MAX_CELLS)} are counted by",
+                f"the column has {grouped(attribute.size)} codes, and columns of up to "
+                f"{grouped(MAX_CELLS)} are counted by",
                 repair="leave it out",
                 column=name,
             )
@@ -306,7 +313,8 @@ def _allowed(domain: Domain, query: MarginalQuery) -> dict[str, npt.NDArray[np.b
 def _require_room(
     domain: Domain, query: MarginalQuery, allowed: Mapping[str, npt.NDArray[np.bool_]]
 ) -> None:
-    """Check that the cells to be listed are few enough. Errors: InputError with their number and what to change."""
+    """Check that the cells to be listed are few enough. Errors: InputError with their number and what to
+    change."""
     sizes = {
         name: int(allowed[name].sum()) if name in allowed else domain.sizes[name]
         for name in query.columns
@@ -316,14 +324,15 @@ def _require_room(
         largest = max(sizes, key=lambda name: sizes[name])
         raise InputError(
             f"this table has {grouped(cells)} cells, and up to {grouped(MAX_CELLS)} are answered",
-            repair=f"leave out the column {largest!r}, which has {grouped(sizes[largest])} values, or keep fewer of its "
-            "values by a condition",
+            repair=f"leave out the column {largest!r}, which has {grouped(sizes[largest])} values, or keep "
+            "fewer of its values by a condition",
         )
     for name, listed in sizes.items():
         if listed * domain.sizes[name] > MAX_GROUPED:
             most = MAX_GROUPED // domain.sizes[name]
             raise InputError(
-                f"{grouped(listed)} of {grouped(domain.sizes[name])} values would be listed, and up to {grouped(most)} are",
+                f"{grouped(listed)} of {grouped(domain.sizes[name])} values would be listed, and up to "
+                f"{grouped(most)} are",
                 repair="keep fewer of its values by a condition, or leave it out",
                 column=name,
             )
@@ -372,7 +381,8 @@ def table_of(published: PublishedCounts, asked: AskedCells) -> EstimatedTable:
 
 
 def _deviations(estimates: UnbiasedTable, chance: float) -> Floats:
-    """How far from the estimate the truth lies, on one side, with at most this chance; by the law of the noise."""
+    """How far from the estimate the truth lies, on one side, with at most this chance; by the law of the
+    noise."""
     gaussian = NormalDist().inv_cdf(1 - chance)
     # The tail of one Laplace value of this variance; sums of several have lighter ones at such chances.
     laplace = math.log(1 / (2 * chance)) / math.sqrt(2)
@@ -402,8 +412,8 @@ def _model_counts(published: PublishedCounts, asked: AskedCells) -> Floats:
 
 
 def _bounds(published: PublishedCounts, asked: AskedCells) -> tuple[Floats, Floats]:
-    """Ends between which every cell lies, from measured cells that contain it. All of them hold together in at least 95 % of
-    releases: each end has its part of the chance to err (Bonferroni)."""
+    """Ends between which every cell lies, from measured cells that contain it. All of them hold together in
+    at least 95 % of releases: each end has its part of the chance to err (Bonferroni)."""
     shape = tuple(len(each) for each in asked.groups)
     axes = range(len(asked.clique))
     parts = list(_containing(published, asked))

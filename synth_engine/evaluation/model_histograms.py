@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 
 BARS = 40
 _TAIL = 0.005
-"""The share of values beyond either end of a scale: bars of a few values far away would leave no room for the others."""
+"""The share of values beyond either end of a scale: bars of a few values far away would leave no room for the
+others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,8 @@ class HistogramBar:
 class ModelHistogram:
     """Bars in the order of the values, or the most frequent first where values have none.
 
-    more: how many values have no bar. missing: the share of all records without a value, None where no value can be missing.
+    more: how many values have no bar. missing: the share of all records without a value, None where no value
+    can be missing.
     """
 
     bars: tuple[HistogramBar, ...]
@@ -105,7 +107,8 @@ def _below(shape: ColumnShape, values: Floats) -> Floats:
 
 
 def _by_value(shape: ColumnShape) -> tuple[tuple[HistogramBar, ...], int]:
-    """A bar for each value, in the order of ordered ones; of many the most frequent, so that none of them is too thin."""
+    """A bar for each value, in the order of ordered ones; of many the most frequent, so that none of them is
+    too thin."""
     labels = [
         label
         for code, label in enumerate(shape.attribute.labels)

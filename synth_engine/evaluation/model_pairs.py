@@ -13,7 +13,8 @@ from synth_engine.evaluation.dependences import dependence as dependence_of
 from synth_engine.models.model import Model
 
 GROUPS = 32
-"""Groups of about equal size into which the codes of a column with more are put, in order: rare values look dependent."""
+"""Groups of about equal size into which the codes of a column with more are put, in order: rare values look
+dependent."""
 RECORDS = 20_000
 """Records that are generated to measure dependence; its error is then far below what a colour shows."""
 MAX_COLUMNS = 100
@@ -23,8 +24,8 @@ Pairs = dict[tuple[str, str], float]
 
 
 def dependence(model: Model, *, seed: str) -> list[PairDependence]:
-    """How dependent all pairs of the first columns (`names_of`) are, in the order of `itertools.combinations`, in records that
-    the model generates."""
+    """How dependent all pairs of the first columns (`names_of`) are, in the order of
+    `itertools.combinations`, in records that the model generates."""
     codes = model.sample(min(model.rows, RECORDS), seed=seed)
     return of_codes([np.asarray(codes[name], dtype=np.int64) for name in names_of(model)])
 

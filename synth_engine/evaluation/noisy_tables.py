@@ -1,5 +1,5 @@
-"""The noisy tables of a run in long form: a row for each cell, with the standard deviation of its noise. These are published
-answers: whoever has them can compute estimates of their own."""
+"""The noisy tables of a run in long form: a row for each cell, with the standard deviation of its noise.
+These are published answers: whoever has them can compute estimates of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from synth_engine.domain import Domain
 from synth_engine.measurement.paid_counts import Bins, PaidCounts
 
 Kind = Literal["count", "interaction"]
-"""count: noisy records of a cell. interaction: what a cell has beyond what the smaller tables of its columns imply, in records."""
+"""count: noisy records of a cell. interaction: what a cell has beyond what the smaller tables of its columns
+imply, in records."""
 _LISTED = 3
 """Values that a bin of values without an order names before it is cut."""
 _ROWS = 100_000
@@ -43,8 +44,8 @@ def schema_of(width: int) -> pa.Schema:
 def blocks(tables: Sequence[PaidCounts], domain: Domain) -> Iterator[pa.Table]:
     """The rows of all tables, in the order in which they were asked for.
 
-    domain: the one by which they count, resolved (`paid_counts`). `table` numbers them from 1. An interaction is measured in units
-    of 1 / cells of a record (docs/proofs/interaction.md), and given in records.
+    domain: the one by which they count, resolved (`paid_counts`). `table` numbers them from 1. An interaction
+    is measured in units of 1 / cells of a record (docs/proofs/interaction.md), and given in records.
     """
     width = width_of(tables)
     labels = {attribute.name: attribute.labels for attribute in domain.modelled}
@@ -79,7 +80,8 @@ def blocks(tables: Sequence[PaidCounts], domain: Domain) -> Iterator[pa.Table]:
 
 
 def bin_labels(labels: Sequence[str], bins: Bins) -> list[str]:
-    """The text of every bin: a value, the first and the last of neighbouring values, or the first few of others."""
+    """The text of every bin: a value, the first and the last of neighbouring values, or the first few of
+    others."""
     texts = []
     # The codes of each bin, in the order of the bins.
     ends = np.cumsum(np.bincount(bins))[:-1]

@@ -1,5 +1,5 @@
-"""A report as one HTML file that needs nothing beside it: no server, no network. It follows the reader's colour scheme,
-prints, and carries the red bar on the screen and on paper where the report is not private."""
+"""A report as one HTML file that needs nothing beside it: no server, no network. It follows the reader's
+colour scheme, prints, and carries the red bar on the screen and on paper where the report is not private."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from synth_engine.evaluation.thousands import grouped
 
 ASSETS = Path(__file__).with_name("assets")
 PLOTLY = ASSETS / "plotly" / "plotly-figures.min.js"
-"""The drawing library with the traces that figures use; pages of the application load the same file (static/vendor/README.md)."""
+"""The drawing library with the traces that figures use; pages of the application load the same file
+(static/vendor/README.md)."""
 
 
 def html(report: Report, *, title: str = "Real and synthetic data compared") -> str:
@@ -30,14 +31,29 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">',
-            f"<title>{escape(title)}</title><style>{_tones()}{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
+            (
+                '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" '
+                'content="no-referrer">'
+            ),
+            (
+                f"<title>{escape(title)}</title><style>{_tones()}"
+                f"{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>"
+            ),
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
-            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{sections}{_rows(shown)}{_left_out(shown)}</main>",
-            f'<script type="application/json" id="figures" data-tones="{escape(properties)}">{numbers}</script>',
+            (
+                f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{sections}{_rows(shown)}"
+                f"{_left_out(shown)}</main>"
+            ),
+            (
+                '<script type="application/json" id="figures" '
+                f'data-tones="{escape(properties)}">{numbers}</script>'
+            ),
             # The library is in the file: a page that fetched it would tell a server who reads
             # the report.
-            f"<script>{PLOTLY.read_text('utf-8')}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
+            (
+                f"<script>{PLOTLY.read_text('utf-8')}</script><script>"
+                f"{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>"
+            ),
         ]
     )
 
@@ -57,11 +73,12 @@ def _head(shown: view.Comparison) -> str:
     reading = shown.reading["summary"]
     return (
         f'<p class="soft">{escape(shown.notice)}.</p>'
-        f'<p><span class="key"></span>real, {grouped(shown.rows_real)} records<span class="key synthetic"></span>'
+        f'<p><span class="key"></span>real, {grouped(shown.rows_real)} records<span class="key '
+        'synthetic"></span>'
         f"synthetic, {grouped(shown.rows_synthetic)} records</p>"
         f'<p class="verdict"><span aria-hidden="true">{shown.overall.mark}</span> <strong>Worst part: '
-        f'{escape(shown.overall.title)}.</strong> {escape(shown.overall.words)}</p><dl class="tiles">{tiles}</dl>'
-        f'<p class="soft">{escape(reading["what"])} {escape(reading["how"])}</p>'
+        f"{escape(shown.overall.title)}.</strong> {escape(shown.overall.words)}</p><dl "
+        f'class="tiles">{tiles}</dl><p class="soft">{escape(reading["what"])} {escape(reading["how"])}</p>'
     )
 
 
@@ -88,7 +105,8 @@ def _left_out(shown: view.Comparison) -> str:
 
 
 def _card(card: cards.Card) -> str:
-    """A figure, or the table of one that has none; what it shows, how to read it, and its table folded below."""
+    """A figure, or the table of one that has none; what it shows, how to read it, and its table folded
+    below."""
     table = _table(card.table)
     body = (
         f'<div class="plot" data-figure="{card.key}"></div>'
@@ -122,7 +140,8 @@ def _table(table: cards.CardTable) -> str:
     more = f"; {grouped(table.more)} more rows are in the JSON report" if table.more else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
-        f"<caption>{escape(table.caption)}{more}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<caption>{escape(table.caption)}{more}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</"
+        "tbody></table></div>"
     )
 
 
@@ -137,7 +156,10 @@ def _rows(shown: view.Comparison) -> str:
             f"{side.capitalize()} rows", columns, (False,) * len(columns), shown.rows[side]
         )
         red = _red(shown.red) if shown.red and side == "real" else ""
-        sides += f'<section class="card rows">{red}<div class="head"><h3>{side.capitalize()}</h3></div>{_table(table)}</section>'
+        sides += (
+            f'<section class="card rows">{red}<div '
+            f'class="head"><h3>{side.capitalize()}</h3></div>{_table(table)}</section>'
+        )
     texts = f"{escape(reading['what'])} {escape(reading['how'])}"
     return f'<h2>{escape(reading["title"])}</h2><p class="soft">{texts}</p><div class="wide">{sides}</div>'
 

@@ -1,6 +1,8 @@
-"""What the answers of a check say: every figure with an interval, from noisy answers and the public law of their noise.
+"""What the answers of a check say: every figure with an interval, from noisy answers and the public law of
+their noise.
 
-Nothing here looks at a record: the answers were paid for, and the synthetic table is public (docs/proofs/check.md).
+Nothing here looks at a record: the answers were paid for, and the synthetic table is public
+(docs/proofs/check.md).
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ LISTED_GROUPS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedGroup:
-    """The records with one value in each of one or two columns. real: how many the real table has. synthetic: how many the table has
-    that is checked, at the number of records of the release."""
+    """The records with one value in each of one or two columns. real: how many the real table has. synthetic:
+    how many the table has that is checked, at the number of records of the release."""
 
     columns: tuple[str, ...]
     codes: tuple[int, ...]
@@ -61,9 +63,10 @@ class CheckedGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedResult:
-    """One figure of a check. unit: a share from 0 to 1, a number of cells out of `cells`, or a number of records in so many cells.
-    table: of a marginal, the count of each cell, the last column fastest; groups: worst groups, those first whose numbers differ most.
-    All intervals of these hold together as often as `level` says."""
+    """One figure of a check. unit: a share from 0 to 1, a number of cells out of `cells`, or a number of
+    records in so many cells. table: of a marginal, the count of each cell, the last column fastest; groups:
+    worst groups, those first whose numbers differ most. All intervals of these hold together as often as
+    `level` says."""
 
     figure: PaidFigure
     unit: str
@@ -112,7 +115,8 @@ class CheckedResult:
 
 
 def results(plan: CheckPlan, answers: Answers) -> tuple[CheckedResult, ...]:
-    """The results in the order of the figures that were asked for. Errors: InputError for answers of another plan."""
+    """The results in the order of the figures that were asked for. Errors: InputError for answers of another
+    plan."""
     given = Replay(answers)
     answered = plan.read(given)
     given.finish()
@@ -153,8 +157,9 @@ def radius(noise: Noise, *, chance: float) -> int:
 
 
 def radius_of_mean(noise: Noise, *, number: int, chance: float) -> float:
-    """The same for the mean of independent answers. Relative to its standard deviation, the noise of a mean has lighter tails than that of
-    one answer, so the radius of one answer, and one more for rounding, divided by the root of their number holds it."""
+    """The same for the mean of independent answers. Relative to its standard deviation, the noise of a mean
+    has lighter tails than that of one answer, so the radius of one answer, and one more for rounding, divided
+    by the root of their number holds it."""
     one = radius(noise, chance=chance)
     return float(one) if number == 1 else (one + 1) / math.sqrt(number)
 
@@ -164,8 +169,8 @@ def _of_distances(
 ) -> CheckedResult:
     """The total variation distance, or the mean of several.
 
-    With N records, c their counts and r the reference of n: |‖c − r‖₁ − ‖c − r·N/n‖₁| ≤ |N − n|, and rounding r moves it by the public
-    sum of what was rounded.
+    With N records, c their counts and r the reference of n: |‖c − r‖₁ − ‖c − r·N/n‖₁| ≤ |N − n|, and rounding
+    r moves it by the public sum of what was rounded.
     """
     cliques = [plan.in_order(clique) for clique in figure.cliques]
     if answered.scores_noise is None:
@@ -204,8 +209,8 @@ def _rounded(plan: CheckPlan, clique: Sequence[str]) -> float:
 
 
 def _of_counts(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> CheckedResult:
-    """How many counts of the synthetic table are near enough: those of which all real counts that the noise allows are near, and with
-    them those of which some are. The chance of error is divided among the cells."""
+    """How many counts of the synthetic table are near enough: those of which all real counts that the noise
+    allows are near, and with them those of which some are. The chance of error is divided among the cells."""
     clique = plan.in_order(figure.columns)
     measured = answered.counts[clique]
     synthetic = plan.reference(clique).ravel().astype(np.float64)
@@ -273,7 +278,8 @@ def _of_marginal(
 
 
 def _records(value: int, off: int) -> PaidFigure:
-    """A noisy number of records. The value may lie below 0, so that sums of values stay unbiased; the ends do not."""
+    """A noisy number of records. The value may lie below 0, so that sums of values stay unbiased; the ends do
+    not."""
     low, high = max(0, value - off), max(0, value + off)
     return PaidFigure(value=float(value), low=float(low), high=float(high), level=LEVEL)
 
@@ -281,8 +287,9 @@ def _records(value: int, off: int) -> PaidFigure:
 def _of_ks(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> CheckedResult:
     """The largest difference of two cumulative distributions, by noisy counts of the codes in their order.
 
-    With the noise S_k of the first k counts, d_k = C_k - N G_k moves by (1 - G_k) S_k - G_k (S_K - S_k). Both sums are of symmetric
-    noise, so the largest of them exceeds a number at most twice as often as the whole sum does (Lévy's inequality).
+    With the noise S_k of the first k counts, d_k = C_k - N G_k moves by (1 - G_k) S_k - G_k (S_K - S_k). Both
+    sums are of symmetric noise, so the largest of them exceeds a number at most twice as often as the whole
+    sum does (Lévy's inequality).
     """
     measured = answered.counts[figure.columns]
     synthetic = np.cumsum(plan.synthetic(figure.columns)) / max(1, plan.config.of.rows)
@@ -304,8 +311,8 @@ def _of_ks(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> Ch
 def _of_accuracy(
     plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure
 ) -> CheckedResult:
-    """The share of real records that the classifier is right about: the noisy numbers of those and of the others are sums of
-    different counts, each with half of the chance of error."""
+    """The share of real records that the classifier is right about: the noisy numbers of those and of the
+    others are sums of different counts, each with half of the chance of error."""
     place = plan.classifier_index(figure)
     one, measured = plan.classifiers[place], answered.classified[place]
     others, target = one.by_cell(measured.values)
@@ -332,11 +339,13 @@ def _share_of(value: float, of: float, low: float, high: float, *, cells: int) -
 
 
 def _of_auc(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> CheckedResult:
-    """The area under the curve: how often a real record with the target has a higher score than one without it, ties by half.
+    """The area under the curve: how often a real record with the target has a higher score than one without
+    it, ties by half.
 
-    Both cumulative counts, in the order of the scores, are within q of the true ones at every score at once (Lévy's inequality, as of
-    `_of_ks`). They are replaced by rising ones that are no farther away, P and Q. With U = sum p_i (Q_{i-1} + Q_i) / 2, the true U is
-    within q P' + 2 q Q of it, P' being the true number of records with the target (docs/proofs/check.md).
+    Both cumulative counts, in the order of the scores, are within q of the true ones at every score at once
+    (Lévy's inequality, as of `_of_ks`). They are replaced by rising ones that are no farther away, P and Q.
+    With U = sum p_i (Q_{i-1} + Q_i) / 2, the true U is within q P' + 2 q Q of it, P' being the true number of
+    records with the target (docs/proofs/check.md).
     """
     place = plan.classifier_index(figure)
     one, measured = plan.classifiers[place], answered.classified[place]
@@ -360,8 +369,9 @@ def _of_auc(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> C
 
 
 def _rising(cumulative: np.ndarray) -> np.ndarray:
-    """The nearest rising numbers from 0 on, by the largest difference: the middle between the highest so far and the lowest yet to
-    come. Where the true ones rise, these are no farther from them than the given ones at most are."""
+    """The nearest rising numbers from 0 on, by the largest difference: the middle between the highest so far
+    and the lowest yet to come. Where the true ones rise, these are no farther from them than the given ones
+    at most are."""
     highest = np.maximum.accumulate(cumulative)
     lowest = np.minimum.accumulate(cumulative[::-1])[::-1]
     middle: np.ndarray = np.maximum(0.0, (highest + lowest) / 2)
@@ -371,8 +381,8 @@ def _rising(cumulative: np.ndarray) -> np.ndarray:
 def _of_worst_groups(plan: CheckPlan, tables: Sequence[Measurement]) -> CheckedResult:
     """The groups of the chosen tables whose numbers differ most, and the largest difference.
 
-    The noise of the counts is independent of the choice, and the chance of error is divided among all cells, so that which of them are
-    listed may depend on the answers.
+    The noise of the counts is independent of the choice, and the chance of error is divided among all cells,
+    so that which of them are listed may depend on the answers.
     """
     cells = sum(table.values.size for table in tables)
     chance = (1 - LEVEL) / cells

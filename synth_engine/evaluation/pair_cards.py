@@ -24,14 +24,15 @@ def card_of_one(names: Sequence[str], pairs: Pairs, *, letter: str, most: float)
     words = f"Normalised mutual information of every pair of columns in release {letter}."
     figure = _map(names, pairs, scale, words, f"{letter}: %{{z:.3f}}")
     how = (
-        "Faint (0) means that the columns tell nothing about each other, strong (1) that one determines the other. All "
-        "releases have one scale of colours."
+        "Faint (0) means that the columns tell nothing about each other, strong (1) that one determines "
+        "the other. All releases have one scale of colours."
     )
     return _card(f"pairs-{letter}", title, how, pairs, figure, form=".3f")
 
 
 def card_of_difference(names: Sequence[str], pairs: Pairs, *, letters: tuple[str, str]) -> Card:
-    """The differences of two releases, the second minus the first; those too small for two columns that go together are grey."""
+    """The differences of two releases, the second minus the first; those too small for two columns that go
+    together are grey."""
     scale = colour_ends.diverging(colour_ends.DEPENDENCE_CHANGE)
     first, second = letters
     title = f"Dependence: {second} minus {first}"
@@ -39,8 +40,9 @@ def card_of_difference(names: Sequence[str], pairs: Pairs, *, letters: tuple[str
     value = f"{second} minus {first}: %{{z:+.3f}}"
     figure = _map(names, pairs, scale, words, value, is_chance=_is_small)
     how = (
-        f"Grey means equal. The colours end at {colour_ends.DEPENDENCE_CHANGE:g}. Blue means weaker in {second} than in {first}, red means stronger. Neither "
-        "says which of the two is nearer to the real table: the expected errors do."
+        f"Grey means equal. The colours end at {colour_ends.DEPENDENCE_CHANGE:g}. Blue means weaker in "
+        f"{second} than in {first}, red means stronger. Neither says which of the two is nearer to the "
+        "real table: the expected errors do."
     )
     return _card(f"pairs-{second}-{first}", title, how, pairs, figure, form="+.3f")
 
@@ -51,9 +53,9 @@ def _card(key: str, title: str, how: str, pairs: Pairs, figure: Figure, *, form:
     return Card(
         key=key,
         title=title,
-        what="How much one column tells about another in the model, for every pair of columns: mutual information divided "
-        "by the smaller of the two entropies, of records that the model generates. Columns with many values are put "
-        f"into {GROUPS} groups. No real data are compared.",
+        what="How much one column tells about another in the model, for every pair of columns: mutual "
+        "information divided by the smaller of the two entropies, of records that the model generates. "
+        f"Columns with many values are put into {GROUPS} groups. No real data are compared.",
         how=how,
         table=replace(
             table, rows=table.rows[:MAX_TABLE_ROWS], more=max(0, len(rows) - MAX_TABLE_ROWS)

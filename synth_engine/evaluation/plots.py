@@ -1,9 +1,9 @@
 """Plotly figures of a report, as plain dictionaries (`plotly.graph_objects.Figure(figure)` accepts each).
 
-Colours mean the same everywhere: real is slate blue and solid, synthetic orange and hatched or dashed, a difference
-runs blue–white–red with white at zero. Backgrounds are transparent, so that a figure stands on a light or a dark page;
-pages may exchange the light colours of `style.TONES` for the dark ones. `layout.meta.words` says in
-words what the figure shows, for those who cannot see it.
+Colours mean the same everywhere: real is slate blue and solid, synthetic orange and hatched or dashed, a
+difference runs blue–white–red with white at zero. Backgrounds are transparent, so that a figure stands on a
+light or a dark page; pages may exchange the light colours of `style.TONES` for the dark ones.
+`layout.meta.words` says in words what the figure shows, for those who cannot see it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _HALF_SIGN = 4  # pixels: half of the width of a digit
 
 
 def margin_for(ticks: Sequence[str], *, turned: bool = False) -> dict[str, int]:
-    """The margin with room at the right for the last label of an axis, which may stand at its very end and is left out of a
-    drawing that has no room for it. turned: labels begin at their ticks, instead of being centred there."""
+    """The margin with room at the right for the last label of an axis, which may stand at its very end and is
+    left out of a drawing that has no room for it. turned: labels begin at their ticks, instead of being
+    centred there."""
     half = _HALF_SIGN * len(ticks[-1]) if ticks else 0
     return {**MARGIN, "r": max(MARGIN["r"], 2 * half if turned else half)}
 

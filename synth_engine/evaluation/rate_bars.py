@@ -30,8 +30,8 @@ def draw_rates(
     words: str,
     has_names: bool = True,
 ) -> Figure:
-    """Horizontal bars, the first label on top. axis: what the values are, in words. has_names: whether labels are names of columns, which
-    pages do not translate."""
+    """Horizontal bars, the first label on top. axis: what the values are, in words. has_names: whether labels
+    are names of columns, which pages do not translate."""
     shown = [style.escape(style.shorten(label)) for label in labels]
     places = list(range(len(shown)))
     traces = [_bars(each, shown, places, offset=index) for index, each in enumerate(series)]

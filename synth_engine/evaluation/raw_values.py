@@ -1,7 +1,8 @@
 """Compare the values of single columns as they are written: neither moved to a bound nor put in a bin.
 
-A comparison of codes cannot see what a description destroyed, because it destroyed it on both sides. Here a column whose
-values did not survive is called damaged, with the reason and the repair. Definitions in docs/comparison.md.
+A comparison of codes cannot see what a description destroyed, because it destroyed it on both sides. Here a
+column whose values did not survive is called damaged, with the reason and the repair. Definitions in
+docs/comparison.md.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ MAX_BIN_SHARE = 0.5
 MAX_GAP = wording.VALUE_STEPS[-1][0]
 """Kolmogorov distance, beyond chance, from which on a column is damaged."""
 MEDIAN_TOLERANCE = 0.05
-"""Share of the real median by which the synthetic one may differ; days and times have no zero, hence no such share."""
+"""Share of the real median by which the synthetic one may differ; days and times have no zero, hence no such
+share."""
 SPREAD_TOLERANCE = 0.01
 """Share of the real interquartile range by which the medians may differ."""
 MAX_OTHER_GAP = 0.5
@@ -68,7 +70,8 @@ MEASURES = ("mean", "standard_deviation", *QUANTILES)
 
 
 def compare_column(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json:
-    """Compare one column. The entry has a `verdict`, which is null where the values give no reason for one."""
+    """Compare one column. The entry has a `verdict`, which is null where the values give no reason for
+    one."""
     entry = {
         "name": attribute.name,
         "kind": attribute.kind,
@@ -116,7 +119,8 @@ def _compare_texts(attribute: Attribute, real: RawColumn, synthetic: RawColumn) 
 
 
 def _emptied(real: int, synthetic: int) -> FigureVerdict | None:
-    """The verdict on a column of which one side alone has values; None for others. real, synthetic: cells with a value."""
+    """The verdict on a column of which one side alone has values; None for others. real, synthetic: cells
+    with a value."""
     if bool(real) == bool(synthetic):
         return None
     return wording.LOST if real else wording.MADE_UP
@@ -203,7 +207,8 @@ def _texts(
 
 
 def _invented(real: NumberCounts, synthetic: NumberCounts) -> float | None:
-    """The share of synthetic values that do not occur in the real table; None where it was not counted exactly."""
+    """The share of synthetic values that do not occur in the real table; None where it was not counted
+    exactly."""
     if not synthetic.total or not (real.exact and synthetic.exact):
         return None
     new = ~np.isin(synthetic.values, real.values, assume_unique=True)
@@ -211,7 +216,8 @@ def _invented(real: NumberCounts, synthetic: NumberCounts) -> float | None:
 
 
 def _top(attribute: Attribute, real: NumberCounts, synthetic: NumberCounts) -> list[Json]:
-    """The values that most records of either side have, with their shares in both; a value of one record is no spike."""
+    """The values that most records of either side have, with their shares in both; a value of one record is
+    no spike."""
     candidates = np.unique(
         np.concatenate(
             [
@@ -254,8 +260,8 @@ def _shares_of(values: Floats, side: NumberCounts) -> Floats:
 def _fullest_bin(
     attribute: Attribute, real: NumberCounts, synthetic: NumberCounts
 ) -> Json | None:
-    """The bin that holds most real values: its label, their share, and the distance of the values within; None where no
-    real value is within the bounds, or there are no bins."""
+    """The bin that holds most real values: its label, their share, and the distance of the values within;
+    None where no real value is within the bounds, or there are no bins."""
     if not (real.total and attribute.is_comparable):
         return None
     first, last = attribute.bin_spans()
@@ -293,24 +299,26 @@ def _lost_reasons(attribute: Attribute, raw: RawColumn) -> list[str]:
     if fit.outside > MAX_LOST_SHARE * fit.cells:
         share = per_hundred(fit.outside / fit.cells)
         reasons.append(
-            f"{share} of 100 real values are beyond the declared bounds and {_fate(attribute)}, so widen the bounds by a "
-            "public source or learn them privately"
+            f"{share} of 100 real values are beyond the declared bounds and {_fate(attribute)}, so widen "
+            "the bounds by a public source or learn them privately"
             if is_on_ladder(attribute)
-            else f"{share} of 100 real values are not among the declared values and {_fate(attribute)}, so add them from a "
+            else f"{share} of 100 real values are not among the declared values and {_fate(attribute)}, so "
+            "add them from a "
             'public source or declare "other"'
         )
     return reasons
 
 
 def _other_reasons(real: RawColumn, synthetic: RawColumn) -> list[str]:
-    """Why most real values have no place: they are "other", though they were values when the release was made."""
+    """Why most real values have no place: they are "other", though they were values when the release was
+    made."""
     shares = [side.other / max(side.records - side.missing, 1) for side in (real, synthetic)]
     if shares[0] - shares[1] <= MAX_OTHER_GAP:
         return []
     return [
-        f"{per_hundred(shares[0])} of 100 real values are none of the listed ones and count as other, of the synthetic ones "
-        f"{per_hundred(shares[1])}: the table spells them in another way than the one of the release, so compare with that one, "
-        "or declare the column by a set that knows these spellings"
+        f"{per_hundred(shares[0])} of 100 real values are none of the listed ones and count as other, of "
+        f"the synthetic ones {per_hundred(shares[1])}: the table spells them in another way than the one of "
+        "the release, so compare with that one, or declare the column by a set that knows these spellings"
     ]
 
 
@@ -342,8 +350,8 @@ def _bin_reasons(attribute: Attribute, fullest: Json | None) -> list[str]:
         else "describe the column in finer bins there"
     ) + _without_bins(attribute)
     return [
-        f"{per_hundred(fullest['share'])} of 100 real values lie in the one bin {fullest['label']}, where the synthetic values "
-        f"are {wording.up_to(fullest['ks'])} of 100 apart from them, so {repair}"
+        f"{per_hundred(fullest['share'])} of 100 real values lie in the one bin {fullest['label']}, where "
+        f"the synthetic values are {wording.up_to(fullest['ks'])} of 100 apart from them, so {repair}"
     ]
 
 
@@ -355,21 +363,23 @@ def _without_bins(attribute: Attribute) -> str:
 def _code_reasons(
     attribute: Attribute, raw: RawColumn, real: NumberCounts, invented: float | None
 ) -> list[str]:
-    """Why numbers are codes: they have leading zeros, or a fixed length and gaps that are filled with invented values."""
+    """Why numbers are codes: they have leading zeros, or a fixed length and gaps that are filled with
+    invented values."""
     repair = "so describe the column as categories"
     if raw.leading_zeros > MAX_LOST_SHARE * max(raw.records, 1):
         share = per_hundred(raw.leading_zeros / raw.records)
         return [f"{share} of 100 real values begin with zeros, which numbers lose, {repair}"]
     if invented is None or raw.digits is None or not isinstance(attribute.reader, Integer):
         return []
-    # What a second sample of the same people would add: the share of values that occur once (Good and Turing).
+    # What a second sample of the same people would add: the share of values that occur once (Good and
+    # Turing).
     unseen = float((real.counts == 1).sum() / real.total) if real.total else 0.0
     few = real.total >= MIN_RECORDS_PER_CODE * len(real.values)
     if not few or invented - unseen <= MAX_INVENTED_SHARE:
         return []
     return [
-        f"{per_hundred(invented)} of 100 synthetic values do not occur in the real table, whose {len(real.values)} values "
-        f"of {raw.digits} digits look like codes, {repair}"
+        f"{per_hundred(invented)} of 100 synthetic values do not occur in the real table, whose "
+        f"{len(real.values)} values of {raw.digits} digits look like codes, {repair}"
     ]
 
 
@@ -418,7 +428,10 @@ def _gap_verdict(
     if declared and gap_at(attribute.bin_spans()[0], real, synthetic) < gap / 2:
         return wording.damage_verdict(
             [
-                f"{statement}, most of it inside bins, so describe the column in finer bins where its values are"
+                (
+                    f"{statement}, most of it inside bins, so describe the column in finer bins where its "
+                    "values are"
+                )
                 + _without_bins(attribute)
             ]
         )
@@ -428,8 +441,8 @@ def _gap_verdict(
 
 
 def median_tolerance(attribute: Attribute, real: NumberCounts) -> float:
-    """By how much the medians may differ: 5 % of the real one, a declared step, or 1 % of the interquartile range, whichever
-    is most."""
+    """By how much the medians may differ: 5 % of the real one, a declared step, or 1 % of the interquartile
+    range, whichever is most."""
     spread = real.quantile(0.75) - real.quantile(0.25)
     tolerance = max(attribute.value_step, SPREAD_TOLERANCE * spread)
     if is_moment(attribute):
@@ -440,7 +453,8 @@ def median_tolerance(attribute: Attribute, real: NumberCounts) -> float:
 def _median_level(
     attribute: Attribute, real: NumberCounts, synthetic: NumberCounts, *, chance: float
 ) -> Level:
-    """The level that the medians alone give: never "same" beyond the tolerance, and "small" where chance may be the reason."""
+    """The level that the medians alone give: never "same" beyond the tolerance, and "small" where chance may
+    be the reason."""
     tolerance = median_tolerance(attribute, real)
     median = synthetic.quantile(0.5)
     if abs(median - real.quantile(0.5)) <= tolerance:
@@ -457,9 +471,9 @@ def _medians(attribute: Attribute, real: NumberCounts, synthetic: NumberCounts) 
 def column_verdict(coded: FigureVerdict, entry: Json, *, few_codes: bool) -> FigureVerdict:
     """The verdict on a column whose values were compared.
 
-    coded: that of its codes. It counts for a column without a scale, and where there are few codes or few real values: with
-    many of them two tables differ in almost every cell, and how far their values are apart is what matters. few_codes: whether
-    the column has few codes."""
+    coded: that of its codes. It counts for a column without a scale, and where there are few codes or few
+    real values: with many of them two tables differ in almost every cell, and how far their values are apart
+    is what matters. few_codes: whether the column has few codes."""
     values: FigureVerdict | None = entry["verdict"]
     if values is None:
         return coded
@@ -472,7 +486,8 @@ def column_verdict(coded: FigureVerdict, entry: Json, *, few_codes: bool) -> Fig
 
 
 def _missing(entry: Json) -> FigureVerdict:
-    """The verdict on missing cells. Real cells that do not fit may be written as missing ones, and are no difference."""
+    """The verdict on missing cells. Real cells that do not fit may be written as missing ones, and are no
+    difference."""
     real, synthetic = (entry["missing"][side] for side in ("real", "synthetic"))
     also = entry["unreadable"]["real"] + entry["outside"]["real"]
     near = min(max(synthetic, real), real + also)

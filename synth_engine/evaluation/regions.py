@@ -1,5 +1,5 @@
-"""Public parts of an area, by which commutes are added up: each value by itself, the parts of a declared partition, or the
-squares of a grid like those of an atlas."""
+"""Public parts of an area, by which commutes are added up: each value by itself, the parts of a declared
+partition, or the squares of a grid like those of an atlas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ Flow = tuple[int, int, int]  # part of the origin, part of the destination, reco
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grid:
-    """Squares by their edges in degrees, from north to south and from west to east, and the names of rows and columns."""
+    """Squares by their edges in degrees, from north to south and from west to east, and the names of rows and
+    columns."""
 
     norths: Floats
     easts: Floats
@@ -59,7 +60,8 @@ class Regions:
 
 
 def choices(commute: Commute, domain: Domain) -> dict[str, str]:
-    """The ways to divide both ends, and what they are called; never empty, the first is the one to begin with."""
+    """The ways to divide both ends, and what they are called; never empty, the first is the one to begin
+    with."""
     ends = commute.origin, commute.destination
     declared = [set(_declared(domain, end)) for end in ends]
     options = {
@@ -88,8 +90,8 @@ def divide(commute: Commute, domain: Domain, choice: str) -> tuple[Regions, Regi
 def names(
     divided: tuple[Regions, Regions], records: tuple[Whole, Whole]
 ) -> list[tuple[str, float, float]]:
-    """Names of parts with their middles, north and east, for a map: those with most records first. None of squares, whose
-    map has them along its sides."""
+    """Names of parts with their middles, north and east, for a map: those with most records first. None of
+    squares, whose map has them along its sides."""
     named: dict[str, tuple[int, float, float]] = {}
     for part, counts in zip(divided, records, strict=True):
         if part.grid is not None:
@@ -114,7 +116,8 @@ def matrix(flows: Flows, parts: tuple[Regions, Regions]) -> Whole:
 
 
 def largest(counts: Whole, *, limit: int) -> list[Flow]:
-    """The largest flows: part of the origin, part of the destination, records; equal ones in the order of parts."""
+    """The largest flows: part of the origin, part of the destination, records; equal ones in the order of
+    parts."""
     flat = counts.ravel()
     occupied = np.flatnonzero(flat > 0)  # of hundreds of thousands few hold any
     order = occupied[np.argsort(-flat[occupied], kind="stable")[:limit]]
@@ -209,7 +212,8 @@ def box(commute: Commute) -> tuple[float, float, float, float]:
 
 
 def grid(end: End, around: tuple[float, float, float, float], *, squares: int) -> Regions:
-    """Squares of a box, so many along its longer side, named by a letter from north to south and a number from west to east."""
+    """Squares of a box, so many along its longer side, named by a letter from north to south and a number
+    from west to east."""
     south, west, north, east = around
     flat = max(
         0.05, np.cos(np.radians((south + north) / 2))

@@ -1,6 +1,7 @@
 """The comparison of a synthetic table with the real one, from tallies of both, as one JSON document.
 
-Definitions in docs/comparison.md. A report on real data is *not* differentially private and says so in itself.
+Definitions in docs/comparison.md. A report on real data is *not* differentially private and says so in
+itself.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ Progress = Callable[[str, float], None]
 
 
 def cliques(domain: Domain) -> list[Clique]:
-    """The tables a report asks for: every column, every pair, and all triples or 200 of them drawn by a fixed seed;
-    less those of more than `CELL_BOUND` cells. A public list: it depends on the domain alone."""
+    """The tables a report asks for: every column, every pair, and all triples or 200 of them drawn by a fixed
+    seed; less those of more than `CELL_BOUND` cells. A public list: it depends on the domain alone."""
     return [clique for clique in _workload(domain) if domain.cells(clique) <= CELL_BOUND]
 
 
@@ -47,8 +48,8 @@ def tally(
 ) -> Tallies:
     """Counts all that a report asks of one data set.
 
-    wanted: the cliques, `cliques` of its domain if left out. Tables are counted one at a time, and only their occupied
-    cells are kept, so that the memory of large ones is free before the next is counted.
+    wanted: the cliques, `cliques` of its domain if left out. Tables are counted one at a time, and only their
+    occupied cells are kept, so that the memory of large ones is free before the next is counted.
     """
     # Uncoded cells are exact counts whatever the table: they cannot be noisy answers.
     pairs = source.raw_pairs()
@@ -89,13 +90,13 @@ def compare(
 ) -> Report:
     """Compares both sides and returns the report.
 
-    Tables that one side lacks are left out, so that noisy answers, which are never complete, can take the place of the real
-    side: with `private` tallies on both sides the report is private as well.
+    Tables that one side lacks are left out, so that noisy answers, which are never complete, can take the
+    place of the real side: with `private` tallies on both sides the report is private as well.
 
     rows: only with tallies that are not private.
     unenforced: violations of each constraint in the same synthetic table without its constraints enforced.
-    fits: how the cells of each real column fit its description, exact counts, for a report that is not private; a column
-    of which many cells do not fit is not judged as kept.
+    fits: how the cells of each real column fit its description, exact counts, for a report that is not
+    private; a column of which many cells do not fit is not judged as kept.
     """
     private = real.private and synthetic.private
     # `private` claims that only released answers went in. Real rows or exact counts in the
@@ -210,8 +211,9 @@ def _name(entry: Mapping[str, Any]) -> str:
 
 
 def _worst_first(entries: list[Json]) -> list[Json]:
-    """Entries by the level of their verdict, and of one level by the distance that is shown: of values where they were
-    compared, else of codes. Those that cannot be judged come right after the damaged ones: they may be worse than the rest."""
+    """Entries by the level of their verdict, and of one level by the distance that is shown: of values where
+    they were compared, else of codes. Those that cannot be judged come right after the damaged ones: they may
+    be worse than the rest."""
     order = ("damaged", "unseen", "large", "clear", "small", "same")
 
     def key(entry: Json) -> tuple[int, float]:

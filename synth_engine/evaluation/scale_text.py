@@ -1,4 +1,5 @@
-"""Write numbers of a column's scale for people: values as dates or times where they are, and distances with their unit."""
+"""Write numbers of a column's scale for people: values as dates or times where they are, and distances with
+their unit."""
 
 from __future__ import annotations
 

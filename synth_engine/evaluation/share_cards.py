@@ -1,4 +1,5 @@
-"""Cards of figures that give each column a list of shares, real beside synthetic: the worst column is drawn, all are in the table."""
+"""Cards of figures that give each column a list of shares, real beside synthetic: the worst column is drawn,
+all are in the table."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _SIDES = ("real", "synthetic")
 
 
 def shares_card(report: Report, key: str, entries: Sequence[Json], *, of: str) -> Card:
-    """The card of some entries, the worst one first. Each has `name`, `labels`, `shares` by side and `verdict`.
+    """The card of some entries, the worst one first. Each has `name`, `labels`, `shares` by side and
+    `verdict`.
 
     of: what is counted, in the plural."""
     worst = entries[0]
@@ -57,8 +59,8 @@ def shares_card(report: Report, key: str, entries: Sequence[Json], *, of: str) -
 
 
 def tile_of_columns(title: str, entries: Sequence[Json] | None) -> list[Tile]:
-    """The tile of a figure that judges columns by themselves; none without any. entries: with `name` and `verdict`, worst
-    first."""
+    """The tile of a figure that judges columns by themselves; none without any. entries: with `name` and
+    `verdict`, worst first."""
     if not entries:
         return []
     levels = [entry["verdict"]["level"] for entry in entries]

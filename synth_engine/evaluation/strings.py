@@ -1,5 +1,5 @@
-"""Figures of texts: how many of the records' texts a release has again, with multiplicity, in all, by length, and cumulated by
-how frequent a text is, from both ends. Pure functions of tallies; on real texts not private.
+"""Figures of texts: how many of the records' texts a release has again, with multiplicity, in all, by length,
+and cumulated by how frequent a text is, from both ends. Pure functions of tallies; on real texts not private.
 
 Source of the figures: the paper on adaptive histograms, section 5 (recovered strings).
 """
@@ -60,8 +60,8 @@ def count_matches(real: Tally, synthetic: Tally) -> Counts:
 
 
 def intersection(real: Tally, synthetic: Tally, *, records: int | None = None) -> float:
-    """The size of the multiset intersection as a share of the real records. records: how many there are, where the tally has
-    not all of them."""
+    """The size of the multiset intersection as a share of the real records. records: how many there are,
+    where the tally has not all of them."""
     return float(count_matches(real, synthetic).sum() / max(1, records or real.records))
 
 
@@ -82,8 +82,8 @@ def by_group(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curve:
-    """`logarithms`: of frequencies, base 2, whole; at each the share of the records whose text is that frequent or less
-    (`records`) and of those that are also found (`found`)."""
+    """`logarithms`: of frequencies, base 2, whole; at each the share of the records whose text is that
+    frequent or less (`records`) and of those that are also found (`found`)."""
 
     logarithms: npt.NDArray[np.int64]
     records: Floats
@@ -97,7 +97,8 @@ def from_the_rare(real: Tally, synthetic: Tally) -> Curve:
 
 
 def from_the_common(real: Tally, synthetic: Tally) -> Curve:
-    """Cumulated from the most frequent texts down: at each frequency, those that are that frequent or more."""
+    """Cumulated from the most frequent texts down: at each frequency, those that are that frequent or
+    more."""
     logarithms, records, matched = _by_frequency(real, synthetic)
     back = slice(None, None, -1)
     return Curve(
@@ -110,7 +111,8 @@ def from_the_common(real: Tally, synthetic: Tally) -> Curve:
 def _by_frequency(
     real: Tally, synthetic: Tally
 ) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """Shares of the records by the whole logarithm of how many records have a text: all of them, and those found."""
+    """Shares of the records by the whole logarithm of how many records have a text: all of them, and those
+    found."""
     some = real.counts > 0
     # frexp gives floor(log2(n)) exactly; np.log2 may round a count just below a power of two up
     # to it.

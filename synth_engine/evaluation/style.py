@@ -1,4 +1,5 @@
-"""Colours and texts that figures share. Every page and report takes its tones of real and synthetic data from `TONES`."""
+"""Colours and texts that figures share. Every page and report takes its tones of real and synthetic data from
+`TONES`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Summaries of many judged parts: columns, pairs, groups of columns, sections. None is better than its worst part.
+"""Summaries of many judged parts: columns, pairs, groups of columns, sections. None is better than its worst
+part.
 
-A mean over everything cannot see one ruined column of a hundred, nor lost relations among thousands of pairs of which most have
-none. A summary therefore has the level of the worst part, how many parts are kept, and which one is the worst. Of many parts
-some are far off by chance alone, so a distance counts by what it has beyond the largest that so many would have by chance."""
+A mean over everything cannot see one ruined column of a hundred, nor lost relations among thousands of pairs
+of which most have none. A summary therefore has the level of the worst part, how many parts are kept, and
+which one is the worst. Of many parts some are far off by chance alone, so a distance counts by what it has
+beyond the largest that so many would have by chance."""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ KEPT_LEVELS = ("same", "small")
 SEVERITY: tuple[Level, ...] = ("same", "small", "unseen", "clear", "large", "damaged")
 """From good to bad. What cannot be judged is no better than a small difference, and hides no clear one."""
 _DEVIATION = 0.5 * math.sqrt(1 - 2 / math.pi)
-"""Of a total variation distance by chance, in units of √(1/n + 1/m): cells are independent normal, and their shares add up to 1."""
+"""Of a total variation distance by chance, in units of √(1/n + 1/m): cells are independent normal, and their
+shares add up to 1."""
 LOST_STEPS: tuple[tuple[float, Level], ...] = ((0.1, "same"), (0.25, "small"), (0.5, "clear"))
 """Steps of the share of real dependence that is lost."""
 Entry = Mapping[str, Any]
@@ -30,8 +33,8 @@ def worst(levels: Sequence[Level]) -> Level:
 
 
 def luck(parts: int, records: tuple[int, int]) -> float:
-    """By how much the largest of so many total variation distances exceeds their means by chance, about: √(2 ln k) standard
-    deviations. records: of both tables."""
+    """By how much the largest of so many total variation distances exceeds their means by chance, about: √(2
+    ln k) standard deviations. records: of both tables."""
     if parts < 2 or not all(records):
         return 0.0
     return _DEVIATION * math.sqrt(sum(1 / n for n in records)) * math.sqrt(2 * math.log(parts))
@@ -44,8 +47,8 @@ def of_distances(
     records: tuple[int, int],
     name: Callable[[Entry], str],
 ) -> Json:
-    """The summary of distances of groups of columns. entries: with `tvd`, `tvd_by_chance` and `verdict`; things: what they are
-    called, in the plural; name: of one of them."""
+    """The summary of distances of groups of columns. entries: with `tvd`, `tvd_by_chance` and `verdict`;
+    things: what they are called, in the plural; name: of one of them."""
     margin = luck(len(entries), records)
     levels = [_level_beyond(entry, margin) for entry in entries]
     places = sorted(
@@ -64,7 +67,8 @@ def of_distances(
 
 
 def of_columns(entries: Sequence[Entry]) -> Json:
-    """The summary of single columns, from the verdict of each. entries: worst first, with `name`, `tvd` and `verdict`."""
+    """The summary of single columns, from the verdict of each. entries: worst first, with `name`, `tvd` and
+    `verdict`."""
     levels = [entry["verdict"]["level"] for entry in entries]
     first = entries[levels.index(worst(levels))]["name"]
     return {
@@ -132,8 +136,8 @@ def _relations(lost: LostDependence, one: str, several: str) -> str:
 
 
 def of_sections(parts: Sequence[tuple[str, FigureVerdict, float]]) -> Json:
-    """The summary of a whole report: the level and the words of its worst part; of several with this level the one of which least
-    is kept. parts: title, verdict and share that is kept of each."""
+    """The summary of a whole report: the level and the words of its worst part; of several with this level
+    the one of which least is kept. parts: title, verdict and share that is kept of each."""
     levels = [verdict["level"] for _, verdict, _ in parts]
     level = worst(levels)
     title, verdict, _ = min(

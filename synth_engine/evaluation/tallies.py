@@ -1,7 +1,7 @@
 """Tallies: contingency tables of one data set, all that a comparison sees of it.
 
-Those of real rows are counted in the room and handed over with `private=False`; those of a synthetic table, or of
-noisy answers, are post-processing and carry `private=True`.
+Those of real rows are counted in the room and handed over with `private=False`; those of a synthetic table,
+or of noisy answers, are post-processing and carry `private=True`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class ContingencyTable:
-    """A contingency table kept as its occupied cells: `cells` are their places in row-major order, ascending. Both arrays may
-    be of 32 bits where that holds them: a wide table has hundreds of them."""
+    """A contingency table kept as its occupied cells: `cells` are their places in row-major order, ascending.
+    Both arrays may be of 32 bits where that holds them: a wide table has hundreds of them."""
 
     shape: tuple[int, ...]
     cells: Integers
@@ -88,10 +88,12 @@ class TallySource(Protocol):
         """Records in each cell, one axis for each attribute of the clique."""
 
     def occupied_cells(self, clique: Clique) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The cells of a clique that hold records, by their place in row-major order, and the records in each."""
+        """The cells of a clique that hold records, by their place in row-major order, and the records in
+        each."""
 
     def distances(self, pair: Pair) -> NDArray[np.int64]:
-        """Records by the distance of two places, in the bins of `codec.places`; last, those that lack a place."""
+        """Records by the distance of two places, in the bins of `codec.places`; last, those that lack a
+        place."""
 
     def commutes(self, commute: Commute) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The cells of a commute that occur, and the records in each."""
@@ -117,8 +119,8 @@ class TallySource(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CodedTable:
-    """A synthetic table: one array of codes for each column. `sizes_of_groups` and `of_texts` are counted from its model,
-    `of_values` and `of_pairs` from the values that it writes."""
+    """A synthetic table: one array of codes for each column. `sizes_of_groups` and `of_texts` are counted
+    from its model, `of_values` and `of_pairs` from the values that it writes."""
 
     codes: Mapping[str, NDArray[Any]]
     domain: Domain

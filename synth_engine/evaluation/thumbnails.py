@@ -1,7 +1,8 @@
-"""Small histograms as SVG, drawn where the page is made: a strip of them is on the screen before any script runs.
+"""Small histograms as SVG, drawn where the page is made: a strip of them is on the screen before any script
+runs.
 
-Colours are classes (`thumb-real`, `thumb-synthetic`) with the light tones as a fallback, so that a style sheet can
-turn them for a dark page.
+Colours are classes (`thumb-real`, `thumb-synthetic`) with the light tones as a fallback, so that a style
+sheet can turn them for a dark page.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ MAX_BARS = 60
 
 
 def thumbnail(entry: dict[str, Any]) -> str:
-    """One attribute of a report: solid bars for real, a dashed outline over them for synthetic, in the order of the
-    codes for ordered attributes and by real frequency for others. Many codes are merged to at most 60 bars."""
+    """One attribute of a report: solid bars for real, a dashed outline over them for synthetic, in the order
+    of the codes for ordered attributes and by real frequency for others. Many codes are merged to at most 60
+    bars."""
     real, synthetic = _merge_bars(entry)
     top = max(*real, *synthetic, 1e-12)
     width = WIDTH / len(real)
@@ -30,13 +32,14 @@ def thumbnail(entry: dict[str, Any]) -> str:
     return _svg(
         f"{entry['name']}: {entry['verdict']['words']}",
         f'<path class="thumb-real" fill="{REAL}" d="{_bars(real, top=top)}"/>'
-        f'<path class="thumb-synthetic" fill="none" stroke="{SYNTHETIC}" stroke-width="1.6" stroke-dasharray="4 2" '
-        f'vector-effect="non-scaling-stroke" d="{"".join(outline)}"/>',
+        f'<path class="thumb-synthetic" fill="none" stroke="{SYNTHETIC}" stroke-width="1.6" '
+        f'stroke-dasharray="4 2" vector-effect="non-scaling-stroke" d="{"".join(outline)}"/>',
     )
 
 
 def model_thumbnail(shares: Sequence[float], *, words: str) -> str:
-    """The shares of a model alone, in their order. shares: at most `MAX_BARS`, one for each bar. words: what it shows."""
+    """The shares of a model alone, in their order. shares: at most `MAX_BARS`, one for each bar. words: what
+    it shows."""
     bars = _bars(shares, top=max(*shares, 1e-12))
     return _svg(words, f'<path class="thumb-model" fill="{SYNTHETIC}" d="{bars}"/>')
 

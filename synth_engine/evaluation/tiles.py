@@ -16,8 +16,8 @@ _TITLES = {
 
 
 def tiles(report: Report) -> list[Tile]:
-    """What a table of places or texts is for comes first, more than its columns one by one; then the summaries of columns and of
-    groups of them, and the other figures."""
+    """What a table of places or texts is for comes first, more than its columns one by one; then the
+    summaries of columns and of groups of them, and the other figures."""
     made = [(figure, figure.tiles(report)) for figure in FIGURES]
     return [
         *(tile for figure, of_figure in made if figure.is_purpose for tile in of_figure),

@@ -15,9 +15,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnchorPoints:
-    """The public points of one place, in the order of their codes. `north`, `east`: in which part of the box each lies;
-    `weights`: how likely each is in a cell that has it; `first`, `last`: of each cell of the tree, from the first on below
-    the last."""
+    """The public points of one place, in the order of their codes. `north`, `east`: in which part of the box
+    each lies; `weights`: how likely each is in a cell that has it; `first`, `last`: of each cell of the tree,
+    from the first on below the last."""
 
     resolution: int
     north: NDArray[np.int64]

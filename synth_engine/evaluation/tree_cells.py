@@ -65,8 +65,8 @@ class Depth:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Map:
-    """Shares of records by squares of a place, shape (south to north, west to east), and the edges of the squares in
-    degrees."""
+    """Shares of records by squares of a place, shape (south to north, west to east), and the edges of the
+    squares in degrees."""
 
     shares: Floats
     latitudes: Floats
@@ -93,7 +93,8 @@ class Square:
 
 @dataclass(frozen=True, kw_only=True)
 class Child:
-    """A node one symbol longer. `cells`: of the tree below it, 1 for one that was not opened; `ended`: nothing follows."""
+    """A node one symbol longer. `cells`: of the tree below it, 1 for one that was not opened; `ended`:
+    nothing follows."""
 
     symbol: int
     share: float
@@ -104,9 +105,9 @@ class Child:
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixNode:
-    """A node of a tree of symbols, as far as the tree goes. `depth`: of the cell that holds it, where the tree ends at or
-    above it; then none of its children was examined. `ends`: of the share what lies in cells that end here while
-    others go on, which are of other classes."""
+    """A node of a tree of symbols, as far as the tree goes. `depth`: of the cell that holds it, where the
+    tree ends at or above it; then none of its children was examined. `ends`: of the share what lies in cells
+    that end here while others go on, which are of other classes."""
 
     share: float
     depth: int | None
@@ -134,7 +135,8 @@ def profile(tree: TreeCells) -> list[Depth]:
 
 
 def sites(points: Hierarchy, domain: Domain) -> list[PlaceAxes]:
-    """The places of the domain whose columns are in the hierarchy of a tree, and its columns of codes that have public points."""
+    """The places of the domain whose columns are in the hierarchy of a tree, and its columns of codes that
+    have public points."""
     if not isinstance(points, SpatialHierarchy):
         return []
     pairs = {
@@ -245,7 +247,8 @@ def bounds(tree: TreeCells, domain: Domain) -> tuple[Floats, Floats]:
 def square(
     tree: TreeCells, domain: Domain, site: PlaceAxes, *, at: tuple[float, float], halvings: int
 ) -> Square:
-    """The square that holds a point. Errors: DomainError for one outside the box, naming the column; its `field` is "north" or "east"."""
+    """The square that holds a point. Errors: DomainError for one outside the box, naming the column; its
+    `field` is "north" or "east"."""
     points = _points(tree)
     halvings = min(halvings, points.resolution)
     numbers = []

@@ -1,4 +1,5 @@
-"""A tree as one of its columns, its points or its texts see it, and how many records each class of a column has.
+"""A tree as one of its columns, its points or its texts see it, and how many records each class of a column
+has.
 
 Functions of the model alone, as private as the release. Shares are of all records.
 """
@@ -26,8 +27,8 @@ from synth_engine.hierarchy.taxonomy import Path
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComponentCells:
-    """The cells of a tree over several hierarchies, as nodes of one of them: one may then lie in another, and shares still add
-    up to all records."""
+    """The cells of a tree over several hierarchies, as nodes of one of them: one may then lie in another, and
+    shares still add up to all records."""
 
     hierarchy: Hierarchy
     levels: NDArray[np.int64]
@@ -38,8 +39,9 @@ class ComponentCells:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One class, or value, of a column. `values`: that it holds. `apart`: the share of all records that the tree tells apart
-    from its neighbours; the others of its `share` are an even part of a wider class in which the tree ended."""
+    """One class, or value, of a column. `values`: that it holds. `apart`: the share of all records that the
+    tree tells apart from its neighbours; the others of its `share` are an even part of a wider class in which
+    the tree ended."""
 
     name: str
     values: int
@@ -84,8 +86,8 @@ def widest_classes(tree: TreeCells) -> tuple[tuple[str, str], ...]:
 
 
 def texts_within(tree: TreeCells, column: str, name: str) -> tuple[TreeCells, float]:
-    """The texts of a tree that has some, of one of the widest classes; and the share of all records that this class has. Of a
-    cell that holds several of its values, an even part."""
+    """The texts of a tree that has some, of one of the widest classes; and the share of all records that this
+    class has. Of a cell that holds several of its values, an even part."""
     side, texts = of_classes(tree)[column], of_texts(tree)
     if texts is None:
         raise TypeError("the tree has no texts")
@@ -191,8 +193,8 @@ def _part(name: str, rows: range, by_value: Floats, resolved: Floats) -> Part:
 
 
 def _by_value(tree: TreeCells, least: int) -> Floats:
-    """The shares of values, in the order of their codes, that cells of at least such a depth hold: of each of its values a cell
-    holds as much as of another."""
+    """The shares of values, in the order of their codes, that cells of at least such a depth hold: of each of
+    its values a cell holds as much as of another."""
     classes = _taxonomy(tree)
     deep = np.flatnonzero(tree.levels >= least)
     first, last = classes.inside(tree.cells[deep], tree.levels[deep])

@@ -18,9 +18,10 @@ DECADES = 5
 faintest tone."""
 _QUIET = {"gridcolor": style.QUIET, "zeroline": False}
 _MAP_HOW = (
-    "The darker a square, the more records for each square kilometre; each step of the scale is ten times as many. "
-    "A square without colour holds none. Where the tree was not opened as far as the map is cut, records are spread evenly "
-    "over a cell. Noise of the release is in every number: a square of a few records may be noise alone."
+    "The darker a square, the more records for each square kilometre; each step of the scale is ten times "
+    "as many. A square without colour holds none. Where the tree was not opened as far as the map is cut, "
+    "records are spread evenly over a cell. Noise of the release is in every number: a square of a few "
+    "records may be noise alone."
 )
 
 
@@ -66,7 +67,10 @@ def depth_card(
     half = _half(depths)
     cells_text = "1 cell" if cells == 1 else f"{grouped(cells)} cells"
     cell_size = f", in cells of {sizes[half]} or smaller" if sizes else ""
-    verdict = f"{cells_text}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper{cell_size}."
+    verdict = (
+        f"{cells_text}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or "
+        f"deeper{cell_size}."
+    )
     if len(depths) == 1:
         of_size = f" of {sizes[half]}" if sizes else ""
         verdict = (
@@ -89,11 +93,12 @@ def depth_card(
     return Card(
         key="depths",
         title="How deep the tree goes",
-        what="The tree was opened where noisy counts were large. For every depth, which share of the records lies in cells "
-        "that end there, and which share of the cells they are.",
-        how="Records deep in the tree are placed finely, those near its top coarsely. Many cells with few records at the "
-        "last depth mean that the tree spent itself on noise; most records at the first depths, that there were too few of "
-        "them, or too little budget, to say where they are." + (" " + SIDES if sizes else ""),
+        what="The tree was opened where noisy counts were large. For every depth, which share of the "
+        "records lies in cells that end there, and which share of the cells they are.",
+        how="Records deep in the tree are placed finely, those near its top coarsely. Many cells with few "
+        "records at the last depth mean that the tree spent itself on noise; most records at the first "
+        "depths, that there were too few of them, or too little budget, to say where they are."
+        + (" " + SIDES if sizes else ""),
         table=_table("Cells and records by depth", head, table_rows),
         figure=plots.frame_release(
             traces, layout, words=f"Shares of records and cells by depth. {verdict}"
@@ -141,7 +146,8 @@ def place_card(
     words = _MapWords(
         key=key,
         title=f"Records by {name}",
-        what=f"The box of {name}, cut into squares as finely as chosen, with the records that the model has in each.",
+        what=f"The box of {name}, cut into squares as finely as chosen, with the records that the model "
+        "has in each.",
         none=f"No record lies anywhere in {name}.",
     )
     return _map(share_map, words, rows=rows, chosen=chosen)
@@ -155,8 +161,8 @@ def conditional_place_card(
     words = _MapWords(
         key=key,
         title=f"Records by {name}, of those with {start} in the square",
-        what=f"Of the records whose {start} lies in the chosen square, the squares of {name}. A cell of the tree that is "
-        f"larger than the square counts by the part of it that lies inside.",
+        what=f"Of the records whose {start} lies in the chosen square, the squares of {name}. A cell of "
+        "the tree that is larger than the square counts by the part of it that lies inside.",
         none=f"No record has its {start} in this square: choose a darker one.",
     )
     return _map(share_map, words, rows=rows)

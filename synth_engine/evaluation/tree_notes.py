@@ -24,36 +24,45 @@ _COARSER: Mapping[Of, str] = {
     "texts": "shorter texts, or an alphabet of fewer signs",
     "classes": "fewer columns in the tree, or wider classes",
 }
-_HELPS = "What helps, the most effective first: a larger ε or more records; {coarser}; a method that asks less of the table."
-_BARE = "Nothing stood out of the noise but the number of records. The release is valid, and says nothing of {what}. "
+_HELPS = (
+    "What helps, the most effective first: a larger ε or more records; {coarser}; a method that asks less "
+    "of the table."
+)
+_BARE = (
+    "Nothing stood out of the noise but the number of records. The release is valid, and says nothing of "
+    "{what}. "
+)
 _NOISE = (
-    "No {node} stood out of the noise: of a table without records the tree would most likely look like this one. The release is "
-    "valid, and says of {what} what noise says; about how many records there are is all that it tells. At this ε a {node} "
-    "is divided from about {least:,} records on, and there are about {rows:,}. "
+    "No {node} stood out of the noise: of a table without records the tree would most likely look like "
+    "this one. The release is valid, and says of {what} what noise says; about how many records there are "
+    "is all that it tells. At this ε a {node} is divided from about {least:,} records on, and there are "
+    "about {rows:,}. "
 )
 _WHY: Mapping[Why, str] = {
-    "nodes": "The tree was cut off at depth {depth}, as more cells than can be stored would have followed below. A smaller depth, "
-    "or fewer and wider bins, keep it whole.",
-    "depth": "The tree ends at depth {depth}, as deep as it may go here; a larger depth would divide them further, as far as ε "
-    "bears it.",
-    "codes": "The tree ends at depth {depth}, as codes of cells have no more than 64 bits: with fewer coordinates, each could be "
-    "halved more often.",
-    "bins": "The tree ends at depth {depth}, where cells are as small as the description has them: with more and narrower bins, "
-    "it would tell more places apart.",
+    "nodes": "The tree was cut off at depth {depth}, as more cells than can be stored would have followed "
+    "below. A smaller depth, or fewer and wider bins, keep it whole.",
+    "depth": "The tree ends at depth {depth}, as deep as it may go here; a larger depth would divide them "
+    "further, as far as ε bears it.",
+    "codes": "The tree ends at depth {depth}, as codes of cells have no more than 64 bits: with fewer "
+    "coordinates, each could be halved more often.",
+    "bins": "The tree ends at depth {depth}, where cells are as small as the description has them: with "
+    "more and narrower bins, it would tell more places apart.",
 }
 _FULL = (
-    "{share:.0%} of the records lie in {cells} of the last depth with records enough to be divided: it is not noise that keeps "
-    "them together. Within a cell records are spread as if each part of it were as likely as another. "
+    "{share:.0%} of the records lie in {cells} of the last depth with records enough to be divided: it is "
+    "not noise that keeps them together. Within a cell records are spread as if each part of it were as "
+    "likely as another. "
 )
 _WHY_OF_TEXTS: Mapping[Why, str] = {
-    "nodes": "The tree was cut off at depth {depth}, as more beginnings than can be stored would have followed. A smaller depth, or "
-    "an alphabet of fewer signs, keep it whole.",
-    "bins": "The tree ends at depth {depth}, where texts are as long as the description has them: with longer ones, it would tell "
-    "more texts apart.",
+    "nodes": "The tree was cut off at depth {depth}, as more beginnings than can be stored would have "
+    "followed. A smaller depth, or an alphabet of fewer signs, keep it whole.",
+    "bins": "The tree ends at depth {depth}, where texts are as long as the description has them: with "
+    "longer ones, it would tell more texts apart.",
 }
 _FULL_OF_TEXTS = (
-    "{share:.0%} of the records have {cells} of the last depth with records enough to be read on: it is not noise that keeps "
-    "them together. How such texts go on is not known; they are completed by public texts, or end there. "
+    "{share:.0%} of the records have {cells} of the last depth with records enough to be read on: it is "
+    "not noise that keeps them together. How such texts go on is not known; they are completed by public "
+    "texts, or end there. "
 )
 
 
@@ -88,7 +97,8 @@ def sentences(model: Model) -> tuple[str, ...]:
 def tree_statements(
     notes: TreeDiagnostics | None, *, of: Of, rows: int, root_alone: bool
 ) -> tuple[str, ...]:
-    """The same of a model of which these parts are at hand. root_alone: whether its tree has its root and nothing below."""
+    """The same of a model of which these parts are at hand. root_alone: whether its tree has its root and
+    nothing below."""
     # Without any node below the root, a note on what ended the tree would explain what is not
     # there.
     if root_alone:

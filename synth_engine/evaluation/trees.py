@@ -1,8 +1,9 @@
 """Real and synthetic records over a hierarchy of cells: how far apart they are, depth by depth.
 
-At depth d the shares of records in the cells of that depth are compared, and a difference weighs 2^-d, the side of a cell
-beside that of the box: the earth mover's distance of Indyk and Thaper (2003), which bounds from above how far an average
-record would have to be moved. Beside it stands what a plain resample of the real records would come to on average.
+At depth d the shares of records in the cells of that depth are compared, and a difference weighs 2^-d, the
+side of a cell beside that of the box: the earth mover's distance of Indyk and Thaper (2003), which bounds
+from above how far an average record would have to be moved. Beside it stands what a plain resample of the
+real records would come to on average.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ MAX_DEPTH = 16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OccupiedCells:
-    """The smallest cells that hold records: their codes, increasing, and how many each holds. `read`: of real texts, how many
-    records have one `as written`, `changed` by the rules for reading, `outside` of what is declared, and `missing`."""
+    """The smallest cells that hold records: their codes, increasing, and how many each holds. `read`: of real
+    texts, how many records have one `as written`, `changed` by the rules for reading, `outside` of what is
+    declared, and `missing`."""
 
     hierarchy: Hierarchy
     codes: Codes
@@ -69,8 +71,8 @@ def aggregate(
 
 
 def hierarchies(domain: Domain) -> list[Hierarchy]:
-    """Over which a table is compared: the coordinates of all of its places together, where every record has them, and of its
-    columns of codes that have public points. A public list."""
+    """Over which a table is compared: the coordinates of all of its places together, where every record has
+    them, and of its columns of codes that have public points. A public list."""
     columns = [column for place in domain.places for column in place.columns]
     columns += [points.column for points in domain.points if points.column]
     try:
@@ -80,8 +82,8 @@ def hierarchies(domain: Domain) -> list[Hierarchy]:
 
 
 def diagonal(hierarchy: SpatialHierarchy) -> float:
-    """Kilometres along the diagonal of a box of degrees, of which every two coordinates are north and east of a place: of
-    several places, of all of them together, the root of the sum of squares."""
+    """Kilometres along the diagonal of a box of degrees, of which every two coordinates are north and east of
+    a place: of several places, of all of them together, the root of the sum of squares."""
     (south, west), (north, east) = (
         (ends[0::2], ends[1::2]) for ends in (hierarchy.low, hierarchy.high)
     )
@@ -113,8 +115,8 @@ def resample_difference(counts: Counts, *, size: int) -> float:
 
 @lru_cache(maxsize=2**16)
 def mean_deviation(size: int, share: float) -> float:
-    """E|X - size share| of X ~ Binomial(size, share), by de Moivre's formula 2k C(size, k) share^k (1 - share)^(size - k + 1)
-    with k = ⌊size share⌋ + 1."""
+    """E|X - size share| of X ~ Binomial(size, share), by de Moivre's formula 2k C(size, k) share^k (1 -
+    share)^(size - k + 1) with k = ⌊size share⌋ + 1."""
     if share >= 1.0:
         return 0.0
     k = min(floor(size * share) + 1, size)

@@ -78,7 +78,10 @@ def listed_card(report: Report) -> Card | None:
     table = make_table("Columns without a scale, real and synthetic", head, rows, names=2)
     most = max(entries, key=lambda entry: entry["invented"] or 0.0)
     verdict = (
-        f"Of {most['name']}, {per_hundred(most['invented'])} of 100 synthetic values do not occur in the real table."
+        (
+            f"Of {most['name']}, {per_hundred(most['invented'])} of 100 synthetic values do not occur in "
+            "the real table."
+        )
         if most["invented"]
         else "All synthetic values that were compared occur in the real table."
     )
@@ -87,7 +90,8 @@ def listed_card(report: Report) -> Card | None:
 
 
 def column_card(report: Report, key: str, attribute: Json, entry: Json) -> Card:
-    """The card of one column. attribute: its entry of `attributes`, whose verdict counts; entry: that of `values`."""
+    """The card of one column. attribute: its entry of `attributes`, whose verdict counts; entry: that of
+    `values`."""
     verdict = attribute["verdict"]
     judged = {**entry, "verdict": verdict}
     made = make_card(

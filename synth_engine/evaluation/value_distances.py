@@ -21,8 +21,8 @@ _MEAN_OF_KOLMOGOROV = math.sqrt(math.pi / 2) * math.log(2)
 class ValueDistances:
     """Distances of two columns of numbers.
 
-    kolmogorov: the largest gap between the cumulative shares. earth_mover: the mean distance over which a value would
-    have to be moved, in the unit of the column.
+    kolmogorov: the largest gap between the cumulative shares. earth_mover: the mean distance over which a
+    value would have to be moved, in the unit of the column.
     """
 
     kolmogorov: float
@@ -46,7 +46,8 @@ def chance_gap(real: int, synthetic: int) -> float:
 
 
 def gap_at(edges: Floats, real: NumberCounts, synthetic: NumberCounts) -> float:
-    """The largest gap between the cumulative shares at the edges of bins alone. edges: shape (k,), k at least 1."""
+    """The largest gap between the cumulative shares at the edges of bins alone. edges: shape (k,), k at least
+    1."""
     below = [side.below(edges, inclusive=False) for side in (real, synthetic)]
     return float(np.abs(below[0] - below[1]).max())
 
@@ -54,8 +55,8 @@ def gap_at(edges: Floats, real: NumberCounts, synthetic: NumberCounts) -> float:
 def gap_within(
     first: float, end: float, real: NumberCounts, synthetic: NumberCounts
 ) -> tuple[float, float]:
-    """The Kolmogorov distance of the values from `first` up to but without `end`, and what chance gives; zeros where a
-    side has no value there."""
+    """The Kolmogorov distance of the values from `first` up to but without `end`, and what chance gives;
+    zeros where a side has no value there."""
     parts = []
     for side in (real, synthetic):
         start, stop = np.searchsorted(side.values, (first, end))

@@ -1,4 +1,5 @@
-"""What else than the distance of values says that a column differs: mean and total, tails, values that the real table has not.
+"""What else than the distance of values says that a column differs: mean and total, tails, values that the
+real table has not.
 
 Each finding has steps of its own and leaves out what two samples of the real values would give by chance."""
 
@@ -19,7 +20,8 @@ from synth_engine.evaluation.wording import Level, level_of, per_hundred
 ERRORS = 2.5
 """Standard errors that count as chance."""
 FEW_VALUES = 32
-"""Different real values up to which each of them is known, so that any other one is no value of the column."""
+"""Different real values up to which each of them is known, so that any other one is no value of the
+column."""
 RECORDS_PER_VALUE = 10
 TAIL = 0.99
 RANGE_SLACK = 0.02
@@ -46,7 +48,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A difference of a column beyond chance. level: never "same". words: the part of a sentence that says it."""
+    """A difference of a column beyond chance. level: never "same". words: the part of a sentence that says
+    it."""
 
     level: Level
     words: str
@@ -125,7 +128,8 @@ def _tails(
 def _beyond(
     attribute: Attribute, real: NumberCounts, synthetic: NumberCounts, level: float
 ) -> float:
-    """How far the ranges are apart in which chance may move the quantile of either side, less one declared step."""
+    """How far the ranges are apart in which chance may move the quantile of either side, less one declared
+    step."""
     ranges = []
     for side in (real, synthetic):
         shift = ERRORS * math.sqrt(TAIL * (1 - TAIL) / side.total)

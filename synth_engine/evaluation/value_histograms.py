@@ -24,7 +24,8 @@ BULK = (0.01, 0.99)
 HIDDEN_BULK = 5.0
 """How many times as long as the bulk of the real values the axis may be."""
 SKEWED = 5.0
-"""How many times as far the upper end is from the real median as the lower end, from which on the axis is logarithmic."""
+"""How many times as far the upper end is from the real median as the lower end, from which on the axis is
+logarithmic."""
 TICKS = 5
 """Days and times that are named on an axis."""
 MANY_DECADES = 3
@@ -37,9 +38,11 @@ DIGITS = 9
 def value_histogram(
     attribute: Attribute, real: NumberCounts, synthetic: NumberCounts, *, step: float
 ) -> Json:
-    """Bins of the visible part of the axis, the shares of both sides in them, and the shares left and right of it.
+    """Bins of the visible part of the axis, the shares of both sides in them, and the shares left and right
+    of it.
 
-    real, synthetic: columns with at least one number each. step: the distance of declared values, 0 if none is declared.
+    real, synthetic: columns with at least one number each. step: the distance of declared values, 0 if none
+    is declared.
     """
     logarithmic = _is_skewed(real, synthetic)
     low, high = _ends(real, synthetic, logarithmic=logarithmic)
@@ -154,7 +157,8 @@ def _label(attribute: Attribute, start: float, end: float, *, step: float) -> st
 
 
 def draw_histogram(report: Report, entry: Json) -> Figure:
-    """The figure of one entry of `values` that has a histogram: solid bars for real, a dashed outline for synthetic."""
+    """The figure of one entry of `values` that has a histogram: solid bars for real, a dashed outline for
+    synthetic."""
     histogram = entry["histogram"]
     positions = [
         math.log10(edge) if histogram["scale"] == "log" else edge for edge in histogram["edges"]
@@ -178,8 +182,8 @@ def draw_histogram(report: Report, entry: Json) -> Figure:
     }
     named = {**histogram, "name": entry["name"]}
     words = (
-        f"Shares of values of {entry['name']} as they are written, real beside synthetic. {entry['verdict']['words']} "
-        f"{tails(histogram)}"
+        f"Shares of values of {entry['name']} as they are written, real beside synthetic. "
+        f"{entry['verdict']['words']} {tails(histogram)}"
     )
     return frame(report, bars.two_sides(named, low, widths), layout, words=words.strip())
 

@@ -22,7 +22,8 @@ from synth_engine.evaluation.wording import Json
 
 @dataclass(frozen=True)
 class Thumb:
-    """A small histogram of the strip, and the card that it opens. `picture` is SVG, with every text in it escaped."""
+    """A small histogram of the strip, and the card that it opens. `picture` is SVG, with every text in it
+    escaped."""
 
     target: str
     name: str
@@ -42,15 +43,16 @@ class PageSection:
 
     @property
     def links(self) -> list[tuple[str, str]]:
-        """Anchor and label of its entries in the list of sections; no link leads to a card that is not there."""
+        """Anchor and label of its entries in the list of sections; no link leads to a card that is not
+        there."""
         anchors = {self.section.key, *(card.key for card in self.cards)}
         return [link for link in self.section.links if link[0] in anchors]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything there is to show. `red` holds the words of the red bar and is empty for a private report. `overall`: the worst of
-    the tiles, with the name of its section."""
+    """Everything there is to show. `red` holds the words of the red bar and is empty for a private report.
+    `overall`: the worst of the tiles, with the name of its section."""
 
     red: str
     notice: str

@@ -90,8 +90,8 @@ AXIS_TITLES = (
     "records in a square",
     "synthetic minus real, of all records",
 )
-"""Titles of axes and of colour bars that pages translate. Others have names of columns in them, or are words that a column may
-be called."""
+"""Titles of axes and of colour bars that pages translate. Others have names of columns in them, or are words
+that a column may be called."""
 TRACE_NAMES = (
     "real",
     "synthetic",
@@ -117,17 +117,18 @@ TRACE_NAMES = (
 PAGE_EXPLANATIONS: dict[str, Explanation] = {
     "summary": {
         "title": "In short",
-        "what": "How many single columns, pairs and triples of columns are kept, and how many of the pairs that go together in the "
-        "real table also do so in the synthetic one. Before them what a table of places or texts is for; after them rank "
-        "correlations, means within groups and the other sections.",
-        "how": "No verdict is better than the worst part of its section, and none counts what chance alone may give. A part is kept if it "
-        "has no difference to speak of, or a small one. Trained models and attacks have verdicts of their own.",
+        "what": "How many single columns, pairs and triples of columns are kept, and how many of the pairs "
+        "that go together in the real table also do so in the synthetic one. Before them what a table of "
+        "places or texts is for; after them rank correlations, means within groups and the other sections.",
+        "how": "No verdict is better than the worst part of its section, and none counts what chance alone "
+        "may give. A part is kept if it has no difference to speak of, or a small one. Trained models and "
+        "attacks have verdicts of their own.",
     },
     "rows": {
         "title": "Rows side by side",
         "what": "Some real rows and some synthetic rows, to see that formats and values look alike.",
-        "how": "The rows are not pairs: no synthetic row stands for the real row beside it. They say nothing about "
-        "how well the synthetic table fits.",
+        "how": "The rows are not pairs: no synthetic row stands for the real row beside it. They say "
+        "nothing about how well the synthetic table fits.",
     },
 }
 
@@ -159,8 +160,8 @@ def empty_days_verdict(real: float, synthetic: float, *, chance: float) -> Figur
     """Judges the shares of days without a record by their difference beyond chance."""
     level = level_of(max(0.0, abs(synthetic - real) - chance), DISTANCE_STEPS)
     words = (
-        f"{LEVEL_WORDS[level]}: of as many records, {per_hundred(real)} of 100 days are empty in the real table and "
-        f"{per_hundred(synthetic)} in the synthetic one"
+        f"{LEVEL_WORDS[level]}: of as many records, {per_hundred(real)} of 100 days are empty in the real "
+        f"table and {per_hundred(synthetic)} in the synthetic one"
     )
     return {"level": level, "words": f"{words}."}
 
@@ -197,9 +198,11 @@ def worse(first: FigureVerdict, second: FigureVerdict) -> FigureVerdict:
 def value_verdict(
     gap: float, *, chance: float, levels: Sequence[Level], parts: Sequence[str]
 ) -> FigureVerdict:
-    """Judges the values of a column by the Kolmogorov distance, by its excess over chance, and by what else was found.
+    """Judges the values of a column by the Kolmogorov distance, by its excess over chance, and by what else
+    was found.
 
-    levels: those of the median and of all findings. parts: both medians in words, and what else there is to say."""
+    levels: those of the median and of all findings. parts: both medians in words, and what else there is to
+    say."""
     gap_level = level_of(max(0.0, gap - chance), VALUE_STEPS)
     level = max((gap_level, *levels), key=_SEVERITY.index)
     words = (
@@ -244,8 +247,9 @@ def damage_verdict(reasons: Sequence[str], *, by_noise: bool = False) -> FigureV
 
 
 PRICE_OF_COMPARISON = (
-    "Looking costs no budget and is no release: it is computed on real data, for the steward alone. What is chosen after it "
-    "rests on real data, which no budget covers; receipts of later releases say that somebody looked."
+    "Looking costs no budget and is no release: it is computed on real data, for the steward alone. What "
+    "is chosen after it rests on real data, which no budget covers; receipts of later releases say that "
+    "somebody looked."
 )
 
 
@@ -254,9 +258,9 @@ def dependence_verdict(
 ) -> FigureVerdict:
     """Judge how well the dependence of one pair of columns is preserved.
 
-    real, synthetic: what each has beyond chance. chance: up to how much they differ by chance. is_real: whether the columns go
-    together in the real table; the share of such a dependence that changed counts as well, because a weak one has little to
-    lose."""
+    real, synthetic: what each has beyond chance. chance: up to how much they differ by chance. is_real:
+    whether the columns go together in the real table; the share of such a dependence that changed counts as
+    well, because a weak one has little to lose."""
     change = max(0.0, abs(synthetic - real) - chance)
     level = level_of(change, DEPENDENCE_STEPS)
     if is_real and real > 0:

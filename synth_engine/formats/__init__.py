@@ -1,6 +1,7 @@
 """Describe files from outside: their kinds, the dialect of a CSV, and what names columns may have.
 
-Nothing here opens a file or keeps what it is shown, so that whoever receives a table can refuse it before storing it.
+Nothing here opens a file or keeps what it is shown, so that whoever receives a table can refuse it before
+storing it.
 """
 
 from __future__ import annotations

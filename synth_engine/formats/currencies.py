@@ -1,4 +1,5 @@
-"""Signs and words that stand around numbers: the one list by which cells with currencies and shares are recognised."""
+"""Signs and words that stand around numbers: the one list by which cells with currencies and shares are
+recognised."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What libraries raise at a file that is damaged, or was made to confuse them: this or that, by what they met and in their version.
+"""What libraries raise at a file that is damaged, or was made to confuse them: this or that, by what they met
+and in their version.
 
-Whoever lets one read a file that somebody else wrote catches all of these, and says in our words that it cannot be read.
+Whoever lets one read a file that somebody else wrote catches all of these, and says in our words that it
+cannot be read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Describe how a CSV is written: encoding, delimiter, quotation mark, and whether its first line names the columns.
+"""Describe how a CSV is written: encoding, delimiter, quotation mark, and whether its first line names the
+columns.
 
-A dialect is guessed once, from the table itself, and shown to the table's steward like any other suggestion. From then
-on it is a public fact about the table, handed to every later reading: how one person's record is read must never
-depend on another's.
+A dialect is guessed once, from the table itself, and shown to the table's steward like any other suggestion.
+From then on it is a public fact about the table, handed to every later reading: how one person's record is
+read must never depend on another's.
 """
 
 from __future__ import annotations
@@ -82,18 +83,18 @@ QUESTIONS = {
 class Dialect:
     """The public form of one delimited text.
 
-    Without a `delimiter` it is taken from the header line. `columns` is the number of columns of a table without a
-    header. `names` replace the names in the header, or name the columns of a table without one; of JSON objects they are
-    the keys that are columns. `header_lines` are
-    joined to one name a column. `literal`: a quotation mark inside an unquoted cell, or a byte order mark inside the
-    text, is a letter; otherwise it is refused. `spaced`: blanks behind a delimiter are no part of a cell. `escape`:
-    what a backslash means (ESCAPES). `extra_rows`: what becomes of rows without any cell, notes and totals
-    (EXTRA_ROWS). `asked` names the facts that are only guessed: until a person has answered, nothing is read. `said`:
-    a person has stated how numbers are written. `error_cells`: what becomes of cells of a sheet that show an error.
-    `units`: currencies, percent signs and units that stand around numbers and are left out. `records`: whether JSON
-    objects are the elements of one list, or stand in a line each (RECORDS); empty where the file was not looked at.
-    `vouched_by`: of a workbook, who states that the stored results of its formulas depend on their own row alone; without
-    anybody they are not read."""
+    Without a `delimiter` it is taken from the header line. `columns` is the number of columns of a table
+    without a header. `names` replace the names in the header, or name the columns of a table without one; of
+    JSON objects they are the keys that are columns. `header_lines` are joined to one name a column.
+    `literal`: a quotation mark inside an unquoted cell, or a byte order mark inside the text, is a letter;
+    otherwise it is refused. `spaced`: blanks behind a delimiter are no part of a cell. `escape`: what a
+    backslash means (ESCAPES). `extra_rows`: what becomes of rows without any cell, notes and totals
+    (EXTRA_ROWS). `asked` names the facts that are only guessed: until a person has answered, nothing is read.
+    `said`: a person has stated how numbers are written. `error_cells`: what becomes of cells of a sheet that
+    show an error. `units`: currencies, percent signs and units that stand around numbers and are left out.
+    `records`: whether JSON objects are the elements of one list, or stand in a line each (RECORDS); empty
+    where the file was not looked at. `vouched_by`: of a workbook, who states that the stored results of its
+    formulas depend on their own row alone; without anybody they are not read."""
 
     encoding: str = "utf-8"
     delimiter: str = ""
@@ -288,7 +289,10 @@ class Dialect:
     @property
     def sentence_of_objects(self) -> str:
         """The same of a file of JSON objects."""
-        return f"an object a record, with {len(self.names)} keys as columns; a key that an object lacks is missing"
+        return (
+            f"an object a record, with {len(self.names)} keys as columns; a key that an object lacks is "
+            "missing"
+        )
 
     @property
     def _lines(self) -> str:
@@ -354,8 +358,8 @@ class Dialect:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Dialect:
-        """Raises TableError for anything but a dialect. One that was stored before some of its facts existed is read
-        as it was then."""
+        """Raises TableError for anything but a dialect. One that was stored before some of its facts existed
+        is read as it was then."""
         facts = dict(stored)
         if "said" in facts:
             facts["marks_confirmed"] = facts.pop("said")
@@ -388,13 +392,15 @@ def _is_unit(unit: object) -> bool:
 
 
 def declared_delimiter(line: str) -> str:
-    """Return the delimiter of a line like `sep=;`, which some spreadsheet programs write first; else nothing."""
+    """Return the delimiter of a line like `sep=;`, which some spreadsheet programs write first; else
+    nothing."""
     declared = re.fullmatch(r"sep=(.)\s*", line)
     return declared[1] if declared and declared[1] in DELIMITERS else ""
 
 
 def delimiter_of(line: str, *, quote: str = '"') -> str:
-    """The delimiter of a header line: the one met most often outside quotation marks; of two, the more usual one."""
+    """The delimiter of a header line: the one met most often outside quotation marks; of two, the more usual
+    one."""
     outside = bare(line, quote)
     # Names of columns often contain blanks, which therefore never count as delimiters here.
     return max((one for one in DELIMITERS if one != " "), key=outside.count)

@@ -1,7 +1,8 @@
 """List the encodings of text that are read, and find those that the bytes of a file allow.
 
-UTF-8 that is valid throughout, and UTF-16 and UTF-32 with a byte order mark, are certain. Everything else is a guess: a
-byte above 127 is a letter in each of a dozen code pages. The possible ones are ranked, and a person chooses.
+UTF-8 that is valid throughout, and UTF-16 and UTF-32 with a byte order mark, are certain. Everything else is
+a guess: a byte above 127 is a letter in each of a dozen code pages. The possible ones are ranked, and a
+person chooses.
 """
 
 from __future__ import annotations
@@ -73,8 +74,9 @@ def marked(head: bytes) -> str:
 class Encodings:
     """Finds the encoding of a text whose bytes are fed to it, piece by piece, to the end.
 
-    A text that is UTF-8 for the most part is damaged, and left to be refused where the damage is. Of any other text
-    that is not UTF-8, `certain` is false and `possible` lists the encodings that all of its bytes allow.
+    A text that is UTF-8 for the most part is damaged, and left to be refused where the damage is. Of any
+    other text that is not UTF-8, `certain` is false and `possible` lists the encodings that all of its bytes
+    allow.
     """
 
     def __init__(self) -> None:
@@ -123,8 +125,8 @@ class Encodings:
         return _ranked(sample, allowed)
 
     def words(self, encoding: str) -> list[str]:
-        """A few words of the text with letters outside ASCII, read in an encoding: cells of the table, for its steward
-        alone."""
+        """A few words of the text with letters outside ASCII, read in an encoding: cells of the table, for
+        its steward alone."""
         text = bytes(self._sample).decode(encoding, "replace")
         words = [word for word in re.findall(r"[^\W\d_]+", text) if not word.isascii()]
         return list(dict.fromkeys(words))[:_SHOWN_WORDS]

@@ -1,14 +1,14 @@
 """Decide whether the first line of a table names its columns or is a record.
 
-A record that is taken for the header becomes public: names of columns are. So a line is called a header only where the
-evidence is strong and nothing speaks against it; anything else is a question to a person.
+A record that is taken for the header becomes public: names of columns are. So a line is called a header only
+where the evidence is strong and nothing speaks against it; anything else is a question to a person.
 
-The evidence is added up in bits. If the first line were a record like the n below it, the chance that it alone has
-a word in a column of numbers would be at most 1 / (n + 1), by exchangeability, and the chance that its cell is in no
-other row is about (singletons + 1) / (n + 1) (Good 1953, after Turing). Both are bounded for each column, because one
-damaged cell must never be enough. Words that usually name columns, and a style of letters that the rows do not have,
-add to that. A number, date, price or address in the line, or a cell that is found again in its column, is evidence of
-a record, and no sum of bits outweighs it.
+The evidence is added up in bits. If the first line were a record like the n below it, the chance that it
+alone has a word in a column of numbers would be at most 1 / (n + 1), by exchangeability, and the chance that
+its cell is in no other row is about (singletons + 1) / (n + 1) (Good 1953, after Turing). Both are bounded
+for each column, because one damaged cell must never be enough. Words that usually name columns, and a style
+of letters that the rows do not have, add to that. A number, date, price or address in the line, or a cell
+that is found again in its column, is evidence of a record, and no sum of bits outweighs it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _NUMBER = re.compile(
 )
 _MONTH = r"[A-Za-zäéûÀ-ÿ]{3,10}\.?"
 _DATE = re.compile(
-    r"\d{1,4}[./-]\d{1,2}([./-]\d{1,4})?([T ,]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?(\.\d+)?( ?[AaPp]\.?[Mm]\.?)?"
+    r"\d{1,4}[./-]\d{1,2}([./-]\d{1,4})?([T ,]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?(\.\d+)?( "
+    r"?[AaPp]\.?[Mm]\.?)?"
     rf"|\d{{1,2}}[ .-]*{_MONTH}[ .,-]*\d{{2,4}}( .*)?|{_MONTH}[ .-]*\d{{1,2}}?[ ,.-]+\d{{2,4}}( .*)?"
 )
 _ADDRESS = re.compile(
@@ -55,39 +56,40 @@ _NAMES = frozenset(
     id ids key code index idx no nr num number row record ref reference uid uuid guid name names firstname
     lastname surname forename title label description desc text comment comments note notes remark remarks
     type kind category categories class group status state country region county district province city town
-    place location municipality address street zip zipcode postcode postal lat latitude lon lng long
-    longitude x y z date day month year week weekday hour minute second time timestamp datetime start end
-    begin from to birth birthday birthdate dob age sex gender race ethnicity education degree occupation job
-    profession income salary wage pay price cost amount sum value values total count counts quantity qty
-    units unit size weight height width length depth area volume distance rate ratio percent percentage
-    share score rank rating level grade marital relationship religion language nation nationality email mail
-    phone telephone mobile fax url link website web user username customer client person people patient
-    doctor hospital diagnosis disease symptom treatment drug dose school university student teacher course
-    subject company firm organisation organization org department dept division team employee employer
-    manager product item items brand model make sku supplier vendor store shop branch order invoice payment
-    currency account balance bank loan credit debit tax vat discount species population density code_name
-    version source target result outcome response answer question variable var mean median std min max
-    average avg low high color colour latitude_deg flag active enabled created updated modified deleted
-    party vote votes candidate precinct temperature temp humidity pressure wind rain speed direction station
-    sensor channel frequency energy power album artist song genre author book publisher isbn actor director
-    film movie game player season goals points wins losses home away league match nom prenom prénom adresse
-    ville pays âge sexe date_naissance naissance code_postal libelle libellé commune département departement
-    région année annee mois jour heure montant prix quantité valeur vorname nachname alter geschlecht stadt
-    ort land plz straße strasse datum jahr monat tag uhrzeit zeit preis betrag menge wert anzahl größe
-    groesse gewicht beruf einkommen nombre apellido edad sexo ciudad pais país fecha año ano mes dia día
-    precio cantidad valor provincia municipio nome cognome età eta sesso città citta paese comune regione
-    data anno mese giorno prezzo quantità idade cidade estado naam leeftijd geslacht plaats gemeente jaar
-    maand bedrag imię imie nazwisko wiek płeć plec miasto kraj rok miesiąc cena ilość jméno jmeno příjmení
-    prijmeni věk vek pohlaví pohlavi město mesto země měsíc počet namn ålder kön stad kommun år navn alder
-    køn by имя фамилия возраст пол город страна дата год месяц цена количество адрес όνομα ηλικία φύλο πόλη
-    χώρα 名前 氏名 年齢 性別 都市 市 国 日付 年 月 価格 数量 住所 姓名 年龄 性别 城市 国家 日期 价格 地址 이름 나이 성별 도시 날짜 가격
+    place location municipality address street zip zipcode postcode postal lat latitude lon lng long longitude
+    x y z date day month year week weekday hour minute second time timestamp datetime start end begin from to
+    birth birthday birthdate dob age sex gender race ethnicity education degree occupation job profession
+    income salary wage pay price cost amount sum value values total count counts quantity qty units unit size
+    weight height width length depth area volume distance rate ratio percent percentage share score rank
+    rating level grade marital relationship religion language nation nationality email mail phone telephone
+    mobile fax url link website web user username customer client person people patient doctor hospital
+    diagnosis disease symptom treatment drug dose school university student teacher course subject company
+    firm organisation organization org department dept division team employee employer manager product item
+    items brand model make sku supplier vendor store shop branch order invoice payment currency account
+    balance bank loan credit debit tax vat discount species population density code_name version source target
+    result outcome response answer question variable var mean median std min max average avg low high color
+    colour latitude_deg flag active enabled created updated modified deleted party vote votes candidate
+    precinct temperature temp humidity pressure wind rain speed direction station sensor channel frequency
+    energy power album artist song genre author book publisher isbn actor director film movie game player
+    season goals points wins losses home away league match nom prenom prénom adresse ville pays âge sexe
+    date_naissance naissance code_postal libelle libellé commune département departement région année annee
+    mois jour heure montant prix quantité valeur vorname nachname alter geschlecht stadt ort land plz straße
+    strasse datum jahr monat tag uhrzeit zeit preis betrag menge wert anzahl größe groesse gewicht beruf
+    einkommen nombre apellido edad sexo ciudad pais país fecha año ano mes dia día precio cantidad valor
+    provincia municipio nome cognome età eta sesso città citta paese comune regione data anno mese giorno
+    prezzo quantità idade cidade estado naam leeftijd geslacht plaats gemeente jaar maand bedrag imię imie
+    nazwisko wiek płeć plec miasto kraj rok miesiąc cena ilość jméno jmeno příjmení prijmeni věk vek pohlaví
+    pohlavi město mesto země měsíc počet namn ålder kön stad kommun år navn alder køn by имя фамилия возраст
+    пол город страна дата год месяц цена количество адрес όνομα ηλικία φύλο πόλη χώρα 名前 氏名 年齢 性別 都市
+    市 国 日付 年 月 価格 数量 住所 姓名 年龄 性别 城市 国家 日期 价格 地址 이름 나이 성별 도시 날짜 가격
     """.split()  # noqa: SIM905  # words are read as lines
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeaderVerdict:
-    """The verdict on a first line: header, record or open; `header` is the more likely one of the first two."""
+    """The verdict on a first line: header, record or open; `header` is the more likely one of the first
+    two."""
 
     answer: Answer
     header: bool
@@ -95,8 +97,8 @@ class HeaderVerdict:
 
 
 def kind_of_cell(cell: str) -> str:
-    """Return what a cell looks like: blank, special (a marker, or a word that stands for no value), number, date,
-    address or word."""
+    """Return what a cell looks like: blank, special (a marker, or a word that stands for no value), number,
+    date, address or word."""
     text = cell.strip()
     if not text:
         return "blank"
@@ -115,7 +117,8 @@ def is_name(cell: str) -> bool:
 
 
 def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> HeaderVerdict:
-    """Whether `first` is the header of `rows`, the records below it. Rows of another width are not looked at."""
+    """Whether `first` is the header of `rows`, the records below it. Rows of another width are not looked
+    at."""
     below = [row for row in rows if len(row) == len(first)]
     if len(first) > 1:  # a header that stands there again is refused where it stands
         below = [row for row in below if list(row) != list(first)]
@@ -153,7 +156,8 @@ def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> HeaderVerdict:
 def _counted_along(
     first: Sequence[str], kinds: Sequence[str], below: Sequence[Sequence[str]]
 ) -> set[int]:
-    """Places of at least three whole numbers that rise by equal steps, as years do, where no row has such numbers."""
+    """Places of at least three whole numbers that rise by equal steps, as years do, where no row has such
+    numbers."""
     places = [place for place, kind in enumerate(kinds) if kind == "number"]
     if len(places) < 3 or len(below) < 2 or not _rises(first, places):
         return set()

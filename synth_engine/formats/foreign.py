@@ -1,4 +1,5 @@
-"""Texts that are no delimited tables: recognised by how they begin, so that none becomes a table of one column."""
+"""Texts that are no delimited tables: recognised by how they begin, so that none becomes a table of one
+column."""
 
 from __future__ import annotations
 
@@ -29,14 +30,17 @@ _JSON = _begins(
 _FORMS = (
     _ForeignForm(
         _begins(
-            r"<!doctype\s+html|<(?:html|head|body|table|meta|script|style|div|title)\b[^<>]*(?:>(?!\s*[,;\t|])|\s[^<>]*$)"
+            r"<!doctype\s+html|<(?:html|head|body|table|meta|script|style|div|title)\b[^<>]*(?:>(?!\s*[,;"
+            r"\t|])|\s[^<>]*$)"
         ),
         "a web page (HTML)",
-        "find the table that the page shows, or open the page in a spreadsheet program and save it as CSV UTF-8",
+        "find the table that the page shows, or open the page in a spreadsheet program and save it as CSV "
+        "UTF-8",
     ),
     _ForeignForm(
         _begins(
-            r"<\?xml\b|<!--|<!doctype\b|<[a-z][a-z0-9:._-]*(?:\s+[a-z:._-]+\s*=\s*[\"'][^<>]*)?/?>(?!\s*(?:[,;\t|]|$))"
+            r"<\?xml\b|<!--|<!doctype\b|<[a-z][a-z0-9:._-]*(?:\s+[a-z:._-]+\s*=\s*[\"'][^<>]*)?/?>(?!\s*(?:"
+            r"[,;\t|]|$))"
         ),
         "XML",
         _EXPORT,
@@ -61,8 +65,10 @@ _FORMS = (
     _ForeignForm(
         _begins(
             r"(?:(?:--[^\n]*\n|/\*.*?\*/;?|#[^\n]*\n)\s*)*(?:"
-            r"(?:create|drop|alter|truncate|lock)\s+(?:or\s+replace\s+)?(?:temporary\s+)?(?:table|tables|database|schema|type|view)\b|"
-            r"insert\s+(?:ignore\s+)?into\s+\S+\s*(?:\(|values\b)|set\s+[@\w.]+\s*(?:=|to\b)|begin(?:\s+transaction)?;|"
+            r"(?:create|drop|alter|truncate|lock)\s+(?:or\s+replace\s+)?(?:temporary\s+)?(?:table|tables|"
+            r"database|schema|type|view)\b|"
+            r"insert\s+(?:ignore\s+)?into\s+\S+\s*(?:\(|values\b)|set\s+[@\w.]+\s*(?:=|to\b)|begin(?:\s+"
+            r"transaction)?;|"
             r"pragma\s+\w+\s*=|use\s+\S+;)|(?:--[^\n]*\n\s*)*--[^\n]*\bdump\b"
         ),
         "statements of a database (SQL)",

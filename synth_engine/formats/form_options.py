@@ -26,7 +26,8 @@ FACTS = (*_SIGNS, *_BOOLEANS, *_NUMBERS, *_TEXTS, *_LISTS)
 
 
 def apply(dialect: Dialect, pairs: Iterable[str]) -> Dialect:
-    """A form with facts that a person states as KEY=VALUE. What is stated is open no longer. Raises InputError."""
+    """A form with facts that a person states as KEY=VALUE. What is stated is open no longer. Raises
+    InputError."""
     facts: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

@@ -1,4 +1,5 @@
-"""Guess how a delimited text is written, from its beginning: what is certain, and what a person has to answer."""
+"""Guess how a delimited text is written, from its beginning: what is certain, and what a person has to
+answer."""
 
 from __future__ import annotations
 
@@ -145,8 +146,8 @@ def _spaced(lines: list[str], quote: str, delimiter: str) -> bool:
 
 
 def _delimiter(lines: list[str], quote: str) -> str:
-    """Return a delimiter that every line has as often as the first, looked for among the rarer ones first because a
-    comma is also a decimal mark; else what the first line has most of."""
+    """Return a delimiter that every line has as often as the first, looked for among the rarer ones first
+    because a comma is also a decimal mark; else what the first line has most of."""
     return next(iter(_even(lines, quote)), delimiter_of(lines[0], quote=quote))
 
 
@@ -164,7 +165,8 @@ def _even(lines: list[str], quote: str) -> list[str]:
 
 
 def _open_delimiter(lines: list[str], quote: str, delimiter: str) -> bool:
-    """Whether two signs may stand between cells, or none of the known ones does in what looks like a table or prose."""
+    """Whether two signs may stand between cells, or none of the known ones does in what looks like a table or
+    prose."""
     even = _even(lines, quote)
     if len(even) > 1:
         # A comma between digits is a decimal mark as often as a delimiter, and is no evidence.
@@ -176,7 +178,8 @@ def _open_delimiter(lines: list[str], quote: str, delimiter: str) -> bool:
 
 
 def _wide_lines(lines: list[str]) -> bool:
-    """Whether lines without a delimiter are more than single words: prose, fixed width, or another sign between cells."""
+    """Whether lines without a delimiter are more than single words: prose, fixed width, or another sign
+    between cells."""
     with_blanks = sum(bool(re.search(r"\S\s+\S", line)) for line in lines)
     if with_blanks * 2 >= len(lines) or any(len(line.split()) > 3 for line in lines):
         return True
@@ -207,7 +210,8 @@ def _above(lines: list[str], quote: str) -> int:
 
 
 def _padded(lines: list[str], delimiter: str, counts: list[int]) -> int:
-    """Count the lines above the header of which only the first cell has a text, as spreadsheets write titles."""
+    """Count the lines above the header of which only the first cell has a text, as spreadsheets write
+    titles."""
     if not counts or min(counts) == 0 or len(set(counts)) != 1:
         return 0
     filled = [[cell.strip() for cell in line.split(delimiter)] for line in lines]
@@ -217,8 +221,8 @@ def _padded(lines: list[str], delimiter: str, counts: list[int]) -> int:
 
 
 def _open_decimal(rows: list[list[str]], delimiter: str) -> bool:
-    """Whether numbers have one sign before three digits, and none shows what it means: 1.096 may be a thousand. Between
-    commas, a point is taken for that of decimals."""
+    """Whether numbers have one sign before three digits, and none shows what it means: 1.096 may be a
+    thousand. Between commas, a point is taken for that of decimals."""
     if delimiter == ",":
         return False
     cells = {cell.strip() for row in rows for cell in row}

@@ -15,7 +15,8 @@ def nameless(place: int, *, line: int | None) -> TableError:
     """The refusal of a column with cells and no name. line: of its name, or of one of its cells."""
     return TableError(
         f"column {place} has no name",
-        repair="name it, leave the empty column out, or say how many lines above the names are left out (skip)",
+        repair="name it, leave the empty column out, or say how many lines above the names are left out "
+        "(skip)",
         line=line,
     )
 
@@ -23,8 +24,8 @@ def nameless(place: int, *, line: int | None) -> TableError:
 def checked_names(
     names: Sequence[str], *, most: int, line: int | None = None
 ) -> tuple[str, ...]:
-    """The names without spaces around them. Raises TableError for too many, unnamed, unprintable or repeated ones;
-    `line` is where they stand in their file."""
+    """The names without spaces around them. Raises TableError for too many, unnamed, unprintable or repeated
+    ones; `line` is where they stand in their file."""
     if len(names) > most:
         raise TableError(
             f"more than {most:,} columns", repair="keep the columns you need", line=line
@@ -60,8 +61,8 @@ def counted_names(columns: int) -> tuple[str, ...]:
 
 
 def joined_names(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Join several header lines to one name for each column, with blanks between. In a line above others an empty cell
-    belongs to the name at its left, as merged cells of a spreadsheet do."""
+    """Join several header lines to one name for each column, with blanks between. In a line above others an
+    empty cell belongs to the name at its left, as merged cells of a spreadsheet do."""
     names = [""] * len(lines[-1])
     for depth, line in enumerate(lines):
         left = ""

@@ -1,4 +1,5 @@
-"""Recognise kinds of files by name, by media type and by their first bytes, and refuse those that are not read."""
+"""Recognise kinds of files by name, by media type and by their first bytes, and refuse those that are not
+read."""
 
 from __future__ import annotations
 
@@ -180,7 +181,8 @@ _EXPECTED: dict[Kind, str] = {
 
 
 def kind_of(name: Path | str) -> Kind:
-    """The kind that a file's name promises by its ending, which is all that is ever used of it. Raises TableError."""
+    """The kind that a file's name promises by its ending, which is all that is ever used of it. Raises
+    TableError."""
     lowered = str(name).lower()
     for ending in sorted(ENDINGS, key=len, reverse=True):
         if lowered.endswith(ending):
@@ -203,8 +205,8 @@ def unknown_ending(kinds: Iterable[Kind] = KINDS) -> TableError:
 
 
 def found_kind(head: bytes, *, name: str = "") -> Kind:
-    """The kind that a file's first bytes show, whatever its name; but that a text has a basket in each line, or what is
-    packed with gzip, only its name says. Raises TableError for what is read nowhere."""
+    """The kind that a file's first bytes show, whatever its name; but that a text has a basket in each line,
+    or what is packed with gzip, only its name says. Raises TableError for what is read nowhere."""
     for kind, starts in _STARTS.items():
         starts = (
             (PARQUET + b"\x15",) if kind == "parquet" else starts
@@ -285,7 +287,8 @@ def _is_document(head: bytes) -> bool:
 
 
 def _is_workbook(head: bytes) -> bool:
-    """Whether an archive begins as workbooks do; others, such as those of OpenDocument, begin in another way."""
+    """Whether an archive begins as workbooks do; others, such as those of OpenDocument, begin in another
+    way."""
     # The name of the first entry stands behind 30 bytes of fixed length (PKWARE APPNOTE,
     # 4.3.7).
     return head[30:].startswith(_INSIDE_XLSX)

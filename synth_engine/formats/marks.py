@@ -1,7 +1,7 @@
 """Define how a file marks decimals and thousands: stated once for the file, never guessed from a cell.
 
-"1,234" is a thousand or a little more than one, "1.234" as well. What is declared here is how cells of columns that are
-described as numbers are read; the cells themselves stay as they are.
+"1,234" is a thousand or a little more than one, "1.234" as well. What is declared here is how cells of
+columns that are described as numbers are read; the cells themselves stay as they are.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ UNREADABLE = "\ufffd"  # what is a number by other marks alone; it must not be r
 
 
 def grouped(signs: str) -> str:
-    """The pattern of digits with one of these signs between thousands, or as in India with commas between hundreds above them."""
+    """The pattern of digits with one of these signs between thousands, or as in India with commas between
+    hundreds above them."""
     thousands = rf"[0-9]{{1,3}}(?:{signs}[0-9]{{3}})+"
     return thousands + (r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}" if signs == "," else "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """The sign before decimals, the one between thousands, and what stands around numbers and is left out: currencies,
-    percent signs and units."""
+    """The sign before decimals, the one between thousands, and what stands around numbers and is left out:
+    currencies, percent signs and units."""
 
     decimal: str = "."
     thousands: str = ""
@@ -41,7 +42,8 @@ class Marks:
         return self == Marks()
 
     def plain(self, texts: pa.Array, *, apart_from: Collection[str] = ()) -> pa.Array:
-        """Numbers with ASCII digits, the sign before, a decimal point and no thousands marked; other texts as they are."""
+        """Numbers with ASCII digits, the sign before, a decimal point and no thousands marked; other texts as
+        they are."""
         # Each distinct text is converted once, however often it occurs.
         if pa.types.is_dictionary(texts.type):
             plain = self.plain(texts.dictionary, apart_from=apart_from)
@@ -73,10 +75,16 @@ class Marks:
         return pc.if_else(pc.match_substring_regex(texts, form), converted, unchanged)
 
     def without_units(self, texts: pa.Array) -> pa.Array:
-        """Texts that are digits with one of the units before or after them, without it; others as they are."""
+        """Texts that are digits with one of the units before or after them, without it; others as they
+        are."""
         units = "|".join(re.escape(unit) for unit in sorted(self.units, key=len, reverse=True))
         number = rf"[0-9.,][0-9.,'{_SPACES}]*"
-        with_unit = rf"^[ \t]*(?P<sign>[+-]?)(?:(?:{units})[{_SPACES}]?)?(?P<number>[+-]?{number}?)(?:[{_SPACES}]?(?:{units}))?[ \t]*$"
+        with_unit = (
+            r"^[ "
+            rf"\t]*(?P<sign>[+-]?)(?:(?:{units})[{_SPACES}]?)?(?P<number>[+-]?{number}?)(?:[{_SPACES}]?(?:"
+            rf"{units}))?[ "
+            r"\t]*$"
+        )
         parts = pc.extract_regex(texts, with_unit)
         bare = pc.binary_join_element_wise(
             pc.struct_field(parts, "sign"), pc.struct_field(parts, "number"), ""

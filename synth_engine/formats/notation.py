@@ -1,7 +1,8 @@
-"""Notations of one number that have no second reading: signs behind or around it, digits of every script, blanks of every kind.
+"""Notations of one number that have no second reading: signs behind or around it, digits of every script,
+blanks of every kind.
 
-A cell that is read as a number is first written with ASCII digits and its sign before. That is a function of the cell alone,
-and no fact that a file has to state."""
+A cell that is read as a number is first written with ASCII digits and its sign before. That is a function of
+the cell alone, and no fact that a file has to state."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _MINUS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u207b\ufe58\ufe63\uff0d"
-_INVISIBLE = "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_INVISIBLE = (
+    "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068"
+    "\u2069\ufeff"
+)
 _OTHERS = {
     "\u066b": ".",
     "\u066c": ",",
@@ -52,11 +56,12 @@ _MARKED = r"\)|-$|[+\-][ \t\x{a0}\x{202f}]"
 
 
 def unified(texts: pa.Array) -> pa.Array:
-    """Texts with a digit, written with ASCII digits, visible signs and the minus before; others as they are."""
+    """Texts with a digit, written with ASCII digits, visible signs and the minus before; others as they
+    are."""
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         texts = _in_ascii(texts)
-    # Most columns have none of them. No text that a pattern below takes is without one: what is read of a cell depends on
-    # no other cell.
+    # Most columns have none of them. No text that a pattern below takes is without one: what is read of a
+    # cell depends on no other cell.
     if not pc.any(pc.match_substring_regex(texts, _MARKED)).as_py():
         return texts
     texts = pc.replace_substring_regex(texts, _AROUND, r"-\1\2")

@@ -1,7 +1,8 @@
-"""Find the marks of decimals and thousands that all numbers of a file agree on, where some cell can be read in no other way.
+"""Find the marks of decimals and thousands that all numbers of a file agree on, where some cell can be read
+in no other way.
 
-A column such as `1,096` alone decides nothing: it may have decimals or thousands. `2,385,000` decides, and so does `1,096`
-beside a column with decimal points, because a file has one set of marks."""
+A column such as `1,096` alone decides nothing: it may have decimals or thousands. `2,385,000` decides, and so
+does `1,096` beside a column with decimal points, because a file has one set of marks."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ _PATTERNS = [(marks, _pattern(marks)) for marks in NUMBER_MARKS]
 
 
 def agreed_marks(columns: Sequence[Collection[str]]) -> Marks | None:
-    """The marks by which all columns of numbers can be read, given the different cells of each column; None where several
-    sets remain that differ in both marks, where none does, or where no number has a mark."""
+    """The marks by which all columns of numbers can be read, given the different cells of each column; None
+    where several sets remain that differ in both marks, where none does, or where no number has a mark."""
     remaining = list(NUMBER_MARKS)
     units: set[str] = set()
     marked = False
@@ -92,7 +93,8 @@ def _without_unit(cells: Collection[str]) -> tuple[set[str], set[str]]:
 
 
 def like_phones(texts: pa.Array, marks: Marks) -> bool:
-    """Whether different texts with digits in groups look like telephone numbers: long, and equally long in every cell."""
+    """Whether different texts with digits in groups look like telephone numbers: long, and equally long in
+    every cell."""
     if marks.thousands not in (" ", "."):
         return False
     lengths = pc.utf8_length(pc.replace_substring_regex(texts, "[^0-9]", ""))

@@ -1,4 +1,5 @@
-"""Who vouches for cells that were computed before a table is read, of which nothing else shows that each record depends on itself alone."""
+"""Who vouches for cells that were computed before a table is read, of which nothing else shows that each
+record depends on itself alone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Unpack the one file in a ZIP archive while the archive comes in, piece by piece.
 
-An archive says twice what it holds: before each file, and in a directory at its end. Here the first is read, because it
-comes first, and the second has to say the same. Folders and the notes that macOS adds are passed over; a second
-file, a password, a path out of the archive and an archive that is cut short are refused (PKWARE APPNOTE 6.3, 4.3).
+An archive says twice what it holds: before each file, and in a directory at its end. Here the first is read,
+because it comes first, and the second has to say the same. Folders and the notes that macOS adds are passed
+over; a second file, a password, a path out of the archive and an archive that is cut short are refused
+(PKWARE APPNOTE 6.3, 4.3).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _PACK_AGAIN = "pack the table again, alone and without a password"
 
 
 class _Entry(NamedTuple):
-    """The header before a file in an archive, with the values that stand behind the file where they differ."""
+    """The header before a file in an archive, with the values that stand behind the file where they
+    differ."""
 
     name: bytes
     method: int
@@ -44,8 +46,8 @@ class _Entry(NamedTuple):
 
 
 class Unzipper:
-    """Takes the bytes of an archive: `feed` …, then `end`. `name` is the name of its file, once that has come. Every
-    refusal is a TableError."""
+    """Takes the bytes of an archive: `feed` …, then `end`. `name` is the name of its file, once that has
+    come. Every refusal is a TableError."""
 
     def __init__(self) -> None:
         self.name: str | None = None
@@ -64,7 +66,8 @@ class Unzipper:
                 yield piece
 
     def end(self) -> None:
-        """All bytes are in. Raises TableError if the archive is cut short, or its directory says something else."""
+        """All bytes are in. Raises TableError if the archive is cut short, or its directory says something
+        else."""
         # An archive whose directory differs from its entries shows one table to a scanner and
         # another to its reader.
         if self._step != self._directory or _listed(self._waiting) != self._seen:
@@ -72,7 +75,8 @@ class Unzipper:
         if self.name is None:
             raise TableError("the archive holds no file", repair=_PACK_AGAIN)
 
-    # Each step takes what it can from what is waiting: it returns what was unpacked, or None if it needs more.
+    # Each step takes what it can from what is waiting: it returns what was unpacked, or None if it needs
+    # more.
     def _start(self) -> bytes | None:
         if len(self._waiting) < 4:
             return None
@@ -220,8 +224,8 @@ def _long_size(extra: bytes) -> int | None:
 
 
 def _checked_name(name: bytes) -> str:
-    """The name of the file without its folders. It is used for its ending alone; one that leads out of the archive was
-    made to do harm elsewhere."""
+    """The name of the file without its folders. It is used for its ending alone; one that leads out of the
+    archive was made to do harm elsewhere."""
     text = name.decode("utf-8", "replace")
     parts = text.replace("\\", "/").split("/")
     if not text or text.startswith(("/", "\\")) or ".." in parts or ":" in text or "\0" in text:

@@ -1,9 +1,10 @@
-"""Hierarchies of prefix codes: a record is a sequence of symbols, and every prefix of it is a node of a public tree.
+"""Hierarchies of prefix codes: a record is a sequence of symbols, and every prefix of it is a node of a
+public tree.
 
 Points are cut in halves along every coordinate (`SpatialHierarchy`), strings are read character by character
 (`StringHierarchy`), codes of a classification class by class (`TaxonomyHierarchy`), several of them by turns
-(`ProductHierarchy`). A node is a depth and the smallest code below it; so the records of a node stand side by side
-in the order of their codes. Everything here is public: no budget, no rows.
+(`ProductHierarchy`). A node is a depth and the smallest code below it; so the records of a node stand side by
+side in the order of their codes. Everything here is public: no budget, no rows.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ Floats = npt.NDArray[np.float64]
 def divide_into_areas(
     grown: Growth, hierarchy: Hierarchy, leaves: LeafEstimates, *, least: float, most: int
 ) -> NodeSet:
-    """Parts that cover the hierarchy: opened nodes of at least so many records, by their estimated counts, are divided, the
-    fullest first, as long as there are at most `most` parts. A function of the tree, which was paid for."""
+    """Parts that cover the hierarchy: opened nodes of at least so many records, by their estimated counts,
+    are divided, the fullest first, as long as there are at most `most` parts. A function of the tree, which
+    was paid for."""
     root = hierarchy.root()
     levels, prefixes = np.zeros(1, dtype=np.int64), root
     divided = root if leaves.counts.sum() >= least else root[:0]
@@ -44,9 +45,9 @@ def divide_into_areas(
 def frequent_prefixes(
     hierarchy: Hierarchy, leaves: LeafEstimates, *, least: float, most: int
 ) -> NodeSet:
-    """Parts that hold all records of the leaves: nodes of at least so many are divided, into those of their children that have
-    leaves, down to leaves themselves; of more than `most` parts, the emptiest nodes are left whole. What is in no leaf is in no
-    part, or in one by chance."""
+    """Parts that hold all records of the leaves: nodes of at least so many are divided, into those of their
+    children that have leaves, down to leaves themselves; of more than `most` parts, the emptiest nodes are
+    left whole. What is in no leaf is in no part, or in one by chance."""
     while True:
         levels, prefixes = (
             np.zeros(leaves.counts.size, dtype=np.int64),

@@ -1,7 +1,7 @@
 """The interface of all hierarchies, and hierarchies whose codes are paths of symbols.
 
-Every hierarchy is a product of components. One that is not a `ProductHierarchy` is the product of itself alone, so that
-callers loop over `components` and never ask for a class.
+Every hierarchy is a product of components. One that is not a `ProductHierarchy` is the product of itself
+alone, so that callers loop over `components` and never ask for a class.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Kind = TypeVar("Kind", bound="Hierarchy")
 
 @dataclass(frozen=True, kw_only=True)
 class Hierarchy(ABC):
-    """A public tree over the values of one or several columns; depth 0 is the root, which holds every record."""
+    """A public tree over the values of one or several columns; depth 0 is the root, which holds every
+    record."""
 
     columns: tuple[str, ...]
     kind: ClassVar[str]
@@ -53,7 +54,8 @@ class Hierarchy(ABC):
 
     @abstractmethod
     def symbols(self, level: int) -> npt.NDArray[np.int64]:
-        """The symbols of the children that a node of depth `level` has, increasing; for 0 <= level < depth."""
+        """The symbols of the children that a node of depth `level` has, increasing; for 0 <= level <
+        depth."""
 
     @abstractmethod
     def root(self) -> Prefixes:
@@ -133,11 +135,13 @@ class Hierarchy(ABC):
         children themselves."""
         return np.full(self.symbols(level).size, level + 1 < self.depth)
 
-    def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that have gaps
+    # For those that have gaps
+    def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002
         """Returns whether public nodes of depth `level` are there at all, below a node that is."""
         return np.ones(prefixes.shape, dtype=np.bool_)
 
-    def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that know
+    # For those that know
+    def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002
         """Returns whether public nodes of depth `level` have anything to tell apart below them."""
         return np.ones(prefixes.shape, dtype=np.bool_)
 

@@ -1,9 +1,10 @@
-"""Boxes: disjoint parts of the combinations of all columns, each a class of every column, found by dividing box after box.
+"""Boxes: disjoint parts of the combinations of all columns, each a class of every column, found by dividing
+box after box.
 
-A column has a public tree of classes: all its values, the classes into which they are declared to fall, and so on down to the
-single values. A box begins as all values of all columns. A division replaces it by one box for each child of its class in one
-column, so boxes are disjoint and cover everything whatever columns are chosen. Everything here is public, or a function of
-answers that were paid for.
+A column has a public tree of classes: all its values, the classes into which they are declared to fall, and
+so on down to the single values. A box begins as all values of all columns. A division replaces it by one box
+for each child of its class in one column, so boxes are disjoint and cover everything whatever columns are
+chosen. Everything here is public, or a function of answers that were paid for.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ UNDIVIDED = -1
 """In a round: a box that stays as it is."""
 
 Choices = npt.NDArray[np.int64]
-"""A round of divisions, shape (boxes,): the index of the column by which each box is divided, or `UNDIVIDED`."""
+"""A round of divisions, shape (boxes,): the index of the column by which each box is divided, or
+`UNDIVIDED`."""
 Codes = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassTree:
-    """The classes of one column. children: of each class, the indices of those that it divides into, none of a single value; class 0
-    has all codes. child_of: for each class and code, the place among these children of the one with the code, and -1 outside
-    the class; shape (classes, codes)."""
+    """The classes of one column. children: of each class, the indices of those that it divides into, none of
+    a single value; class 0 has all codes. child_of: for each class and code, the place among these children
+    of the one with the code, and -1 outside the class; shape (classes, codes)."""
 
     column: str
     children: tuple[tuple[int, ...], ...]
@@ -42,8 +44,9 @@ class ClassTree:
 
     @classmethod
     def of_levels(cls, column: str, levels: Sequence[Codes]) -> ClassTree:
-        """levels: the class of each code, the widest classes first, each level within the one before. The codes themselves come last
-        by themselves. A class that a level leaves whole is divided by the next one that does not."""
+        """levels: the class of each code, the widest classes first, each level within the one before. The
+        codes themselves come last by themselves. A class that a level leaves whole is divided by the next one
+        that does not."""
         size = len(levels[0])
         finer = [*levels, np.arange(size)]
         members: list[Codes] = [np.arange(size)]
@@ -84,7 +87,8 @@ class ClassTree:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Boxes:
-    """Boxes over the columns of `trees`, after these rounds of divisions. Errors: PrivacyError for a round that is none of these boxes."""
+    """Boxes over the columns of `trees`, after these rounds of divisions. Errors: PrivacyError for a round
+    that is none of these boxes."""
 
     trees: tuple[ClassTree, ...]
     rounds: tuple[Choices, ...] = ()
@@ -152,7 +156,8 @@ class Boxes:
 
     @cached_property
     def child_counts(self) -> npt.NDArray[np.int64]:
-        """Into how many boxes a division by each column would divide each box, 0 where it cannot: shape (boxes, columns)."""
+        """Into how many boxes a division by each column would divide each box, 0 where it cannot: shape
+        (boxes, columns)."""
         counts = [
             tree.widths[self.classes[:, column]] for column, tree in enumerate(self.trees)
         ]

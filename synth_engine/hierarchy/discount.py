@@ -1,8 +1,8 @@
 """Discounts of opened nodes without randomness: records are taken evenly from the cells of the
 finest depth, or from the fullest ones.
 
-Both read only the numbers of records in cells, and both are stable: one record more leaves at
-most one record more (docs/proofs/grow.md). Of cells that are equal otherwise, those come first that a public order has first.
+Both read only the numbers of records in cells, and both are stable: one record more leaves at most one record
+more (docs/proofs/grow.md). Of cells that are equal otherwise, those come first that a public order has first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def public_order(codes: Codes) -> npt.NDArray[np.uint64]:
-    """A public place for each code, as if by chance: so that it is not always the first corner of a node that pays."""
+    """A public place for each code, as if by chance: so that it is not always the first corner of a node that
+    pays."""
     if codes.dtype == np.uint64:
         mixed = codes.copy()
     else:

@@ -1,10 +1,10 @@
 """Consistent, non-negative counts of a tree from noisy ones.
 
-A node's own noisy count and the sum of its children's counts are two measurements of one number. The upward pass combines
-them by inverse variance, from the deepest nodes on. The downward pass moves the counts of siblings so that they add up to
-the count of their parent, each child in proportion to its variance, and projects them so that none is negative. This is
-Hay et al. 2010 with unequal variances; the projection is this project's. A node that was opened only because its noise was
-large is corrected by the counts of its children.
+A node's own noisy count and the sum of its children's counts are two measurements of one number. The upward
+pass combines them by inverse variance, from the deepest nodes on. The downward pass moves the counts of
+siblings so that they add up to the count of their parent, each child in proportion to its variance, and
+projects them so that none is negative. This is Hay et al. 2010 with unequal variances; the projection is this
+project's. A node that was opened only because its noise was large is corrected by the counts of its children.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class CountTable(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LeafEstimates:
-    """The nodes that were not opened: depth, smallest code and estimated count of each; the counts add up to the total."""
+    """The nodes that were not opened: depth, smallest code and estimated count of each; the counts add up to
+    the total."""
 
     levels: npt.NDArray[np.int64]
     prefixes: Prefixes
@@ -69,8 +70,8 @@ def total(
     variance: float = 0.0,
     counted: Sequence[CountTable] = (),
 ) -> float:
-    """Estimate the number of records. own: a noisy count of all records and its variance, if there is one; the other arguments
-    are those of `leaves`."""
+    """Estimate the number of records. own: a noisy count of all records and its variance, if there is one;
+    the other arguments are those of `leaves`."""
     levels = list(growth.levels(hierarchy))
     root = _from_below(
         levels, growth, _own(levels, growth, variance=variance, counted=counted)
@@ -185,13 +186,14 @@ def _from_below(
 def project_nonnegative(
     counts: Floats, variances: Floats, *, sums: Floats, parents: npt.NDArray[np.int64]
 ) -> Floats:
-    """Project counts onto those that are not negative and add up to the count of each parent, in the metric of their variances.
+    """Project counts onto those that are not negative and add up to the count of each parent, in the metric
+    of their variances.
 
     parents: the index of each child's parent, increasing; sums: the count of each parent, not negative.
 
-    The answer is max(0, count + variance * shift) with one shift for a parent. Where it crosses zero the children of a
-    parent are sorted; with the first k of them above zero the shift is (sum - their counts) / (their variances), and
-    k is the largest for which the k-th stays above it."""
+    The answer is max(0, count + variance * shift) with one shift for a parent. Where it crosses zero the
+    children of a parent are sorted; with the first k of them above zero the shift is (sum - their counts) /
+    (their variances), and k is the largest for which the k-th stays above it."""
     # The shift at which each child reaches zero; sorted by it, the positive children come
     # first.
     at_zero = -counts / variances

@@ -69,8 +69,8 @@ class Rule:
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether a depth depends on something that was chosen by chance at the depths above and is not in the answer: which records
-        were taken away."""
+        """Whether a depth depends on something that was chosen by chance at the depths above and is not in
+        the answer: which records were taken away."""
         return self.name == "improved" and self.spread == "chance"
 
     @property
@@ -105,8 +105,8 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Level:
-    """The children of all opened nodes of one depth, in the order of their codes. `level`: their own depth; `parents`: which
-    opened node each is a child of; `opens`: which of them may be opened."""
+    """The children of all opened nodes of one depth, in the order of their codes. `level`: their own depth;
+    `parents`: which opened node each is a child of; `opens`: which of them may be opened."""
 
     level: int
     prefixes: Prefixes
@@ -159,7 +159,8 @@ class Growth:
             raise TypeError("the basic rule has counts at every depth, the others have none")
 
     def levels(self, hierarchy: Hierarchy) -> Iterator[Level]:
-        """Yields the layout of each depth that was examined. Errors: ValueError where the tree is not of this hierarchy."""
+        """Yields the layout of each depth that was examined. Errors: ValueError where the tree is not of this
+        hierarchy."""
         prefixes = hierarchy.root()
         for place, opened in enumerate(self.opened):
             level = child_level(hierarchy, prefixes, place, depth=self.rule.depth)

@@ -1,4 +1,5 @@
-"""Parts of a hierarchy: nodes of any depth, none inside another. What is counted in them is a table of counts."""
+"""Parts of a hierarchy: nodes of any depth, none inside another. What is counted in them is a table of
+counts."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from synth_engine.hierarchy.growth import MAX_NODES, Growth
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NodeSet:
-    """Nodes of the hierarchy over `columns`: depth and smallest code of each, in the order of their codes. They need not
-    cover it: a record in no part is counted nowhere. Public, or a function of answers that were paid for."""
+    """Nodes of the hierarchy over `columns`: depth and smallest code of each, in the order of their codes.
+    They need not cover it: a record in no part is counted nowhere. Public, or a function of answers that were
+    paid for."""
 
     columns: tuple[str, ...]
     levels: npt.NDArray[np.int64]
@@ -45,7 +47,8 @@ class NodeSet:
         return sha.hexdigest()
 
     def check(self, hierarchy: Hierarchy) -> None:
-        """Errors: PrivacyError where these are not nodes of the hierarchy, or a record could fall into two of them."""
+        """Errors: PrivacyError where these are not nodes of the hierarchy, or a record could fall into two of
+        them."""
         fits = (
             self.columns == hierarchy.columns
             and self.prefixes.dtype == hierarchy.root().dtype
@@ -94,8 +97,8 @@ def sort_nodes(
 
 
 def leaf_nodes(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_NODES) -> NodeSet:
-    """The nodes at which a tree ends, at most so many: where there were more, it ends at a smaller depth. Errors:
-    ValueError where the tree is not of this hierarchy."""
+    """The nodes at which a tree ends, at most so many: where there were more, it ends at a smaller depth.
+    Errors: ValueError where the tree is not of this hierarchy."""
     levels, opened = list(growth.levels(hierarchy)), list(growth.opened)
     more = [
         len(level) - (opened[place - 1].size if place else 0)

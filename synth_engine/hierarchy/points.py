@@ -22,9 +22,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class SpatialHierarchy(Hierarchy):
-    """Points with one coordinate a column, inside the box from `low` to `high`, cut into 2^`resolution` equal parts along
-    each coordinate. `together`: a node is cut along all d of them at once and has 2^d children; else along one after
-    another, and has two. A part holds its lower edge, and the last one its upper edge as well."""
+    """Points with one coordinate a column, inside the box from `low` to `high`, cut into 2^`resolution` equal
+    parts along each coordinate. `together`: a node is cut along all d of them at once and has 2^d children;
+    else along one after another, and has two. A part holds its lower edge, and the last one its upper edge as
+    well."""
 
     kind: ClassVar[str] = "points"
     is_uniform: ClassVar[bool] = True

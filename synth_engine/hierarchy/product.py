@@ -17,10 +17,11 @@ from synth_engine.strict_json import JsonObject
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProductHierarchy(PathHierarchy):
-    """Points, classifications and texts of different columns. In each round every component that has a further depth goes one
-    deeper, the one with the fewest children first, so that what is coarse comes before what is fine; one that has ended is
-    passed over. A symbol is that of the component whose turn it is; of points and texts, one more than there. A text that has
-    ended has one child where its turn comes, which is its end again."""
+    """Points, classifications and texts of different columns. In each round every component that has a
+    further depth goes one deeper, the one with the fewest children first, so that what is coarse comes before
+    what is fine; one that has ended is passed over. A symbol is that of the component whose turn it is; of
+    points and texts, one more than there. A text that has ended has one child where its turn comes, which is
+    its end again."""
 
     kind: ClassVar[str] = "product"
     components: tuple[Hierarchy, ...]

@@ -21,8 +21,8 @@ _FEW = 32
 class ParentRanges:
     """The range of sorted codes of each parent. All codes of a range agree in the symbols above its nodes.
 
-    of: the index of the parent of each node; shape (nodes,). starts, ends: the first position of each range and the one
-    beyond its last; shape (parents,)."""
+    of: the index of the parent of each node; shape (nodes,). starts, ends: the first position of each range
+    and the one beyond its last; shape (parents,)."""
 
     of: Places
     starts: Places
@@ -37,11 +37,12 @@ def ranges(
     parents: ParentRanges,
     reached: Places | None = None,
 ) -> tuple[Places, Places, Places]:
-    """Returns three arrays of shape (nodes,): the position of the first code of each node, the position beyond its last
-    code, and the number of records between them. The positions equal those of `np.searchsorted`, but are computed faster.
+    """Returns three arrays of shape (nodes,): the position of the first code of each node, the position
+    beyond its last code, and the number of records between them. The positions equal those of
+    `np.searchsorted`, but are computed faster.
 
-    codes: sorted. prefixes: of the nodes of one level, increasing. reached: how many records lie before each position;
-    without it every code is one record."""
+    codes: sorted. prefixes: of the nodes of one level, increasing. reached: how many records lie before each
+    position; without it every code is one record."""
     # Codes that are sequences of symbols agree above this level, so its symbol alone decides.
     if codes.dtype != np.uint64:
         codes, prefixes = (

@@ -1,8 +1,8 @@
 """Points that can only be where a public gazetteer has one: cells without a public point are no nodes at all.
 
-Coordinates come in groups that have gazetteers of their own, such as two of a home and two of a place of work. A cell is
-there if its projection on every group holds a public point; so the cells of a depth are as many as products of what the
-gazetteers have, and none of them is listed.
+Coordinates come in groups that have gazetteers of their own, such as two of a home and two of a place of
+work. A cell is there if its projection on every group holds a public point; so the cells of a depth are as
+many as products of what the gazetteers have, and none of them is listed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Bits = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Support:
-    """Public points of the coordinates `axes`: their codes in these coordinates alone, not decreasing, their weights, and
-    `order`: which points of the gazetteer they are. `units`: how long a smallest cell is along each of these axes, in any
-    common unit, for finding the nearest."""
+    """Public points of the coordinates `axes`: their codes in these coordinates alone, not decreasing, their
+    weights, and `order`: which points of the gazetteer they are. `units`: how long a smallest cell is along
+    each of these axes, in any common unit, for finding the nearest."""
 
     axes: tuple[int, ...]
     codes: Codes
@@ -40,8 +40,8 @@ class Support:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GazetteerHierarchy(SpatialHierarchy):
-    """Points of a box with gazetteers. `sides`: the column that each coordinate belongs to, which is one for both
-    coordinates of a column of codes."""
+    """Points of a box with gazetteers. `sides`: the column that each coordinate belongs to, which is one for
+    both coordinates of a column of codes."""
 
     is_complete: ClassVar[bool] = False
 
@@ -103,8 +103,8 @@ class GazetteerHierarchy(SpatialHierarchy):
         return _moved(codes, _tables(self._places(axes), gather=False))
 
     def supported(self, codes: Codes) -> Codes:
-        """Codes of points, each moved to the nearest supported cell where it is in none: along each group of coordinates by
-        itself, and of each point by itself."""
+        """Codes of points, each moved to the nearest supported cell where it is in none: along each group of
+        coordinates by itself, and of each point by itself."""
         for support in self.supports:
             own = self.project(codes, support.axes)
             known = np.unique(support.codes)

@@ -19,8 +19,8 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True)
 class TaxonomyHierarchy(PathHierarchy):
-    """Values as paths of class names, such as ("Rhode Island", "Newport", "Middletown"). A value may end above another:
-    it is then a child of its own, symbol 0, of the class that it names."""
+    """Values as paths of class names, such as ("Rhode Island", "Newport", "Middletown"). A value may end
+    above another: it is then a child of its own, symbol 0, of the class that it names."""
 
     kind: ClassVar[str] = "taxonomy"
 

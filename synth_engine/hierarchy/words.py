@@ -138,8 +138,8 @@ class StringHierarchy(PathHierarchy):
         return [text.replace("\0", "") for text in texts.tolist()]
 
     def bounds(self, prefixes: Prefixes, level: int) -> tuple[list[str], list[str]]:
-        """The first and the last text below nodes of that depth, in the order of the alphabet; the last one of the
-        longest."""
+        """The first and the last text below nodes of that depth, in the order of the alphabet; the last one
+        of the longest."""
         last = self.path(prefixes).copy()
         ended = (last[:, level - 1] == 0) if level else np.zeros(len(last), dtype=np.bool_)
         last[~ended, level:] = len(self.alphabet)

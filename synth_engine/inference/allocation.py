@@ -1,8 +1,9 @@
-"""How a budget is best spread over tables: each gets the resolution and the noise that its predicted error asks for.
+"""How a budget is best spread over tables: each gets the resolution and the noise that its predicted error
+asks for.
 
-A table of which nothing is asked is taken as its reference, and is off by as much as its noisy score says. One that is
-measured is off, cell by cell, by its noise or by what the reference lacks, whichever is less, and by what merging hides.
-Everything here is a function of public facts and of noisy answers that were paid for.
+A table of which nothing is asked is taken as its reference, and is off by as much as its noisy score says.
+One that is measured is off, cell by cell, by its noise or by what the reference lacks, whichever is less, and
+by what merging hides. Everything here is a function of public facts and of noisy answers that were paid for.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class TableOption:
-    """A table that may be measured, by its number. distance: its noisy L1 distance from what it is taken for otherwise,
-    as a share of the records; weight: how much it matters; sides: its attributes; levels: which resolutions it may
-    have, one of each side; deviations: of a cell's noise at each of these, were the whole budget spent on the table."""
+    """A table that may be measured, by its number. distance: its noisy L1 distance from what it is taken for
+    otherwise, as a share of the records; weight: how much it matters; sides: its attributes; levels: which
+    resolutions it may have, one of each side; deviations: of a cell's noise at each of these, were the whole
+    budget spent on the table."""
 
     number: int
     distance: float
@@ -52,8 +54,9 @@ class TableOption:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A table to be measured: at which resolution of each side, and with what part of the budget. gain: how much nearer it
-    comes, as predicted, in records times its weight; nothing is gained by a table of which noise hides everything."""
+    """A table to be measured: at which resolution of each side, and with what part of the budget. gain: how
+    much nearer it comes, as predicted, in records times its weight; nothing is gained by a table of which
+    noise hides everything."""
 
     number: int
     levels: tuple[int, ...]
@@ -76,8 +79,9 @@ def allocate(
 ) -> list[Choice]:
     """The tables to be measured, whose parts add up to 1 at most.
 
-    Noise grows with the part to the minus `power`: 1/2 of Gaussian noise, 1 of Laplace noise. learnt: how much of its distance a table keeps that is not measured; less
-    than 1 where others tell something of it. The total predicted error is least for its cost by one multiplier.
+    Noise grows with the part to the minus `power`: 1/2 of Gaussian noise, 1 of Laplace noise. learnt: how
+    much of its distance a table keeps that is not measured; less than 1 where others tell something of it.
+    The total predicted error is least for its cost by one multiplier.
     """
     if not wishes:
         return []
@@ -110,8 +114,8 @@ def allocate(
 
 
 def _error(wish: TableOption, levels: tuple[int, ...], spreads: Floats, rows: float) -> Floats:
-    """Predicted, in records, for each spread of noise. A table far from its reference is concentrated: the share of its
-    cells that hold anything shrinks as the distance grows, and those hold more."""
+    """Predicted, in records, for each spread of noise. A table far from its reference is concentrated: the
+    share of its cells that hold anything shrinks as the distance grows, and those hold more."""
     counts = _cells(wish.sides, levels)
     records = rows * 2.0 ** (-np.arange(counts.size) / _PER_OCTAVE)
     # The farther a table is from its reference, the fewer of its cells hold any records.
@@ -137,8 +141,8 @@ def _cells(sides: Sequence[Side], levels: Sequence[int]) -> Floats:
 
 
 def _cheapest(errors: Floats) -> list[int]:
-    """For each table which part to buy, 0 for none: the least sum of errors that the budget allows, by bisection on the
-    price of it."""
+    """For each table which part to buy, 0 for none: the least sum of errors that the budget allows, by
+    bisection on the price of it."""
     costs = np.concatenate([[0.0], PARTS])
     low, high = 1e-12, max(1.0, float(errors[:, 0].max())) * 2.0**20
     for _ in range(_ROUNDS):

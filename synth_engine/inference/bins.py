@@ -1,7 +1,9 @@
-"""Coarser views of an attribute, from its noisy histogram alone: codes merged into bins, at several resolutions.
+"""Coarser views of an attribute, from its noisy histogram alone: codes merged into bins, at several
+resolutions.
 
-Each resolution is nested in the one before, so that a table at one of them is a sum of cells of a finer one. All
-arithmetic that decides is on whole numbers, so that the same histogram gives the same bins wherever it is looked at.
+Each resolution is nested in the one before, so that a table at one of them is a sum of cells of a finer one.
+All arithmetic that decides is on whole numbers, so that the same histogram gives the same bins wherever it is
+looked at.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ _COUNT_GRAIN = 256
 
 
 def dependence_weights(counts: Floats) -> Floats:
-    """How much each code has to do with a dependence, adding up to 1: p (1 - p) of a code of share p. Of a code that
-    nearly every record has, that is as little as of all the rare ones together, which is what sums of a table force."""
+    """How much each code has to do with a dependence, adding up to 1: p (1 - p) of a code of share p. Of a
+    code that nearly every record has, that is as little as of all the rare ones together, which is what sums
+    of a table force."""
     shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1.0)
     weights = shares * (1 - shares)
     whole = float(weights.sum())
@@ -37,9 +40,10 @@ def dependence_weights(counts: Floats) -> Floats:
 def nested_bins(
     histogram: Floats, *, ordered: bool, rare: bool = False, levels: Sequence[int] = LEVELS
 ) -> list[Bins]:
-    """The bins of every resolution. ordered: whether neighbouring codes mean neighbouring values; else common codes
-    stay by themselves and rare ones are merged. rare: whether bins hold equal parts of what rare codes may tell, and not
-    of the records: where one code is very common, the others then have more bins (see `spread`)."""
+    """The bins of every resolution. ordered: whether neighbouring codes mean neighbouring values; else common
+    codes stay by themselves and rare ones are merged. rare: whether bins hold equal parts of what rare codes
+    may tell, and not of the records: where one code is very common, the others then have more bins (see
+    `spread`)."""
     # Whole numbers compare exactly, so that a run and a later fit always form the same
     # bins.
     counts = np.rint(np.maximum(histogram, 0.0) * _COUNT_GRAIN).astype(np.int64)
@@ -67,7 +71,8 @@ def _dependence_counts(counts: Bins) -> list[int]:
 
 
 def _merge_codes(counts: Sequence[int], max_bins: int, *, ordered: bool) -> Bins:
-    """Codes in turn until a bin holds its part, one in `most`. A code that holds as much by itself is never merged."""
+    """Codes in turn until a bin holds its part, one in `most`. A code that holds as much by itself is never
+    merged."""
     if len(counts) <= max_bins:
         return np.arange(len(counts))
     total = max(sum(counts), 1)
@@ -91,8 +96,8 @@ def _merge_codes(counts: Sequence[int], max_bins: int, *, ordered: bool) -> Bins
 
 
 def _renumber(bins: Bins) -> Bins:
-    """The same bins, in the order of their first codes. So if nothing is merged every code has its own number, and a
-    table by these bins is the one by codes."""
+    """The same bins, in the order of their first codes. So if nothing is merged every code has its own
+    number, and a table by these bins is the one by codes."""
     _, first, of = np.unique(bins, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[of].astype(np.int64)
 
@@ -128,8 +133,8 @@ def _sum_pair(table: Floats, of_rows: Bins, of_columns: Bins) -> Floats:
 
 
 def merging_loss(histogram: Floats, bins: Bins, *, ordered: bool, rare: bool = False) -> float:
-    """What merging may hide, between 0 and 1: of neighbouring codes the squared shares of the bins, of others their
-    shares. Bins of one code hide nothing."""
+    """What merging may hide, between 0 and 1: of neighbouring codes the squared shares of the bins, of others
+    their shares. Bins of one code hide nothing."""
     totals = np.bincount(bins, weights=np.maximum(histogram, 0.0)).astype(np.float64)
     shares = dependence_weights(totals) if rare else totals / max(float(histogram.sum()), 1.0)
     merged = shares[np.bincount(bins) > 1]

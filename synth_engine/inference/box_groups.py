@@ -1,9 +1,10 @@
-"""Boxes from noisy counts: consistent counts, groups of which none is small, and the table that generates records. A function of
-paid answers alone.
+"""Boxes from noisy counts: consistent counts, groups of which none is small, and the table that generates
+records. A function of paid answers alone.
 
-Counts of all rounds are combined as those of a tree are (`hierarchy.estimate`): a box and the boxes that it was divided into are
-two measurements of one number. Groups are then made from the first division on: children with few records are put together and
-not divided further, and are left out where they are still few together, as `suppression` does for a table.
+Counts of all rounds are combined as those of a tree are (`hierarchy.estimate`): a box and the boxes that it
+was divided into are two measurements of one number. Groups are then made from the first division on: children
+with few records are put together and not divided further, and are left out where they are still few together,
+as `suppression` does for a table.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ class CountedRound:
 
 @dataclass(frozen=True, kw_only=True)
 class BoxGroup:
-    """Records that are published together: a class in each column. column, among: the column in which classes are put together, and
-    these classes; None and empty where there are none. count: noisy, made to agree with the others."""
+    """Records that are published together: a class in each column. column, among: the column in which classes
+    are put together, and these classes; None and empty where there are none. count: noisy, made to agree with
+    the others."""
 
     classes: tuple[int, ...]
     column: int | None = None
@@ -51,8 +53,8 @@ class BoxGroup:
 
 
 def estimate(boxes: Boxes, counted: Sequence[CountedRound], *, total: float) -> list[Floats]:
-    """Counts of the boxes before the first round and after each, none negative, those after a round adding up to those before it, and
-    all to the total. Boxes after the last round were counted."""
+    """Counts of the boxes before the first round and after each, none negative, those after a round adding up
+    to those before it, and all to the total. Boxes after the last round were counted."""
     counts = [np.zeros(len(classes)) for classes in boxes.by_round]
     precision = [np.zeros(len(classes)) for classes in boxes.by_round]
     for one in counted:
@@ -122,7 +124,8 @@ class _Grouping:
 
 
 def large_groups(boxes: Boxes, counts: Sequence[Floats], *, least: float) -> list[BoxGroup]:
-    """The groups that are published, each of at least `least` records unless there are fewer in all. counts: those of `estimate`."""
+    """The groups that are published, each of at least `least` records unless there are fewer in all. counts:
+    those of `estimate`."""
     grouping = _Grouping(boxes=boxes, counts=counts, least=least)
     grouping.divide(0, 0, float(counts[0][0]))
     return grouping.groups
@@ -130,8 +133,8 @@ def large_groups(boxes: Boxes, counts: Sequence[Floats], *, least: float) -> lis
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupTable:
-    """One table of all groups. columns: those that groups tell apart; bins: for each of them the bin of each code, codes of one bin being
-    alike in every group; weights: one axis for each column, over its bins."""
+    """One table of all groups. columns: those that groups tell apart; bins: for each of them the bin of each
+    code, codes of one bin being alike in every group; weights: one axis for each column, over its bins."""
 
     columns: tuple[str, ...]
     bins: Mapping[str, npt.NDArray[np.int64]]
@@ -141,8 +144,8 @@ class GroupTable:
 def table_of(
     boxes: Boxes, groups: Sequence[BoxGroup], *, alone: Mapping[str, Floats]
 ) -> GroupTable | None:
-    """Spreads the records of each group over its codes, column by column in proportion to the column `alone`, a weight for each code.
-    None where the table has too many cells."""
+    """Spreads the records of each group over its codes, column by column in proportion to the column `alone`,
+    a weight for each code. None where the table has too many cells."""
     names = [tree.column for tree in boxes.trees]
     bins = [_bins(boxes, groups, column) for column in range(len(names))]
     distinguished = [column for column, each in enumerate(bins) if each.max() > 0]

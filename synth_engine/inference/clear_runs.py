@@ -19,16 +19,16 @@ MIN_VARIANCE = 0.25
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyCells:
-    """Noisy counts of neighbouring cells. values, variances: shape (cells,); the noise of different cells is independent.
-    laplace: whether the noise is a sum of Laplace noise, not normal."""
+    """Noisy counts of neighbouring cells. values, variances: shape (cells,); the noise of different cells is
+    independent. laplace: whether the noise is a sum of Laplace noise, not normal."""
 
     values: Floats
     variances: Floats
     laplace: bool
 
     def log_chances(self, *, longest: int) -> Iterator[tuple[int, Floats]]:
-        """For each length of runs, 1, 2, 4 … cells, the logarithms of the chance at most that the noise of a run is as large as
-        what the run holds; shape (cells - length + 1,)."""
+        """For each length of runs, 1, 2, 4 … cells, the logarithms of the chance at most that the noise of a
+        run is as large as what the run holds; shape (cells - length + 1,)."""
         variances = np.maximum(self.variances, MIN_VARIANCE)
         held, spread = (np.append(0.0, np.cumsum(each)) for each in (self.values, variances))
         largest = variances
@@ -52,9 +52,9 @@ class NoisyCells:
         return sum(max(0, self.values.size - length + 1) for length in lengths)
 
     def clear(self, log_chance: float, *, longest: int) -> tuple[int, int] | None:
-        """The first cell of the runs that are larger than noise is with this chance, and the cell after the last; None if no
-        run is. Short runs say exactly where records lie: a longer one counts only outside of what shorter ones found, and of
-        it the part that is farthest from noise."""
+        """The first cell of the runs that are larger than noise is with this chance, and the cell after the
+        last; None if no run is. Short runs say exactly where records lie: a longer one counts only outside of
+        what shorter ones found, and of it the part that is farthest from noise."""
         first, last = self.values.size, 0
         for length, chances in self.log_chances(longest=longest):
             starts = np.flatnonzero(chances <= log_chance)
@@ -68,7 +68,8 @@ class NoisyCells:
     def extended(
         self, first: int, last: int, log_chance: float, *, longest: int
     ) -> tuple[int, int]:
-        """The same cells with what belongs to them of a clear run that ends right before, and of one that begins right after."""
+        """The same cells with what belongs to them of a clear run that ends right before, and of one that
+        begins right after."""
         below, above = first, last
         for length, chances in self.log_chances(longest=longest):
             if first >= length and chances[first - length] <= log_chance:
@@ -80,7 +81,8 @@ class NoisyCells:
     def _densest(
         self, start: int, end: int, *, fixed: Literal["start", "end"] | None = None
     ) -> tuple[int, int]:
-        """The run within these cells that is the most standard deviations of its noise. fixed: an end that it shares."""
+        """The run within these cells that is the most standard deviations of its noise. fixed: an end that it
+        shares."""
         held, spread = (
             np.append(0.0, np.cumsum(each[start:end]))
             for each in (self.values, np.maximum(self.variances, MIN_VARIANCE))
@@ -99,9 +101,9 @@ class NoisyCells:
 
 
 def log_tail(values: Floats, variances: Floats, *, largest: Floats, laplace: bool) -> Floats:
-    """The logarithm of the chance at most that noise exceeds each value. Normal noise has an exact one. Sums of Laplace noise
-    have Chernoff's bound: among all sums with one variance and a largest part of it, one of equal parts strays farthest, because
-    -log(1 - s) rises faster than s.
+    """The logarithm of the chance at most that noise exceeds each value. Normal noise has an exact one. Sums
+    of Laplace noise have Chernoff's bound: among all sums with one variance and a largest part of it, one of
+    equal parts strays farthest, because -log(1 - s) rises faster than s.
 
     values, variances: of sums of independent noise. largest: the largest variance of one part of each."""
     deviations = np.maximum(values, 0.0) / np.sqrt(variances)
@@ -127,5 +129,6 @@ def _log_normal_tail(deviations: Floats) -> Floats:
 
 
 def log_chance_each(chance: float, *, runs: int) -> float:
-    """The logarithm of the chance for each of so many runs, so that one of them is false with the chance at most."""
+    """The logarithm of the chance for each of so many runs, so that one of them is false with the chance at
+    most."""
     return math.log(chance / max(runs, 1))

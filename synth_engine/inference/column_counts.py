@@ -1,9 +1,11 @@
-"""The last step from tables to rows: every code of every column is as frequent as its histogram says, to rounding.
+"""The last step from tables to rows: every code of every column is as frequent as its histogram says, to
+rounding.
 
-Refinement trades tables of two and three columns against each other, and leaves each column some dozens of records from its own
-histogram, which was paid for and is far more exact than any pair. Records are moved here from codes that too many have to codes that
-too few have, one column after the other. Of all such moves the one is made first that costs least in the tables of pairs; so no
-more records are moved than have to be. Moves into forbidden cells are never made; where nothing else is left, the column stays off by those.
+Refinement trades tables of two and three columns against each other, and leaves each column some dozens of
+records from its own histogram, which was paid for and is far more exact than any pair. Records are moved here
+from codes that too many have to codes that too few have, one column after the other. Of all such moves the
+one is made first that costs least in the tables of pairs; so no more records are moved than have to be. Moves
+into forbidden cells are never made; where nothing else is left, the column stays off by those.
 
 All of it is post-processing. The same rows, targets and generator give the same rows on every machine.
 """
@@ -27,7 +29,8 @@ from synth_engine.inference.cost_tables import (
 
 Counts = npt.NDArray[np.int64]
 LOOKED_AT = 64
-"""Number of records whose moves are compared for each record that has to leave a code: the cheapest of so many are about as cheap as those of all."""
+"""Number of records whose moves are compared for each record that has to leave a code: the cheapest of so
+many are about as cheap as those of all."""
 LEAST_LOOKED_AT = 512
 """Number of records of a code whose moves are compared, at least."""
 _TINY = 1e-6
@@ -35,8 +38,8 @@ _TINY = 1e-6
 
 
 def wanted(histogram: Floats, counts: Counts) -> Counts:
-    """Whole numbers with the sum of the counts, each one of the two around its part of the histogram: the one that is nearer to its count, so
-    that as few records as possible have to move.
+    """Whole numbers with the sum of the counts, each one of the two around its part of the histogram: the one
+    that is nearer to its count, so that as few records as possible have to move.
 
     histogram: not negative, with a positive sum; counts: of the same codes.
     """
@@ -66,11 +69,12 @@ def match(
     facts: AttributeFacts,
     times: int = 1,
 ) -> Codes:
-    """Return the rows after the first `fixed` ones, changed so that all rows together have the histograms of the targets to
-    rounding, shape (attributes, rows - fixed), uint16.
+    """Return the rows after the first `fixed` ones, changed so that all rows together have the histograms of
+    the targets to rounding, shape (attributes, rows - fixed), uint16.
 
-    codes: shape (attributes, rows). targets, facts: as in `record_refinement.refine`; of each attribute the first target with it gives the
-    histogram. Attributes in no target stay, and tied ones. times: how often the fixed rows count.
+    codes: shape (attributes, rows). targets, facts: as in `record_refinement.refine`; of each attribute the
+    first target with it gives the histogram. Attributes in no target stay, and tied ones. times: how often
+    the fixed rows count.
     """
     counted = RowRepeats(first=fixed, times=times)
     later = codes[:, fixed:]
@@ -121,7 +125,8 @@ def _excess(codes: Codes, axis: int, histogram: Floats, times: RowRepeats) -> Co
 
 
 def _some(codes: npt.NDArray[np.uint16], excess: Counts) -> npt.NDArray[np.bool_]:
-    """Return which records, given in random order, are compared first: so many of each code that too many records have."""
+    """Return which records, given in random order, are compared first: so many of each code that too many
+    records have."""
     most = np.where(excess > 0, LOOKED_AT * excess + LEAST_LOOKED_AT, 0)
     order = np.argsort(codes, kind="stable")
     ranked = codes[order]

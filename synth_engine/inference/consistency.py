@@ -1,8 +1,8 @@
 """Noisy tables of overlapping groups of attributes, made to agree on whatever they share.
 
-DPSyn (Li, Zhang and Wang 2018, section 3), after PriView (Qardaji, Yang and Li 2014), for attributes of any size and
-noise that differs from table to table. What comes out is the generalised least-squares estimate: docs/proofs/dpsyn.md.
-All of it is post-processing.
+DPSyn (Li, Zhang and Wang 2018, section 3), after PriView (Qardaji, Yang and Li 2014), for attributes of any
+size and noise that differs from table to table. What comes out is the generalised least-squares estimate:
+docs/proofs/dpsyn.md. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
-    """Noisy counts of a group of attributes, which are numbered: `axes`, ascending, one for each dimension of `values`.
-    variance: of the noise of one cell."""
+    """Noisy counts of a group of attributes, which are numbered: `axes`, ascending, one for each dimension of
+    `values`. variance: of the noise of one cell."""
 
     axes: Axes
     values: Floats
@@ -42,8 +42,8 @@ class View:
 
 
 def shared_sets(groups: Sequence[Axes]) -> list[Axes]:
-    """Every set of attributes that two or more groups have in common, closed under intersection, smaller ones first; the
-    empty set, on which all of them share their total, is the first."""
+    """Every set of attributes that two or more groups have in common, closed under intersection, smaller ones
+    first; the empty set, on which all of them share their total, is the first."""
     sets = list({frozenset(group) for group in groups})
     common = {first & second for index, first in enumerate(sets) for second in sets[:index]}
     common |= {frozenset[int]()}
@@ -67,8 +67,8 @@ def make_consistent(
 ) -> list[View]:
     """The views with equal sums on every set of attributes that they share.
 
-    total: where the number of records is public, what every view is to add up to. order: what `shared` gives for the
-    groups of these views, where it is known already.
+    total: where the number of records is public, what every view is to add up to. order: what `shared` gives
+    for the groups of these views, where it is known already.
     """
     adjusted = list(views)
     for axes in order if order is not None else shared_sets([view.axes for view in views]):
@@ -94,8 +94,8 @@ def make_consistent(
 
 
 def _mean(sums: Sequence[Floats], views: Sequence[View]) -> Floats:
-    """Of the sums of several views, each with the weight of its precision: a sum of C cells has C times the variance of
-    one."""
+    """Of the sums of several views, each with the weight of its precision: a sum of C cells has C times the
+    variance of one."""
     shape = tuple(size for size in sums[0].shape if size > 1)
     weights = np.array(
         [

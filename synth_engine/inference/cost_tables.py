@@ -1,4 +1,5 @@
-"""Costs of the cells of all tables, which the refinement of records lowers, and which attributes it changes together."""
+"""Costs of the cells of all tables, which the refinement of records lowers, and which attributes it changes
+together."""
 
 from __future__ import annotations
 
@@ -25,9 +26,11 @@ Strided = tuple[int, int]
 JOINT_THRESHOLDS = (0.9, 0.7, 0.5, 0.3)
 """Attributes whose uncertainty coefficient is above one of these are changed together."""
 MAX_NEIGHBOURS = 3
-"""Number of attributes that are changed together with each attribute, at most, or by which records are sorted for it."""
+"""Number of attributes that are changed together with each attribute, at most, or by which records are sorted
+for it."""
 _GRAIN = 256
-"""Uncertainty coefficients are rounded to multiples of one part of so many, because logarithms differ from machine to machine."""
+"""Uncertainty coefficients are rounded to multiples of one part of so many, because logarithms differ from
+machine to machine."""
 SOFTNESS = 3.0
 """Added to each target in the denominator of a cost, so that empty cells do not outweigh all others."""
 FIRST_AXES = 3
@@ -38,11 +41,12 @@ FIRST_AXES = 3
 class AttributeFacts:
     """Facts about attributes besides their targets. Attributes are given by their positions in the codes.
 
-    allowed: for sets of two attributes or more, which cells may be entered; a row in allowed cells stays in allowed cells.
-    tied: disjoint sets of attributes. A row takes all values of such a set from another row, or none of them.
-    ordered: of each attribute, whether neighbouring codes mean neighbouring values; None: tables of three attributes are not
-    refined. start: where the fitting of tables of three attributes starts; None for uniform tables. strengths: how
-    much attributes of a target depend on each other (`dependence_strengths`); used for tables of three attributes only.
+    allowed: for sets of two attributes or more, which cells may be entered; a row in allowed cells stays in
+    allowed cells. tied: disjoint sets of attributes. A row takes all values of such a set from another row,
+    or none of them. ordered: of each attribute, whether neighbouring codes mean neighbouring values; None:
+    tables of three attributes are not refined. start: where the fitting of tables of three attributes starts;
+    None for uniform tables. strengths: how much attributes of a target depend on each other
+    (`dependence_strengths`); used for tables of three attributes only.
     """
 
     allowed: Sequence[tuple[Axes, Truth]] = ()
@@ -87,8 +91,9 @@ ONCE = RowRepeats(first=0, times=1)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CostTables:
-    """The costs of all tables, with one copy of each table for each of its axes; layout: see `swap_kernels`. axes: of each table, targets
-    before constraints; own: of each attribute, the copies in which it is the last axis; touched: all copies that it is in."""
+    """The costs of all tables, with one copy of each table for each of its axes; layout: see `swap_kernels`.
+    axes: of each table, targets before constraints; own: of each attribute, the copies in which it is the
+    last axis; touched: all copies that it is in."""
 
     targets: Sequence[tuple[Axes, Floats]]
     axes: Sequence[Axes]
@@ -109,7 +114,8 @@ class CostTables:
         return swap_kernels.ValueCopies(self.sizes, *self.own)
 
     def views(self) -> swap_kernels.Views:
-        """What `take_best_by_column` and `move_to_counts` read and write: a copy of the present costs, column by column."""
+        """What `take_best_by_column` and `move_to_counts` read and write: a copy of the present costs, column
+        by column."""
         columns = swap_kernels.CostColumns(*(column.copy() for column in self.costs.T))
         return swap_kernels.Views(columns, self.arrays, self.values)
 
@@ -136,8 +142,8 @@ def build(
     softness: float,
     times: RowRepeats = ONCE,
 ) -> CostTables:
-    """Return the costs of the rows, given their targets. times: how often rows count. ValueError for codes that a table has no cell
-    for."""
+    """Return the costs of the rows, given their targets. times: how often rows count. ValueError for codes
+    that a table has no cell for."""
     sizes = sizes_of(len(codes), [*targets, *allowed])
     if any(
         size and row.size and row.max() >= size for size, row in zip(sizes, codes, strict=True)
@@ -197,7 +203,8 @@ def _other_axes(axes: Axes, last: int, sizes: Sequence[int]) -> list[Strided]:
 
 
 def first_two(others: Sequence[Strided]) -> list[int]:
-    """Return the first two axes, then their strides; the only axis is read twice, the second time with no stride."""
+    """Return the first two axes, then their strides; the only axis is read twice, the second time with no
+    stride."""
     (one, step), (two, other) = (
         others[:2] if len(others) > 1 else (others[0], (others[0][0], 0))
     )
@@ -225,7 +232,8 @@ def costs_of(
     softness: float,
     times: RowRepeats = ONCE,
 ) -> tuple[Floats, Floats]:
-    """Return what one more record costs in each cell, and by how much that cost grows with each record. times: how often rows count."""
+    """Return what one more record costs in each cell, and by how much that cost grows with each record.
+    times: how often rows count."""
     rows, total = times.total(codes.shape[1]), float(target.sum())
     wanted = target * (rows / total) if total > 0 else target
     counts = times.table(codes, axes, target.shape)
@@ -240,7 +248,7 @@ def flatten_lists(given: Iterable[Sequence[int]]) -> Lists:
     return first, np.array([number for part in parts for number in part], dtype=np.int64)
 
 
-# --- which attributes belong together -----------------------------------------------------------------------------
+# --- which attributes belong together -----------------------------------------------------------------------
 
 
 def uncertainty_coefficients(table: Floats) -> list[float]:
@@ -278,7 +286,8 @@ def _entropy(shares: Floats) -> float:
 def dependence_strengths(
     targets: Sequence[tuple[Axes, Floats]],
 ) -> dict[tuple[int, int], float]:
-    """Return for each pair of attributes that share a table the larger of their two uncertainty coefficients."""
+    """Return for each pair of attributes that share a table the larger of their two uncertainty
+    coefficients."""
     strengths: dict[tuple[int, int], float] = {}
     for axes, table in targets:
         for first, second in combinations(range(len(axes)), 2):
@@ -296,8 +305,9 @@ def attribute_sets(
     *,
     tied: Sequence[Axes] = (),
 ) -> list[Axes]:
-    """Return sets of attributes that are changed together: each attribute by itself, each with those on which it depends most, and
-    groups of dependent attributes. A set that holds one of `tied` attributes holds all of them. strength: `dependence_strengths` of the targets."""
+    """Return sets of attributes that are changed together: each attribute by itself, each with those on which
+    it depends most, and groups of dependent attributes. A set that holds one of `tied` attributes holds all
+    of them. strength: `dependence_strengths` of the targets."""
     free = sorted({axis for axes, _ in targets for axis in axes})
     sets = []
     for axis in free:
@@ -313,7 +323,8 @@ def attribute_sets(
 
 
 def nearest(axis: int, strength: Mapping[tuple[int, int], float]) -> list[int]:
-    """Return the attributes that depend most on one, the strongest first, at most `MAX_NEIGHBOURS`. strength: `dependence_strengths`."""
+    """Return the attributes that depend most on one, the strongest first, at most `MAX_NEIGHBOURS`. strength:
+    `dependence_strengths`."""
     others = sorted(
         (pair for pair in strength if axis in pair), key=lambda pair: (-strength[pair], pair)
     )

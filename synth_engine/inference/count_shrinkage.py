@@ -1,8 +1,9 @@
 """The counts of one noisy column, read by how large the counts of its codes are, whatever their order.
 
-The counts are taken as draws from one distribution on a grid from zero on, which is fitted to the noisy values by
-nonparametric maximum likelihood at the known noise (Kiefer and Wolfowitz 1956). Each code then gets its posterior mean, with
-all posteriors tilted alike so that the means add up to the number of records. It is post-processing.
+The counts are taken as draws from one distribution on a grid from zero on, which is fitted to the noisy
+values by nonparametric maximum likelihood at the known noise (Kiefer and Wolfowitz 1956). Each code then gets
+its posterior mean, with all posteriors tilted alike so that the means add up to the number of records. It is
+post-processing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ Floats = npt.NDArray[np.float64]
 _POINTS = 60
 """Points of the grid above zero, at equal ratios."""
 _FINEST = 30
-"""The least count above zero on the grid is this part of the noise, or of the mean count where that is smaller."""
+"""The least count above zero on the grid is this part of the noise, or of the mean count where that is
+smaller."""
 _ROUNDS = 40
 """EM iterations."""
 _STEADY = 0.05
@@ -30,7 +32,8 @@ _STEEPEST = 60.0
 def shrink_to_total(values: Floats, *, sigma: float, total: float) -> Floats:
     """Return counts that are not negative and add up to `total`.
 
-    values: noisy counts, shape (codes,); sigma: standard deviation of their Gaussian noise; total: above 0."""
+    values: noisy counts, shape (codes,); sigma: standard deviation of their Gaussian noise; total: above
+    0."""
     if values.size == 1:
         return np.array([total])
     grid = _grid(values, sigma=sigma, total=total)
@@ -71,8 +74,8 @@ def _prior(likelihood: Floats) -> Floats:
 
 
 def _tilted_means(joint: Floats, grid: Floats, *, total: float) -> Floats:
-    """Posterior means after all posteriors were multiplied by the same power of e to the count, by which the means come nearest to
-    the total: they grow with the exponent, so that it is found by halving."""
+    """Posterior means after all posteriors were multiplied by the same power of e to the count, by which the
+    means come nearest to the total: they grow with the exponent, so that it is found by halving."""
     heights = grid / grid[-1]
     low, high = -_STEEPEST, _STEEPEST
 

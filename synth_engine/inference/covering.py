@@ -1,4 +1,5 @@
-"""Which groups of attributes to measure: covering designs and random groups, from the sizes of attributes alone.
+"""Which groups of attributes to measure: covering designs and random groups, from the sizes of attributes
+alone.
 
 A group has at most so many cells; one attribute that has more stands alone. Every attribute is in some group.
 """
@@ -20,9 +21,9 @@ def covering(
     max_groups: int | None = None,
     start: Sequence[Axes] = (),
 ) -> list[Axes]:
-    """Groups in which every pair of attributes that fits into one stands together in at least one (a greedy covering
-    design; ties at random). max_groups: stop after so many, though every attribute is covered first. start: groups that
-    there are already."""
+    """Groups in which every pair of attributes that fits into one stands together in at least one (a greedy
+    covering design; ties at random). max_groups: stop after so many, though every attribute is covered first.
+    start: groups that there are already."""
     number = len(sizes)
     whole = np.array(sizes, dtype=np.float64)
     open_ = np.outer(whole, whole) <= cells
@@ -48,8 +49,8 @@ def covering(
 def covering_triples(
     sizes: Sequence[int], *, cells: int, rng: np.random.Generator, max_groups: int
 ) -> list[Axes] | None:
-    """Groups in which every three attributes that fit into one stand together in at least one, and then every pair that
-    fits (a greedy covering design; ties at random). None where it takes more than max_groups."""
+    """Groups in which every three attributes that fit into one stand together in at least one, and then every
+    pair that fits (a greedy covering design; ties at random). None where it takes more than max_groups."""
     number = len(sizes)
     whole = np.array(sizes, dtype=np.float64)
     open_ = np.multiply.outer(np.outer(whole, whole), whole) <= cells
@@ -78,7 +79,8 @@ def _group_of_triples(
     cells: int,
     rng: np.random.Generator,
 ) -> list[int]:
-    """Starts with the triple that is open and whose attributes have most open ones, and adds those of most gain."""
+    """Starts with the triple that is open and whose attributes have most open ones, and adds those of most
+    gain."""
     # Less than one triple, so it decides between equal gains only.
     spice = rng.random(sizes.size) * 0.5
     first = int(np.argmax(waiting + spice))
@@ -100,8 +102,8 @@ def _group_of_triples(
 def at_random(
     sizes: Sequence[int], *, cells: int, number: int, rng: np.random.Generator
 ) -> list[Axes]:
-    """So many different groups, each filled with attributes in random order as long as they fit; fewer where there are no
-    more to be found, more where so many do not reach every attribute."""
+    """So many different groups, each filled with attributes in random order as long as they fit; fewer where
+    there are no more to be found, more where so many do not reach every attribute."""
     groups: dict[Axes, None] = {}
     tries = 0
     missing = set(range(len(sizes)))
@@ -137,7 +139,8 @@ def _group(
     rng: np.random.Generator,
     urgent: bool,
 ) -> list[int]:
-    """Starts with the attribute of most pairs that are still open and adds, one after the other, those of most gain."""
+    """Starts with the attribute of most pairs that are still open and adds, one after the other, those of
+    most gain."""
     number = sizes.size
     # Less than one pair, so it decides between equal gains only.
     spice = rng.random(number) * 0.5

@@ -1,8 +1,9 @@
 """Newton's method for a smooth curve of logarithms (`smooth_density`), compiled.
 
-What is minimised is half the sum of squared differences between noisy counts and `ratios · exp(logarithms)`, in standard
-deviations of the noise, and of squared second differences of the logarithms, times their precision. Its curvature has two bands
-beside the diagonal, so that a step costs as much as there are codes. Every sum has the order of the source.
+What is minimised is half the sum of squared differences between noisy counts and `ratios · exp(logarithms)`,
+in standard deviations of the noise, and of squared second differences of the logarithms, times their
+precision. Its curvature has two bands beside the diagonal, so that a step costs as much as there are codes.
+Every sum has the order of the source.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ RIDGE = 1e-6
 def climb(
     values: Floats, ratios: Floats, logarithms: Floats, sigma: float, precision: float
 ) -> float:
-    """Change logarithms to those of the posterior mode; steps are halved while one would lead away from it. Returns the logarithm
-    of the evidence by Laplace's approximation, less a constant.
+    """Change logarithms to those of the posterior mode; steps are halved while one would lead away from it.
+    Returns the logarithm of the evidence by Laplace's approximation, less a constant.
 
-    values: noisy counts of codes in order, at least three; ratios: of each code to the curve; sigma: standard deviation of the
-    noise; precision: of second differences."""
+    values: noisy counts of codes in order, at least three; ratios: of each code to the curve; sigma: standard
+    deviation of the noise; precision: of second differences."""
     size = values.size
     step, moved = np.empty(size), np.empty(size)
     factor = np.empty((3, size))
@@ -105,8 +106,8 @@ def _slope(
 def _curvature(
     ratios: Floats, logarithms: Floats, sigma: float, precision: float, bands: Floats
 ) -> None:
-    """Writes the curvature of the loss, the diagonal and the two bands below it; that of the noisy counts is its expectation, which
-    is never negative (Fisher scoring)."""
+    """Writes the curvature of the loss, the diagonal and the two bands below it; that of the noisy counts is
+    its expectation, which is never negative (Fisher scoring)."""
     bands[:] = 0
     for at in range(ratios.size):
         bands[0, at] = RIDGE + (ratios[at] * math.exp(logarithms[at]) / sigma) ** 2

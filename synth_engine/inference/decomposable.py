@@ -1,9 +1,10 @@
 """Closed-form inference for decomposable sets of cliques; rows are drawn one attribute after the other.
 
-A set of cliques is *decomposable* if it has a junction tree: a tree on the cliques with the running intersection property,
-that what two cliques share lies in every clique on the path between them. The distribution of maximum entropy with given
-marginals is then the product of the clique tables divided by the tables of the separators. It factors into a conditional
-table of each attribute given a few earlier ones, without iteration.
+A set of cliques is *decomposable* if it has a junction tree: a tree on the cliques with the running
+intersection property, that what two cliques share lies in every clique on the path between them. The
+distribution of maximum entropy with given marginals is then the product of the clique tables divided by the
+tables of the separators. It factors into a conditional table of each attribute given a few earlier ones,
+without iteration.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from synth_engine.measurement import Clique
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """A clique of a junction tree and its separator: what it shares with an earlier clique, empty where it starts a new tree."""
+    """A clique of a junction tree and its separator: what it shares with an earlier clique, empty where it
+    starts a new tree."""
 
     clique: Clique
     separator: Clique
@@ -29,8 +31,8 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SamplingStep:
-    """One step of drawing. attribute: what is drawn; parents: the attributes on which it depends; table: expected counts, shape
-    (codes of each parent …, codes of the attribute)."""
+    """One step of drawing. attribute: what is drawn; parents: the attributes on which it depends; table:
+    expected counts, shape (codes of each parent …, codes of the attribute)."""
 
     attribute: str
     parents: Clique
@@ -40,9 +42,10 @@ class SamplingStep:
 def is_decomposable(cliques: Sequence[Clique]) -> bool:
     """Return whether a tree on these cliques has the running intersection property.
 
-    On a tree, an attribute lies in exactly one clique more than in separators if its cliques are connected, and in at least
-    two more if not. A maximum spanning tree by separator size therefore decides: it is a junction tree if and only if the
-    sizes of cliques less those of separators add up to the number of attributes.
+    On a tree, an attribute lies in exactly one clique more than in separators if its cliques are connected,
+    and in at least two more if not. A maximum spanning tree by separator size therefore decides: it is a
+    junction tree if and only if the sizes of cliques less those of separators add up to the number of
+    attributes.
     """
     tree = junction_tree(cliques)
     shared = sum(len(edge.separator) for edge in tree)
@@ -52,7 +55,8 @@ def is_decomposable(cliques: Sequence[Clique]) -> bool:
 
 
 def junction_tree(cliques: Sequence[Clique]) -> list[Edge]:
-    """Return a maximum spanning tree of the maximal cliques, by separator size, in an order from its root (Prim 1957)."""
+    """Return a maximum spanning tree of the maximal cliques, by separator size, in an order from its root
+    (Prim 1957)."""
     remaining = maximal(cliques)
     order: list[Edge] = []
     shared: dict[Clique, Clique] = dict.fromkeys(remaining, ())
@@ -78,8 +82,8 @@ def maximal(cliques: Sequence[Clique]) -> list[Clique]:
 
 
 def spanning_tree(weights: Mapping[Clique, float], names: Sequence[str]) -> list[Clique]:
-    """Return the edges of a maximum spanning forest, heaviest first (Kruskal 1956). Ties go to the earlier pair; pairs without
-    weight are left out."""
+    """Return the edges of a maximum spanning forest, heaviest first (Kruskal 1956). Ties go to the earlier
+    pair; pairs without weight are left out."""
     groups = {name: name for name in names}
 
     def group(name: str) -> str:
@@ -107,10 +111,10 @@ def fit(
 ) -> list[SamplingStep]:
     """Fit a conditional table of every attribute of `sizes`, given a few earlier ones, to noisy tables.
 
-    Overlapping tables are made consistent by weighted least squares, in closed form. Negative counts are then removed by
-    projection onto the simplex, and the sums over a separator are taken from the earlier clique.
-    cliques: those of which the network is made; by default those that were measured.
-    Errors: ValueError if they are not decomposable.
+    Overlapping tables are made consistent by weighted least squares, in closed form. Negative counts are then
+    removed by projection onto the simplex, and the sums over a separator are taken from the earlier clique.
+    cliques: those of which the network is made; by default those that were measured. Errors: ValueError if
+    they are not decomposable.
     """
     chosen = [
         factors.ordered(clique, sizes)
@@ -129,7 +133,8 @@ def sampling_order(
     total: float,
     possible: Mapping[Clique, Mask] | None = None,
 ) -> list[SamplingStep]:
-    """Return the steps of drawing for decomposable tables, which may hold negative counts or disagree where they overlap."""
+    """Return the steps of drawing for decomposable tables, which may hold negative counts or disagree where
+    they overlap."""
     order: list[SamplingStep] = []
     for edge in junction_tree(list(tables)):
         given = edge.separator
@@ -161,7 +166,8 @@ def sampling_order(
 
 
 def _tree_path(start: str, end: str, above: Mapping[str, str]) -> list[str]:
-    """Return the attributes on the path between two attributes, both included; empty if they lie in different trees."""
+    """Return the attributes on the path between two attributes, both included; empty if they lie in different
+    trees."""
 
     def upwards(name: str) -> list[str]:
         path = [name]
@@ -179,8 +185,9 @@ def _tree_path(start: str, end: str, above: Mapping[str, str]) -> list[str]:
 def _table_along_path(
     path: Sequence[str], tables: Mapping[Clique, Floats], *, last: Floats
 ) -> Floats:
-    """Return the joint table of the first attribute of a path and the attribute of `last`, which is conditional on the path's
-    end. The products are taken in the cheapest order, so that no table of two wide attributes is built on the way."""
+    """Return the joint table of the first attribute of a path and the attribute of `last`, which is
+    conditional on the path's end. The products are taken in the cheapest order, so that no table of two wide
+    attributes is built on the way."""
     steps = [tables[a, b] if (a, b) in tables else tables[b, a].T for a, b in pairwise(path)]
     given = [
         np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
@@ -192,11 +199,12 @@ def _table_along_path(
 
 
 def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Floats:
-    """Return a table without negative counts whose sums over its last axes are `sums`, a table over its first axes.
+    """Return a table without negative counts whose sums over its last axes are `sums`, a table over its first
+    axes.
 
-    The whole table is projected onto the simplex before its rows are scaled: a threshold of its own for each row would keep
-    the largest noise of rows that hold little. A row of which nothing is left follows the others. Cells that are not
-    allowed are zero, unless a row that has to add up to something has no others.
+    The whole table is projected onto the simplex before its rows are scaled: a threshold of its own for each
+    row would keep the largest noise of rows that hold little. A row of which nothing is left follows the
+    others. Cells that are not allowed are zero, unless a row that has to add up to something has no others.
     """
     rows = int(np.prod(sums.shape, dtype=np.int64))
     wanted = np.maximum(sums.reshape(rows), 0.0)
@@ -232,9 +240,10 @@ def _separator_table(order: Sequence[SamplingStep], names: Clique) -> Floats:
 def pair_tables(
     order: Sequence[SamplingStep], *, total: float, largest: int | None = None
 ) -> dict[Clique, Floats]:
-    """Return the table of every pair of attributes of a network in which each attribute has at most one parent, in the order
-    of drawing. Conditional tables are multiplied along the path between the two (Markov property). Pairs of more than
-    `largest` cells are left out, and are not built as intermediate results either."""
+    """Return the table of every pair of attributes of a network in which each attribute has at most one
+    parent, in the order of drawing. Conditional tables are multiplied along the path between the two (Markov
+    property). Pairs of more than `largest` cells are left out, and are not built as intermediate results
+    either."""
     pairs: dict[Clique, Floats] = {}
     sums: dict[str, Floats] = {}
     above: dict[str, str] = {}

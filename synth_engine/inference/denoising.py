@@ -1,8 +1,9 @@
-"""From noisy tables of columns and groups of columns to plausible ones that agree: the steps that tree models share.
+"""From noisy tables of columns and groups of columns to plausible ones that agree: the steps that tree models
+share.
 
-The total and the one-way tables are weighted least squares over everything that was measured; they are smoothed, and cut
-at zero. Each larger table is then pulled to what its smaller ones let one expect, by as much as is lost in its noise, and
-scaled to them. All of it is post-processing.
+The total and the one-way tables are weighted least squares over everything that was measured; they are
+smoothed, and cut at zero. Each larger table is then pulled to what its smaller ones let one expect, by as
+much as is lost in its noise, and scaled to them. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from synth_engine.measurement import Clique
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Denoised:
-    """Expected counts. `tables`: of the measured cliques of two and more attributes, axes in the order of the domain; they
-    have the sums of `oneways`, and all add up to `total`."""
+    """Expected counts. `tables`: of the measured cliques of two and more attributes, axes in the order of the
+    domain; they have the sums of `oneways`, and all add up to `total`."""
 
     total: int
     oneways: dict[str, Floats]
@@ -58,9 +59,9 @@ def denoise_tables(
     rows: int | None,
     reading: TableReading | None = None,
 ) -> Denoised:
-    """`along`: how many codes of each attribute stand in an order (see `oneway.denoise`); `rows`: the number of records
-    where it is public; `reading`: of tables of two and more attributes, `denoise_table` by default. Every attribute must have
-    been measured, by itself or in a larger table."""
+    """`along`: how many codes of each attribute stand in an order (see `oneway.denoise`); `rows`: the number
+    of records where it is public; `reading`: of tables of two and more attributes, `denoise_table` by
+    default. Every attribute must have been measured, by itself or in a larger table."""
     known = Residuals(sizes, total=rows)
     for measured in noisy:
         known.add(measured)
@@ -151,8 +152,9 @@ def read_cells(
     *,
     total: float,
 ) -> Floats:
-    """The same cell by cell: counts that stand out of the noise keep their values, small ones are read beside what is expected
-    of them, and the errors of sums are shared out by how uncertain cells are. So large counts are hardly biased."""
+    """The same cell by cell: counts that stand out of the noise keep their values, small ones are read beside
+    what is expected of them, and the errors of sums are shared out by how uncertain cells are. So large
+    counts are hardly biased."""
     baseline = expected_table(noisy.clique, oneways, tables, total=total)
     if total <= 0:
         return baseline

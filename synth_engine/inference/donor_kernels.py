@@ -1,11 +1,12 @@
 """The inner loops of the refinement of triples: a record takes one value from a record that is similar to it.
 
-`costs` are as in `swap_kernels`: one more record in a cell costs `costs[cell, 0]`, one less `costs[cell, 1] - costs[cell, 0]`.
-Each table is stored once. For each attribute there is a list of `lines`, one for each of its tables: the other columns of
-a record (the same one twice in a table of two), their strides (0 for the second of the same), the stride of the attribute
-itself, and where the table begins; `further` has other columns after these, as in `swap_kernels`. Tables of codes come first,
-`lines[begin:middle]`, then tables of bins, `lines[middle:end]`, in which the bin of the attribute is read from another column of the
-record, or from its own.
+`costs` are as in `swap_kernels`: one more record in a cell costs `costs[cell, 0]`, one less
+`costs[cell, 1] - costs[cell, 0]`. Each table is stored once. For each attribute there is a list of `lines`,
+one for each of its tables: the other columns of a record (the same one twice in a table of two), their
+strides (0 for the second of the same), the stride of the attribute itself, and where the table begins;
+`further` has other columns after these, as in `swap_kernels`. Tables of codes come first,
+`lines[begin:middle]`, then tables of bins, `lines[middle:end]`, in which the bin of the attribute is read
+from another column of the record, or from its own.
 """
 
 from __future__ import annotations
@@ -73,11 +74,11 @@ def take_from_neighbours(
     window: int,
     state: State,
 ) -> float:
-    """Each record is offered the value that a record up to `window` places away has in the attribute, and takes it if that
-    lowers the cost of all tables. Returns by how much the cost fell.
+    """Each record is offered the value that a record up to `window` places away has in the attribute, and
+    takes it if that lowers the cost of all tables. Returns by how much the cost fell.
 
-    records: shape (records, columns); binned: the column of the attribute's bin; max_cost: a value that costs more than that in the tables of
-    codes is refused without a look at the tables of bins.
+    records: shape (records, columns); binned: the column of the attribute's bin; max_cost: a value that costs
+    more than that in the tables of codes is refused without a look at the tables of bins.
     """
     rows, gained = records.shape[0], 0.0
     begin, middle, end = bounds[0], bounds[1], bounds[2]

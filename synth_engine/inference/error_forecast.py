@@ -1,9 +1,11 @@
-"""How far released tables will be from the true ones, computed from public facts or, after a run, from its noisy answers.
+"""How far released tables will be from the true ones, computed from public facts or, after a run, from its
+noisy answers.
 
-A stand-in takes the place of the table. Before a run nothing is known of the data, so its columns have a typical shape: the
-i-th commonest value has a share in proportion to i^-1, i^-2 or i^-3, each as likely as the others. After a run the shapes of
-columns and the dependence of pairs are those of the released model. A cell keeps its noise where the noise is smaller than what
-the cell holds, and otherwise loses what it holds: about what cutting at zero and smoothing leave.
+A stand-in takes the place of the table. Before a run nothing is known of the data, so its columns have a
+typical shape: the i-th commonest value has a share in proportion to i^-1, i^-2 or i^-3, each as likely as the
+others. After a run the shapes of columns and the dependence of pairs are those of the released model. A cell
+keeps its noise where the noise is smaller than what the cell holds, and otherwise loses what it holds: about
+what cutting at zero and smoothing leave.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ EXPONENTS = (1.0, 2.0, 3.0)
 EXPONENTS_OF_TWO = (1.0, 3.0, 5.0)
 """Of columns of two values, one of which is often rare: an item in a basket, a sickness."""
 DEPENDENCE = 0.11
-"""Mean distance of a pair of columns of many values from independence, beyond what chance makes, in a typical table. A column
-of k values can have 1 - 1/k of it only."""
+"""Mean distance of a pair of columns of many values from independence, beyond what chance makes, in a typical
+table. A column of k values can have 1 - 1/k of it only."""
 WEAK, STRONG = 0.004, 0.4
-"""The same in tables of columns that hardly depend on one another, and of columns that nearly follow from one another. Which
-kind a table is of is no public fact: a band reaches from one to the other."""
+"""The same in tables of columns that hardly depend on one another, and of columns that nearly follow from one
+another. Which kind a table is of is no public fact: a band reaches from one to the other."""
 MODEL_ERROR = 1.6
 """How far off a forecast of pairs may be where the dependence is as assumed."""
 UNEQUAL = (2.4, 0.5, 0.1)
@@ -49,17 +51,19 @@ UNLEARNT = 0.45
 LEFT_ALONE = 1.3
 """How many times as far pairs are off where a method measures tables one after another and stops early."""
 REFINED_FROM_TREE = 0.7
-"""The part of `refinement_error` that rows keep which begin with a tree of pairs, not with independent columns."""
+"""The part of `refinement_error` that rows keep which begin with a tree of pairs, not with independent
+columns."""
 MAX_DISTINCT_STRINGS = 100_000
 """How many texts there are in a column of words or searches, about; most of them are rare."""
 _BINS_PER_OCTAVE = 4
 _OCTAVES = 60
 ASSUMES = (
-    "Columns of a typical, skewed shape (shares of the values in proportion to 1/i, 1/i² or 1/i³), pairs of columns as "
-    f"dependent as in a typical table (a distance of up to {DEPENDENCE} from independence), and the number of records given "
-    "here. Nothing was read from the table. How dependent its columns are is not public: where they hardly depend on one "
-    "another, as in baskets of goods, pairs come out far better, and a band of errors goes from such tables to those whose "
-    "columns nearly follow from one another."
+    "Columns of a typical, skewed shape (shares of the values in proportion to 1/i, 1/i² or 1/i³), pairs "
+    f"of columns as dependent as in a typical table (a distance of up to {DEPENDENCE} from independence), "
+    "and the number of records given here. Nothing was read from the table. How dependent its columns are "
+    "is not public: where they hardly depend on one another, as in baskets of goods, pairs come out far "
+    "better, and a band of errors goes from such tables to those whose columns nearly follow from one "
+    "another."
 )
 
 
@@ -67,10 +71,10 @@ ASSUMES = (
 class StandIn:
     """The table that a forecast is made for.
 
-    rows: the number of records; shares: of each column, possible histograms of total 1, one a row, each as likely as the
-    others; dependences: distances of pairs of columns from independence beyond chance, each as likely as the others; weakest,
-    strongest: the same at the ends of the band of pairs; columns_band: the ends of the band of columns, relative to the
-    forecast."""
+    rows: the number of records; shares: of each column, possible histograms of total 1, one a row, each as
+    likely as the others; dependences: distances of pairs of columns from independence beyond chance, each as
+    likely as the others; weakest, strongest: the same at the ends of the band of pairs; columns_band: the
+    ends of the band of columns, relative to the forecast."""
 
     rows: int
     shares: Mapping[str, Floats]
@@ -85,9 +89,9 @@ class StandIn:
         return {name: shapes.shape[1] for name, shapes in self.shares.items()}
 
     def cells(self, columns: int) -> tuple[Floats, Floats]:
-        """Return shares of cells of a table of so many columns, and how many cells have about each: the mean over groups of
-        columns and over shapes. Shares of a product are sums of logarithms, so the histogram of one column's is folded with
-        itself."""
+        """Return shares of cells of a table of so many columns, and how many cells have about each: the mean
+        over groups of columns and over shapes. Shares of a product are sums of logarithms, so the histogram
+        of one column's is folded with itself."""
         bins: Floats = np.zeros(_OCTAVES * _BINS_PER_OCTAVE)
         for shapes in self.shares.values():
             held = shapes[shapes > 0]
@@ -110,7 +114,8 @@ class StandIn:
         return float((counts * np.minimum(self.rows * shares, 1 / 6)).sum())
 
     def column_errors(self, deviations: Mapping[str, float]) -> dict[str, float]:
-        """Return the expected distance of each column; deviations: mean absolute noise of a cell, in records."""
+        """Return the expected distance of each column; deviations: mean absolute noise of a cell, in
+        records."""
         return {
             name: _histogram_error(self.shares[name], deviation=deviation / self.rows)
             for name, deviation in deviations.items()
@@ -136,8 +141,8 @@ def typical(sizes: Mapping[str, int], *, rows: int) -> StandIn:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedColumn:
-    """An undeclared column that a run learns. cells: of the public set or grid. threshold: about how many records must
-    share a value for it to be found; None for bounds, bins and items."""
+    """An undeclared column that a run learns. cells: of the public set or grid. threshold: about how many
+    records must share a value for it to be found; None for bounds, bins and items."""
 
     cells: int
     threshold: int | None
@@ -145,8 +150,8 @@ class LearnedColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class LearningForecast:
-    """What learning costs. share: of the budget, None where the method learns in its one and only step. if_declared: the
-    forecast with the whole budget for the method, None where that cannot be said."""
+    """What learning costs. share: of the budget, None where the method learns in its one and only step.
+    if_declared: the forecast with the whole budget for the method, None where that cannot be said."""
 
     share: float | None
     columns: Mapping[str, LearnedColumn]
@@ -155,9 +160,9 @@ class LearningForecast:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorForecast:
-    """Expected total variation distances, 0 to 1, from public facts alone. rows: the number of records it is made for.
-    attributes: of each one-way marginal; mean: over these; mean_pairs: over two-way marginals. assumes: what is taken
-    for granted, for people."""
+    """Expected total variation distances, 0 to 1, from public facts alone. rows: the number of records it is
+    made for. attributes: of each one-way marginal; mean: over these; mean_pairs: over two-way marginals.
+    assumes: what is taken for granted, for people."""
 
     rows: int
     attributes: Mapping[str, float]
@@ -190,9 +195,9 @@ def independent(noises: Mapping[str, Noise], table: StandIn) -> ErrorForecast:
 def network(
     noises: Mapping[str, Noise], measured: Noise | None, table: StandIn
 ) -> ErrorForecast:
-    """For columns measured with that noise, and a table of each with few others measured with the noise `measured`. What
-    it says of a dependence counts for as much as it is larger than the noise that is left in it; without such tables
-    columns are drawn independently."""
+    """For columns measured with that noise, and a table of each with few others measured with the noise
+    `measured`. What it says of a dependence counts for as much as it is larger than the noise that is left in
+    it; without such tables columns are drawn independently."""
     if measured is None:
         return independent(noises, table)
     errors = {
@@ -216,8 +221,9 @@ def network(
 def views(
     deviations: Mapping[str, float], of_pairs: float, table: StandIn, *, covered: float
 ) -> ErrorForecast:
-    """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a cell of each
-    column, in records; of_pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
+    """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a
+    cell of each column, in records; of_pairs: of a cell of two columns that share a group, and covered: the
+    part of pairs that do."""
     shares, counts = table.pairs
     noisy = min(1.0, float((counts * np.minimum(shares, 0.5 * of_pairs / table.rows)).sum()))
     # Of the others some follows from those that are known.
@@ -238,10 +244,11 @@ def pairs(
     *,
     few_tables: bool = False,
 ) -> ErrorForecast:
-    """For columns measured with noise of that kind, tables of pairs read against what the others make one expect, and
-    records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
-    alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less.
-    few_tables: the method may leave weak pairs alone, however little noise there is."""
+    """For columns measured with noise of that kind, tables of pairs read against what the others make one
+    expect, and records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if
+    so many are measured, alike; the best one counts. A cell keeps its noise or what is not known of it
+    otherwise, whichever is less. few_tables: the method may leave weak pairs alone, however little noise
+    there is."""
     shares, counts = table.pairs
     chance = _by_chance(shares, rows=table.rows)
     unrefined = REFINED_FROM_TREE * refinement_error(table)
@@ -282,9 +289,9 @@ def _strongest_first(part: float, known: Sequence[float], without: Sequence[floa
 
 
 def refinement_error(table: StandIn) -> float:
-    """The distance from their targets at which records are left that are mended towards tables of all pairs. They begin as
-    far off as chance makes them, and each code of a record can be mended once: the more cells there are for a code, the
-    less of it is made good."""
+    """The distance from their targets at which records are left that are mended towards tables of all pairs.
+    They begin as far off as chance makes them, and each code of a record can be mended once: the more cells
+    there are for a code, the less of it is made good."""
     sizes = list(table.sizes.values())
     refined = record_refinement.rows_refined(table.rows, len(sizes))
     cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) / 2
@@ -303,9 +310,10 @@ def uniform(*, sizes: Mapping[str, int], rows: int) -> ErrorForecast:
 def with_string_column(
     forecast: ErrorForecast, name: str, *, least: float, kinds: int
 ) -> ErrorForecast:
-    """A forecast in which a column of texts also loses those that fewer than `least` records have, and so are not found. The i-th
-    commonest of up to 100,000 out of so many `kinds` has a share in proportion to 1/i. Of 3,000 to 5,000,000 draws from the words of
-    a language that comes within about 0.15 of what such texts hold, at epsilon 0.1 to 10 (docs/forecast.md)."""
+    """A forecast in which a column of texts also loses those that fewer than `least` records have, and so are
+    not found. The i-th commonest of up to 100,000 out of so many `kinds` has a share in proportion to 1/i. Of
+    3,000 to 5,000,000 draws from the words of a language that comes within about 0.15 of what such texts
+    hold, at epsilon 0.1 to 10 (docs/forecast.md)."""
     kinds, rows = min(kinds, MAX_DISTINCT_STRINGS), forecast.rows
     discovered = min(float(kinds), rows / (max(least, 1.0) * _harmonic(kinds)))
     lost = 1.0 if discovered < 1 else 1 - _harmonic(discovered) / _harmonic(kinds)
@@ -313,8 +321,8 @@ def with_string_column(
     mean = math.fsum(errors.values()) / len(errors)
     together = max(forecast.mean_pairs, min(1.0, mean)) if len(errors) > 1 else 0.0
     statement = (
-        f"Texts that fewer than about {math.ceil(least):,} records have are not found; texts as frequent as words of a language "
-        f"(the i-th commonest of {kinds:,} has a share in proportion to 1/i)."
+        f"Texts that fewer than about {math.ceil(least):,} records have are not found; texts as frequent "
+        f"as words of a language (the i-th commonest of {kinds:,} has a share in proportion to 1/i)."
     )
     return replace(
         forecast,
@@ -331,8 +339,8 @@ def _harmonic(number: float) -> float:
 
 
 def column_error(cells: int, *, deviation: float) -> float:
-    """The expected distance of a histogram; `deviation`: mean absolute noise of a cell, as a share of the records.
-    Where noise drowns everything, the values that come out commonest are any."""
+    """The expected distance of a histogram; `deviation`: mean absolute noise of a cell, as a share of the
+    records. Where noise drowns everything, the values that come out commonest are any."""
     return _histogram_error(_shapes(cells), deviation=deviation)
 
 
@@ -344,7 +352,8 @@ def _histogram_error(shapes: Floats, *, deviation: float) -> float:
 
 
 def chance_error(sizes: Mapping[str, int], *, rows: int) -> float:
-    """The mean distance of a pair of independent columns from what independence lets one expect: records are whole."""
+    """The mean distance of a pair of independent columns from what independence lets one expect: records are
+    whole."""
     return _chance(typical(sizes, rows=rows))
 
 
@@ -354,7 +363,8 @@ def _chance(table: StandIn, *, rows: int | None = None) -> float:
 
 
 def _by_chance(shares: Floats, *, rows: int) -> Floats:
-    """Half of the mean deviation of a cell of that share among so many records; an empty one is off by what it lacks."""
+    """Half of the mean deviation of a cell of that share among so many records; an empty one is off by what
+    it lacks."""
     error: Floats = np.minimum(shares, 0.5 * np.sqrt(2 / math.pi * shares / rows))
     return error
 
@@ -414,8 +424,8 @@ def _from_uniform(cells: int) -> float:
 
 
 def _group_sampling_error(table: StandIn, name: str) -> float:
-    """The distance that drawing a column group by group of its parents' values adds: each cell is rounded, up or down,
-    with a variance of 1/6 on average or, where it is smaller, of what it holds."""
+    """The distance that drawing a column group by group of its parents' values adds: each cell is rounded, up
+    or down, with a variance of 1/6 on average or, where it is smaller, of what it holds."""
     shapes = table.shares[name]
     if shapes.shape[1] == 1:
         return 0.0
@@ -423,8 +433,8 @@ def _group_sampling_error(table: StandIn, name: str) -> float:
 
 
 def _noise_of_pair(table: StandIn, *, spread: float) -> float:
-    """The distance that noise of that spread a cell makes of one direction of a table of two columns: an edge of the spectrum
-    of noise, over as many cells as hold most records."""
+    """The distance that noise of that spread a cell makes of one direction of a table of two columns: an edge
+    of the spectrum of noise, over as many cells as hold most records."""
     values = fmean(_effective(shapes) for shapes in table.shares.values())
     return 0.5 * spread * math.sqrt(2 * values) * values
 

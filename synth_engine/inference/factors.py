@@ -23,7 +23,8 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Noisy:
-    """Counts of a clique with independent noise of one variance on every cell; float64, one axis for each attribute."""
+    """Counts of a clique with independent noise of one variance on every cell; float64, one axis for each
+    attribute."""
 
     clique: Clique
     values: Floats
@@ -88,7 +89,8 @@ def margin(table: Floats, clique: Clique, onto: Clique) -> Floats:
 
 
 def spread(table: Floats, clique: Clique, onto: Clique) -> Floats:
-    """The table as one that can be added to or multiplied with one over `onto`: with axes of length 1 in it."""
+    """The table as one that can be added to or multiplied with one over `onto`: with axes of length 1 in
+    it."""
     present = tuple(name for name in onto if name in clique)
     turned_ = turned(table, clique, present)
     shape = iter(turned_.shape)

@@ -1,9 +1,10 @@
-"""DPSyn's synthesis by minimum-cost flow (Li, Zhang and Wang 2018, section 3.3): as few records as possible change, and as
-little as possible, until their marginals match the targets.
+"""DPSyn's synthesis by minimum-cost flow (Li, Zhang and Wang 2018, section 3.3): as few records as possible
+change, and as little as possible, until their marginals match the targets.
 
-For one marginal, a flow from the cells that hold too many records to those that hold too few determines which records
-change. Its cost prefers changes of one attribute to changes of two, and these to more, so that other marginals are
-disturbed as little as possible. Sweeps over all marginals repeat until few records change. Post-processing.
+For one marginal, a flow from the cells that hold too many records to those that hold too few determines which
+records change. Its cost prefers changes of one attribute to changes of two, and these to more, so that other
+marginals are disturbed as little as possible. Sweeps over all marginals repeat until few records change.
+Post-processing.
 """
 
 from __future__ import annotations
@@ -22,19 +23,21 @@ from synth_engine.jit import compiled
 Codes = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.int64]
 Target = tuple[Axes, Counts]
-"""Axes, ascending, and the target count of each cell of their marginal. The counts add up to the number of records."""
+"""Axes, ascending, and the target count of each cell of their marginal. The counts add up to the number of
+records."""
 
 SWEEPS = 8
 MIN_CHANGED_SHARE = 0.002
 """The last sweep is the one that changes a smaller share of the records, on average over the marginals."""
 _GROUPS_OF_TWO = 2
 _MAX_ARCS = 40_000
-"""A flow of so many arcs takes a tenth of a second. Where it would have more, changes of two attributes cost as much as
-changes of all, and if that is not enough, every change costs the same."""
+"""A flow of so many arcs takes a tenth of a second. Where it would have more, changes of two attributes cost
+as much as changes of all, and if that is not enough, every change costs the same."""
 
 
 def meet_targets(codes: Codes, targets: Sequence[Target], *, rng: np.random.Generator) -> Codes:
-    """Returns the records, changed until their marginals are close to the targets. codes: shape (attributes, rows), as the result."""
+    """Returns the records, changed until their marginals are close to the targets. codes: shape (attributes,
+    rows), as the result."""
     changed_codes, rows = codes.copy(), codes.shape[1]
     if any(wanted.sum() != rows for _, wanted in targets):
         raise ValueError("the targets of a marginal add up to another total than the records")
@@ -96,8 +99,9 @@ def _cells(codes: Any, axes: Any, sizes: Any) -> Any:  # pragma: no cover - comp
 def _change(
     codes: Any, cells: Any, axes: Any, sizes: Any, ends: Any, sinks: Any, at: Any, step: Any
 ) -> Any:  # pragma: no cover
-    """Moves records to the sinks of their cells; those of cell c are `sinks[ends[c - 1] : ends[c]]`. Steps of equal length visit
-    each record once, so that nothing in the records decides which ones of a cell change."""
+    """Moves records to the sinks of their cells; those of cell c are `sinks[ends[c - 1] : ends[c]]`. Steps of
+    equal length visit each record once, so that nothing in the records decides which ones of a cell
+    change."""
     rows, remaining = cells.size, sinks.size
     given = np.empty(ends.size, dtype=np.int64)
     given[0] = 0
@@ -117,11 +121,12 @@ def _change(
 
 
 def moves(excess: Counts) -> tuple[Counts, Counts]:
-    """Returns the moves of least cost that leave no cell with too many or too few records: for each record that moves, the
-    number of its cell, in C order, and that of its new one.
+    """Returns the moves of least cost that leave no cell with too many or too few records: for each record
+    that moves, the number of its cell, in C order, and that of its new one.
 
-    A move costs 1 for each attribute that changes, up to two (one, or none, in marginals of very many cells); a move that
-    changes more costs as much as one that changes all. excess: records beyond the target, in each cell of the marginal."""
+    A move costs 1 for each attribute that changes, up to two (one, or none, in marginals of very many cells);
+    a move that changes more costs as much as one that changes all. excess: records beyond the target, in each
+    cell of the marginal."""
     flat = excess.ravel()
     out, into = np.flatnonzero(flat > 0), np.flatnonzero(flat < 0)
     if not out.size:
@@ -166,8 +171,8 @@ class _HubArcs:
 
 
 class _Hubs:
-    """For every set of up to two attributes, and for all of them, one hub for each cell of the table of the others: cells
-    that differ in those attributes alone meet there. Arcs are then few where cells are many."""
+    """For every set of up to two attributes, and for all of them, one hub for each cell of the table of the
+    others: cells that differ in those attributes alone meet there. Arcs are then few where cells are many."""
 
     def __init__(self, shape: tuple[int, ...], *, cells: int) -> None:
         self._shape = shape

@@ -1,5 +1,6 @@
-"""Public geography of groups and parts of origins: how far it is, and how many come from where by distance alone. A part, such
-as a town, holds some of the origins' points; a group, such as a place of work, is one point."""
+"""Public geography of groups and parts of origins: how far it is, and how many come from where by distance
+alone. A part, such as a town, holds some of the origins' points; a group, such as a place of work, is one
+point."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ MAX_CACHED_PAIRS = 1 << 22
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EarlierRecords:
-    """Records of an earlier public table, by group and part. groups, parts: of each record, shape (records,)."""
+    """Records of an earlier public table, by group and part. groups, parts: of each record, shape
+    (records,)."""
 
     groups: Whole
     parts: Whole
@@ -41,8 +43,8 @@ class EarlierRecords:
         return self.groups[order], self.parts[order]
 
     def blend(self, mass: Floats, first: int) -> Floats:
-        """Shares of the parts of groups from `first` on: those of the earlier records, as far as a group has many, and those
-        of `mass`, shape (groups, parts), else. No part without mass gets a share."""
+        """Shares of the parts of groups from `first` on: those of the earlier records, as far as a group has
+        many, and those of `mass`, shape (groups, parts), else. No part without mass gets a share."""
         groups, parts = self._by_group
         ends = np.searchsorted(groups, [first, first + len(mass)])
         here = slice(int(ends[0]), int(ends[1]))
@@ -56,10 +58,11 @@ class EarlierRecords:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Geography:
-    """`groups`: latitude and longitude of each group; `origins`: of each origin, with its weight in `weights` and its part in
-    `part`, the parts being 0 to `parts` - 1. Pairs become rarer by a factor of 2.7 over `scale` miles, and there are none
-    beyond `farthest`. earlier: records of an earlier table, whose shares stand for those by distance. reached:
-    whether a group has records in a part at all, shape (groups, parts); None: in each."""
+    """`groups`: latitude and longitude of each group; `origins`: of each origin, with its weight in `weights`
+    and its part in `part`, the parts being 0 to `parts` - 1. Pairs become rarer by a factor of 2.7 over
+    `scale` miles, and there are none beyond `farthest`. earlier: records of an earlier table, whose shares
+    stand for those by distance. reached: whether a group has records in a part at all, shape (groups, parts);
+    None: in each."""
 
     groups: Floats
     origins: Floats
@@ -89,9 +92,9 @@ class Geography:
         )
 
     def rows(self, first: int, last: int) -> tuple[Floats, Floats]:
-        """Of groups from `first` to before `last` and all parts: the sum of weights by distance, up to a factor of the
-        group, and the mean distance by those weights. Errors: SpecError where a group has no origin within the farthest
-        distance."""
+        """Of groups from `first` to before `last` and all parts: the sum of weights by distance, up to a
+        factor of the group, and the mean distance by those weights. Errors: SpecError where a group has no
+        origin within the farthest distance."""
         if len(self.groups) * self.parts > MAX_CACHED_PAIRS:
             mass, distance = self.view_from(self.vectors[0][first:last])
         else:
@@ -128,8 +131,8 @@ class Geography:
         return middles
 
     def assign_origins(self, groups: Whole, parts: Whole, counts: Whole) -> Whole:
-        """An origin for each of `counts` records of a group in a part, one after another: spread over the part's origins
-        by weight and distance, from near to far, as evenly as whole records can be."""
+        """An origin for each of `counts` records of a group in a part, one after another: spread over the
+        part's origins by weight and distance, from near to far, as evenly as whole records can be."""
         order, starts = self._members
         origins: Whole = _assign_origins(
             (groups, parts, counts),
@@ -153,7 +156,8 @@ def _unit(at: Floats) -> Floats:
 
 @compiled
 def _distances(x: float, y: float, z: float, origins: Floats, out: Floats) -> float:
-    """Miles to each origin, of which vectors of length 1 are given by axis, into `found`; returns the least."""
+    """Miles to each origin, of which vectors of length 1 are given by axis, into `found`; returns the
+    least."""
     least = math.inf
     for origin in range(origins.shape[1]):
         square = (
@@ -174,7 +178,8 @@ def _distances(x: float, y: float, z: float, origins: Floats, out: Floats) -> fl
 
 @compiled
 def _decay(more: float, table: Floats) -> float:
-    """exp(-more) from a table with steps of 1 / _FINE, between which it is as if straight: to 1e-6. Not below its last entry."""
+    """exp(-more) from a table with steps of 1 / _FINE, between which it is as if straight: to 1e-6. Not below
+    its last entry."""
     at = more * _FINE
     first = int(at)
     value: float = table[min(first, table.size - 1)]
@@ -236,8 +241,9 @@ def _assign_origins(
     members: tuple[Floats, Floats, Whole, Whole],
     decay: Decay,
 ) -> Whole:
-    """The origin of each record. cells: group, part and number of records of each cell; at: vectors of the groups; members:
-    vectors of the origins by axis, part by part, their weights and numbers in that order, and where each part begins."""
+    """The origin of each record. cells: group, part and number of records of each cell; at: vectors of the
+    groups; members: vectors of the origins by axis, part by part, their weights and numbers in that order,
+    and where each part begins."""
     groups, parts, counts = cells
     origins, weights, order, starts = members
     scale, farthest, table = decay

@@ -1,11 +1,12 @@
-"""Who comes from where, learned from groups that were drawn anew with a prior: a gravity model, and how far each group's own
-draw is to be believed beside it.
+"""Who comes from where, learned from groups that were drawn anew with a prior: a gravity model, and how far
+each group's own draw is to be believed beside it.
 
-A record of group d lies in part p with a share q_dp proportional to the part's public weight near d, times a worth of the part,
-times a factor of distance, times what groups near d have in common (Wilson 1967, "A statistical theory of spatial distribution
-models"). Of those drawn, the chance that a record rather than the prior explains one is n q / (n q + alpha), so that all of it is
-fitted by expectation and maximisation. How much groups of a size differ from their q is seen in their mean distances, whose
-variance by chance is known: the Dirichlet-multinomial law tells it. All is post-processing of the draw and public facts.
+A record of group d lies in part p with a share q_dp proportional to the part's public weight near d, times a
+worth of the part, times a factor of distance, times what groups near d have in common (Wilson 1967, "A
+statistical theory of spatial distribution models"). Of those drawn, the chance that a record rather than the
+prior explains one is n q / (n q + alpha), so that all of it is fitted by expectation and maximisation. How
+much groups of a size differ from their q is seen in their mean distances, whose variance by chance is known:
+the Dirichlet-multinomial law tells it. All is post-processing of the draw and public facts.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _ROUNDS = 30
 """EM iterations."""
 _MAX_AREAS, _GROUPS_PER_AREA = 128, 8
 _AREA_PSEUDO_RECORDS = 50.0
-"""Pseudo-count, in records, of the model where areas of groups are shrunk towards it: an area with as many records counts
-for half."""
+"""Pseudo-count, in records, of the model where areas of groups are shrunk towards it: an area with as many
+records counts for half."""
 _PSEUDO_GROUPS = 10.0
-"""Pseudo-count of the prior of the variance between groups: so many groups of each size class that are as unlike their q as
-can be."""
+"""Pseudo-count of the prior of the variance between groups: so many groups of each size class that are as
+unlike their q as can be."""
 _MAX_BLOCK_CELLS = 1 << 20
 _STEPS, _LAST = 32, 65_535
 """Distances are put in order by steps of 1/32 mile."""
@@ -38,8 +39,9 @@ _STEPS, _LAST = 32, 65_535
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Draw:
-    """Records drawn anew, by group and part; `groups`, `parts`, `counts`: of cells that are not empty, by increasing group.
-    sizes: of each group; alpha: the prior of each part, in records, by group. beyond: parts that lie nowhere, the last ones."""
+    """Records drawn anew, by group and part; `groups`, `parts`, `counts`: of cells that are not empty, by
+    increasing group. sizes: of each group; alpha: the prior of each part, in records, by group. beyond: parts
+    that lie nowhere, the last ones."""
 
     groups: Whole
     parts: Whole
@@ -57,7 +59,8 @@ class Draw:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gravity:
-    """`worth`: of each part; `factors`: of each distance; `common`: of areas of groups by parts; `area`: of each group."""
+    """`worth`: of each part; `factors`: of each distance; `common`: of areas of groups by parts; `area`: of
+    each group."""
 
     attraction: Floats
     factors: Floats
@@ -105,7 +108,8 @@ def with_beyond(mass: Floats, distance: Floats, beyond: int) -> tuple[Floats, Fl
 
 
 def fit(draw: Draw, geography: Geography, *, area: Whole) -> Gravity:
-    """The model that makes the draw likely. area: of each group, among the areas that have something in common, from 0 on."""
+    """The model that makes the draw likely. area: of each group, among the areas that have something in
+    common, from 0 on."""
     parts, areas = geography.parts + draw.beyond, int(area.max()) + 1
     centres = geography.centres(area, np.maximum(draw.sizes, 1e-3).astype(np.float64))
     mass, distance = with_beyond(*geography.view_from(centres), draw.beyond)
@@ -159,9 +163,9 @@ def _row_shares(weights: Floats) -> Floats:
 def posterior_counts(
     draw: Draw, geography: Geography, model: Gravity, *, filtered: bool, shrunk: bool
 ) -> tuple[Whole, Whole, Whole]:
-    """Groups, parts and counts of cells after the draw was weighed against the model; each group keeps its size. filtered: what
-    the prior explains better than a record is spread by q. shrunk: groups are drawn towards their q as far as groups of
-    their size are like theirs."""
+    """Groups, parts and counts of cells after the draw was weighed against the model; each group keeps its
+    size. filtered: what the prior explains better than a record is spread by q. shrunk: groups are drawn
+    towards their q as far as groups of their size are like theirs."""
     rows = _Rows(draw, geography, model)
     shrinkage = (
         _shrinkage_weights(draw, rows, parts=geography.parts + draw.beyond)
@@ -196,8 +200,9 @@ def posterior_counts(
 
 
 def round_in_order(wanted: Floats, *, by: Floats, total: int, start: float) -> Whole:
-    """Whole numbers that add up to `total`, near to `wished` ones: every (sum / total)-th record in the order of `by`, from
-    `start` of a step on, so that means of `by` hardly change. Averaged over starts from 0 to 1 they are the wished ones."""
+    """Whole numbers that add up to `total`, near to `wished` ones: every (sum / total)-th record in the order
+    of `by`, from `start` of a step on, so that means of `by` hardly change. Averaged over starts from 0 to 1
+    they are the wished ones."""
     steps = np.minimum(np.nan_to_num(by, nan=np.inf) * _STEPS, _LAST).astype(np.uint16)
     order = np.argsort(
         steps, kind="stable"
@@ -239,8 +244,8 @@ class _Rows:
 
 
 def _shrinkage_weights(draw: Draw, rows: _Rows, *, parts: int) -> Floats:
-    """Of each group, the part of its own draw that is kept beside q: variance of its mean distance that is of the group over
-    that of all, after the filter has taken its part."""
+    """Of each group, the part of its own draw that is kept beside q: variance of its mean distance that is of
+    the group over that of all, after the filter has taken its part."""
     seen, chance, own = (np.zeros(draw.sizes.size) for _ in range(3))
     n = np.maximum(draw.sizes, 1).astype(np.float64)
     total = draw.alpha * parts

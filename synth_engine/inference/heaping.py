@@ -1,8 +1,9 @@
 """Columns in order in which every fifth or tenth code stands out: how that is seen in noisy counts.
 
-People say 40 hours rather than 39, and 25,000 rather than 24,800 (heaping, as in Heitjan and Rubin 1991). The counts of such a column are
-smooth neither as a whole nor in logarithms, but the codes of round numbers are by themselves, and so are the others. Where
-codes begin is not assumed: all codes that may be the first round one are compared. It is post-processing.
+People say 40 hours rather than 39, and 25,000 rather than 24,800 (heaping, as in Heitjan and Rubin 1991). The
+counts of such a column are smooth neither as a whole nor in logarithms, but the codes of round numbers are by
+themselves, and so are the others. Where codes begin is not assumed: all codes that may be the first round one
+are compared. It is post-processing.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _LEAST_ROUND = 4
 _MOST_OF_ONE = 3.0
 """How many standard deviations one code counts at most: a single high code is no sign of heaping."""
 _CLEAR = 5.0
-"""Standard deviations of noise from which on heaping is taken for real. Of 15 combs of a column without heaping, one passes this once
-in 200,000 columns."""
+"""Standard deviations of noise from which on heaping is taken for real. Of 15 combs of a column without
+heaping, one passes this once in 200,000 columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +59,14 @@ def find(values: Floats, *, sigma: float) -> Comb | None:
 
 
 def _above_neighbours(values: Floats, *, sigma: float) -> Floats:
-    """Return how far each code is above the mean of its two neighbours, in standard deviations of noise; shape (codes - 2,)."""
+    """Return how far each code is above the mean of its two neighbours, in standard deviations of noise;
+    shape (codes - 2,)."""
     differences = values[1:-1] - (values[:-2] + values[2:]) / 2
     return np.clip(differences / (sigma * math.sqrt(1.5)), -_MOST_OF_ONE, _MOST_OF_ONE)
 
 
 def _excess(above: Floats, chosen: npt.NDArray[np.bool_]) -> float:
-    """Return by how many standard deviations the mean of the chosen codes is above that of the others, or above zero where the
-    others are below: codes beside a high one are low."""
+    """Return by how many standard deviations the mean of the chosen codes is above that of the others, or
+    above zero where the others are below: codes beside a high one are low."""
     others = max(0.0, float(above[~chosen].mean()))
     return (float(above[chosen].mean()) - others) * math.sqrt(int(chosen.sum()))

@@ -1,4 +1,5 @@
-"""How values of a column are spread in parts of a tree, from noisy counts: each node is drawn to the one above it."""
+"""How values of a column are spread in parts of a tree, from noisy counts: each node is drawn to the one
+above it."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ def shrink_by_node(
 ) -> Floats:
     """Expected counts, shape (parts, values), with the sums `counts` along the first axis.
 
-    values: noisy counts, each of that variance. depths: from the widest nodes on, to which one each part belongs. counts: how many records
-    a part has, whole: of all together, how often each value comes. The shares in a node are those of the node above, moved towards its own by as
-    much as shares at that depth differ beyond their noise (a linear Bayes estimate; Bühlmann and Gisler 2005): a node of many records says
+    values: noisy counts, each of that variance. depths: from the widest nodes on, to which one each part
+    belongs. counts: how many records a part has, whole: of all together, how often each value comes. The
+    shares in a node are those of the node above, moved towards its own by as much as shares at that depth
+    differ beyond their noise (a linear Bayes estimate; Bühlmann and Gisler 2005): a node of many records says
     what it has, one of few what those around it say.
     """
     shares = np.repeat(_shares(whole)[None, :], len(counts), axis=0)

@@ -1,5 +1,6 @@
-"""Tables of four and more attributes that follow from the tables of their pairs: of all that have these pairs, the one of most
-entropy, by iterative proportional fitting (Deming and Stephan 1940). For three attributes see `maxent_triples`."""
+"""Tables of four and more attributes that follow from the tables of their pairs: of all that have these
+pairs, the one of most entropy, by iterative proportional fitting (Deming and Stephan 1940). For three
+attributes see `maxent_triples`."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 ROUNDS = 8
-"""Of fitting, at most: twice as many as for three attributes, because each pair is disturbed by more others."""
+"""Of fitting, at most: twice as many as for three attributes, because each pair is disturbed by more
+others."""
 TOLERANCE = 1e-4
 """Fitting ends when a round scales no cell of a pair by more than this part."""
 
@@ -28,10 +30,12 @@ def fitted(
     rounds: int = ROUNDS,
     tolerance: float = TOLERANCE,
 ) -> Floats:
-    """Return the table that nearly has these pairs, in records: that of most entropy, or the one nearest to another table.
+    """Return the table that nearly has these pairs, in records: that of most entropy, or the one nearest to
+    another table.
 
-    pairs: the counts of all pairs of its attributes, in the order of `itertools.combinations`. start: the other table. Cells that a pair leaves
-    empty are empty in the table. Errors: ValueError where the number of pairs is not that of all pairs of some attributes.
+    pairs: the counts of all pairs of its attributes, in the order of `itertools.combinations`. start: the
+    other table. Cells that a pair leaves empty are empty in the table. Errors: ValueError where the number of
+    pairs is not that of all pairs of some attributes.
     """
     attributes = (1 + math.isqrt(1 + 8 * len(pairs))) // 2
     if math.comb(attributes, 2) != len(pairs) or attributes < 2:
@@ -52,8 +56,9 @@ def fitted(
 def _fit(
     table: Floats, sizes: Places, sides: Places, counts: Floats, rounds: int, tolerance: float
 ) -> None:
-    """Scales the table to each pair in turn, in place. sizes: of its attributes, whose last one varies fastest; sides: the two attributes of each
-    pair, shape (pairs, 2); counts: the tables of the pairs one after another."""
+    """Scales the table to each pair in turn, in place. sizes: of its attributes, whose last one varies
+    fastest; sides: the two attributes of each pair, shape (pairs, 2); counts: the tables of the pairs one
+    after another."""
     codes = _codes(table.size, sizes)
     # The cell of each pair that each cell of the table is in.
     places = np.empty((sides.shape[0], table.size), dtype=np.int64)

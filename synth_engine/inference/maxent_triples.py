@@ -1,5 +1,6 @@
-"""Tables of three attributes that follow from the tables of their three pairs: of all that have these pairs, the one of
-most entropy. It has a factor for each pair, found by iterative proportional fitting (Deming and Stephan 1940)."""
+"""Tables of three attributes that follow from the tables of their three pairs: of all that have these pairs,
+the one of most entropy. It has a factor for each pair, found by iterative proportional fitting (Deming and
+Stephan 1940)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ ROUNDS = 4
 
 
 def triples(strengths: Mapping[Pair, float]) -> list[Triple]:
-    """Attributes of which all three pairs are given, those that depend most on each other first; at most `MOST`.
+    """Attributes of which all three pairs are given, those that depend most on each other first; at most
+    `MOST`.
 
     strengths: how much one attribute of a pair tells of the other, the smaller one first; not negative.
     """
@@ -53,11 +55,11 @@ def pairs_of(triple: Triple) -> tuple[Pair, Pair, Pair]:
 
 
 def factors(pairs: Sequence[Floats], *, rounds: int = ROUNDS) -> Factors:
-    """Of three pairs of counts, of (first, second), (first, third) and (second, third), float64: the factors whose product
-    nearly has them. Cells that a pair leaves empty are empty in the product.
+    """Of three pairs of counts, of (first, second), (first, third) and (second, third), float64: the factors
+    whose product nearly has them. Cells that a pair leaves empty are empty in the product.
 
-    The sum of the product over one attribute is a matrix product of two factors, times the third: there is never a table
-    of three attributes.
+    The sum of the product over one attribute is a matrix product of two factors, times the third: there is
+    never a table of three attributes.
     """
     ab, ac, bc = pairs
     return _scaled(ab, ac, bc, rounds)

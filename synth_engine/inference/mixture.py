@@ -1,8 +1,9 @@
-"""A mixture of products of columns, fitted to all noisy tables at once: what a table looks like before its own answer.
+"""A mixture of products of columns, fitted to all noisy tables at once: what a table looks like before its
+own answer.
 
-Every component has a distribution of each attribute, over at most some thirty bins, and a share. The fit is by weighted
-least squares (each table by the precision of its noise), pulled to the one-way tables and, the more so the less a pair
-was found to depend, to independence. It is post-processing of noisy answers.
+Every component has a distribution of each attribute, over at most some thirty bins, and a share. The fit is
+by weighted least squares (each table by the precision of its noise), pulled to the one-way tables and, the
+more so the less a pair was found to depend, to independence. It is post-processing of noisy answers.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ _ONEWAY_WEIGHT = 50.0
 """Weight of the one-way tables in the loss, whose cells of pairs have a median least weight of one."""
 _RATE, _MIN_RATE = 0.1, 1e-3
 _INDEPENDENCE = 3.0
-"""The standard deviation, in multiples of a pair's distance, by which a cell is taken to differ from independence."""
+"""The standard deviation, in multiples of a pair's distance, by which a cell is taken to differ from
+independence."""
 _SPREAD = 0.25
 """Standard deviation of the random initial logits, by which components begin to differ."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pair:
-    """A noisy table of two attributes at one resolution of each, the variance of its cells, and how far the pair was
-    found from independence, in L1, as a share of the records."""
+    """A noisy table of two attributes at one resolution of each, the variance of its cells, and how far the
+    pair was found from independence, in L1, as a share of the records."""
 
     axes: tuple[int, int]
     levels: tuple[int, int]
@@ -49,8 +51,8 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
-    """shares: of the components; columns: of each attribute the shares of its codes within each component; coarse: the same of
-    its bins at `COMPONENT_LEVEL`."""
+    """shares: of the components; columns: of each attribute the shares of its codes within each component;
+    coarse: the same of its bins at `COMPONENT_LEVEL`."""
 
     shares: Floats
     columns: tuple[Floats, ...]
@@ -71,11 +73,11 @@ class Mixture:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Bins:
-    """The bins of all attributes at `COMPONENT_LEVEL`, one attribute after the other, and how views add them up: each is an
-    attribute at one resolution in use.
+    """The bins of all attributes at `COMPONENT_LEVEL`, one attribute after the other, and how views add them
+    up: each is an attribute at one resolution in use.
 
-    first: where each attribute begins, and the end of all; ones: the shares of the bins in the one-way tables; source, target:
-    which bin belongs to which bin of a view; seen: how many bins all views have."""
+    first: where each attribute begins, and the end of all; ones: the shares of the bins in the one-way
+    tables; source, target: which bin belongs to which bin of a view; seen: how many bins all views have."""
 
     first: Places
     ones: Singles
@@ -108,7 +110,8 @@ class _Bins:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Wanted:
-    """All tables, and the attribute and the resolution of each view, in the order in which their bins are numbered."""
+    """All tables, and the attribute and the resolution of each view, in the order in which their bins are
+    numbered."""
 
     views: tuple[tuple[int, int], ...]
     tables: WantedTables
@@ -234,7 +237,8 @@ def _wanted(
 
 
 class _WantedTable(NamedTuple):
-    """What a pair shall have in each cell and how much that counts, with where its two sides begin among the views."""
+    """What a pair shall have in each cell and how much that counts, with where its two sides begin among the
+    views."""
 
     left: int
     right: int
@@ -243,7 +247,8 @@ class _WantedTable(NamedTuple):
 
 
 def _descend(logits: Singles, weights: Singles, *, bins: _Bins, tables: WantedTables) -> None:
-    """Adam (Kingma and Ba 2015) with a rate that falls to almost nothing; changes logits and weights in place."""
+    """Adam (Kingma and Ba 2015) with a rate that falls to almost nothing; changes logits and weights in
+    place."""
     moments = [
         (np.zeros(one.size, np.float32), np.zeros(one.size, np.float32))
         for one in (logits, weights)

@@ -1,8 +1,9 @@
 """The inner loops of fitting a mixture of products: what a step costs is nearly all here.
 
-The shares of the bins of all attributes stand one below the other, shape (bins, COMPONENTS), and so do those of all views: an
-attribute at one resolution. A view is given as where its bins begin. Components stand side by side, so that the loops over
-them take the widest instructions of a processor; every sum has the order of the source.
+The shares of the bins of all attributes stand one below the other, shape (bins, COMPONENTS), and so do those
+of all views: an attribute at one resolution. A view is given as where its bins begin. Components stand side
+by side, so that the loops over them take the widest instructions of a processor; every sum has the order of
+the source.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ COMPONENTS = 16
 LANES = 8
 """Rows of `turned` are as long as a multiple of so many bins."""
 ROWS = 4
-"""Rows of a table that are compared at once, so that what is read of its other side is read once for all of them."""
+"""Rows of a table that are compared at once, so that what is read of its other side is read once for all of
+them."""
 
 
 class WantedTables(NamedTuple):
-    """Tables that the mixture shall have. sides: where the bins of the rows and of the columns of a table begin among the views,
-    how many there are, and where its cells begin; wanted, weight: of all cells, one table after the other."""
+    """Tables that the mixture shall have. sides: where the bins of the rows and of the columns of a table
+    begin among the views, how many there are, and where its cells begin; wanted, weight: of all cells, one
+    table after the other."""
 
     sides: Places
     wanted: Singles
@@ -35,7 +38,8 @@ class WantedTables(NamedTuple):
 
 @compiled
 def normalize(shares: Singles, first: Places) -> None:
-    """Divides by the sums over the bins of each attribute, in place. first: where each attribute begins, and the end of all."""
+    """Divides by the sums over the bins of each attribute, in place. first: where each attribute begins, and
+    the end of all."""
     total = np.empty(COMPONENTS, dtype=np.float32)
     for attribute in range(first.size - 1):
         total[:] = 0
@@ -68,8 +72,9 @@ def see_back(back: Singles, source: Places, target: Places, slopes: Singles) -> 
 def add_slopes(
     tables: WantedTables, seen: Singles, shares: Singles, back: Singles, of_shares: Singles
 ) -> None:
-    """Adds to `back` by how much the loss rises with each bin of a view, shape (bins, COMPONENTS), and to `of_shares` by how much
-    with the share of each component. The loss is half the weighted sum of squared differences."""
+    """Adds to `back` by how much the loss rises with each bin of a view, shape (bins, COMPONENTS), and to
+    `of_shares` by how much with the share of each component. The loss is half the weighted sum of squared
+    differences."""
     sides, wanted, weight = tables
     room = _padded(int(np.max(sides[:, 3])))
     turned = np.zeros((COMPONENTS, room), dtype=np.float32)
@@ -112,7 +117,8 @@ def _turn(side: Singles, turned: Singles) -> None:
 
 @compiled
 def _weigh(side: Singles, shares: Singles, weighted: Singles) -> None:
-    """Writes up to `ROWS` bins of a side times the shares of the components, and zeros in the rows after them."""
+    """Writes up to `ROWS` bins of a side times the shares of the components, and zeros in the rows after
+    them."""
     weighted[:] = 0
     for row in range(len(side)):
         for k in range(COMPONENTS):
@@ -128,7 +134,8 @@ def _differences(
     wrong: Singles,
     columns: int,
 ) -> None:
-    """`ROWS` rows of a table of the mixture less what is wanted, times the weights; zero in rows after the last one."""
+    """`ROWS` rows of a table of the mixture less what is wanted, times the weights; zero in rows after the
+    last one."""
     padded = _padded(columns)
     wrong[:, :padded] = 0
     first, second, third, fourth = wrong[0], wrong[1], wrong[2], wrong[3]
@@ -157,7 +164,8 @@ def _differences(
 
 @compiled
 def _add_rows(wrong: Singles, weighted: Singles, back: Singles) -> None:
-    """Adds to each bin of the right side what `ROWS` rows are off by in its column, times the weighted components of these."""
+    """Adds to each bin of the right side what `ROWS` rows are off by in its column, times the weighted
+    components of these."""
     for j in range(len(back)):
         a, b, c, d = wrong[0, j], wrong[1, j], wrong[2, j], wrong[3, j]
         for k in range(COMPONENTS):
@@ -172,7 +180,8 @@ def _add_rows(wrong: Singles, weighted: Singles, back: Singles) -> None:
 
 @compiled
 def _slopes_of_rows(wrong: Singles, side: Singles, slopes: Singles) -> None:
-    """Writes the slopes of `ROWS` rows: what they are off by in each column, times the components of its bin."""
+    """Writes the slopes of `ROWS` rows: what they are off by in each column, times the components of its
+    bin."""
     slopes[:] = 0
     for j in range(len(side)):
         a, b, c, d = wrong[0, j], wrong[1, j], wrong[2, j], wrong[3, j]

@@ -26,17 +26,21 @@ Floats = npt.NDArray[np.float64]
 MIN_LENGTH_TO_SMOOTH = 8
 """Codes in order below which wavelets have too few levels to learn anything from."""
 MAX_RECORDS = 10**9
-"""A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not fail."""
+"""A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not
+fail."""
 _MOST_READ = 4_096
 """Codes of a column beyond which it is read along its order alone."""
 _PROBES, _SEED = 4, 0
-"""Number of times that a little noise is added to see how two readings follow it, and the seed of that noise."""
+"""Number of times that a little noise is added to see how two readings follow it, and the seed of that
+noise."""
 _USUAL_BY_SIZE, _USUAL_BY_COMB, _USUAL_BY_CURVE = 0.2, 0.7, 0.5
-"""Weight of the reading by how large counts are, of that by round numbers, and of that as a curve, before anything is known of a column."""
+"""Weight of the reading by how large counts are, of that by round numbers, and of that as a curve, before
+anything is known of a column."""
 _ROUNDS = 30
 """EM iterations."""
 _MANY = 1 << 17
-"""Observations beyond which magnitudes are counted on a grid. Columns of up to 2^16 codes, mirrored, have no more."""
+"""Observations beyond which magnitudes are counted on a grid. Columns of up to 2^16 codes, mirrored, have no
+more."""
 _MAGNITUDES = 4_096
 """Steps of that grid, even on a logarithmic scale: below a hundredth of sigma near zero."""
 _SPREADS = 2.0 ** np.arange(-1, 12)
@@ -67,8 +71,8 @@ def denoise(values: Counts, *, noise: Noise, total: int, along: int) -> Floats:
 
     The first `along` codes stand for values or bins in their public order (what follows are "other" and
     missing). Whether neighbouring codes are alike is not assumed but learned, level by level, from the noisy
-    counts themselves; where they are not, the shrinkage leaves them as they are. Bins and later questions follow from these
-    counts, so that stored answers fit their plans.
+    counts themselves; where they are not, the shrinkage leaves them as they are. Bins and later questions
+    follow from these counts, so that stored answers fit their plans.
     """
     sigma = math.sqrt(noise.variance)
     return smoothed(values.astype(np.float64), sigma=sigma, total=total, along=along)
@@ -86,10 +90,10 @@ def smoothed(values: Floats, *, sigma: float, total: int, along: int) -> Floats:
 def mean_of_readings(
     values: Floats, *, sigma: float, total: int, along: int, curve: bool = False
 ) -> Floats:
-    """Return the mean of up to four readings of a column with Gaussian noise: along its order, by how large counts are, with the codes
-    of round numbers and all others each along their order (`heaping`) where these stand out, and, with `curve`, as a smooth
-    curve of logarithms (`smooth_density`) if it is one. None is better for every column; how much each counts is estimated
-    from the noisy values (`stein`)."""
+    """Return the mean of up to four readings of a column with Gaussian noise: along its order, by how large
+    counts are, with the codes of round numbers and all others each along their order (`heaping`) where these
+    stand out, and, with `curve`, as a smooth curve of logarithms (`smooth_density`) if it is one. None is
+    better for every column; how much each counts is estimated from the noisy values (`stein`)."""
 
     @_remembered
     def by_order(of: Floats) -> Floats:
@@ -127,7 +131,8 @@ def mean_of_readings(
 def _by_comb(
     comb: heaping.Comb, *, sigma: float, total: int, along: int
 ) -> Callable[[Floats], Floats]:
-    """Return the reading of a column whose codes in a comb and whose others are smooth, each by themselves."""
+    """Return the reading of a column whose codes in a comb and whose others are smooth, each by
+    themselves."""
     chosen = comb.among(along)
 
     @_remembered
@@ -177,8 +182,8 @@ def _mean(
 
 
 def _remembered(reading: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
-    """Return a reading that reads the same values once. Both means add the same noise to a column, because their seed is the
-    same."""
+    """Return a reading that reads the same values once. Both means add the same noise to a column, because
+    their seed is the same."""
     known: dict[bytes, Floats] = {}
 
     def of(values: Floats) -> Floats:
@@ -221,9 +226,9 @@ def shrink(values: Floats, *, sigma: float) -> Floats:
     """Translation-invariant wavelets with empirical-Bayes shrinkage at a known noise level.
 
     The transform runs over the sequence followed by its mirror image, so that the ends do not meet (Coifman
-    and Donoho 1995). Every coefficient carries noise of standard deviation sigma, at every level. Haar's filter suits
-    steps and peaks, longer ones (Daubechies 1988) what is smooth: which does is told by the likelihood of the noisy
-    coefficients, and the answers of several that do about as well are averaged by it.
+    and Donoho 1995). Every coefficient carries noise of standard deviation sigma, at every level. Haar's
+    filter suits steps and peaks, longer ones (Daubechies 1988) what is smooth: which does is told by the
+    likelihood of the noisy coefficients, and the answers of several that do about as well are averaged by it.
     """
     estimates = [
         _shrink_with_filter(values, sigma=sigma, filter_=estimate) for estimate in _FILTERS
@@ -239,7 +244,8 @@ def shrink(values: Floats, *, sigma: float) -> Floats:
 
 
 def shrink_likelihood(values: Floats, *, sigma: float) -> float:
-    """The logarithm of the likelihood of noisy values in order, less a constant, by the filter that suits them best."""
+    """The logarithm of the likelihood of noisy values in order, less a constant, by the filter that suits
+    them best."""
     return max(
         _shrink_with_filter(values, sigma=sigma, filter_=filter_)[1] for filter_ in _FILTERS
     )
@@ -248,7 +254,8 @@ def shrink_likelihood(values: Floats, *, sigma: float) -> float:
 def _shrink_with_filter(
     values: Floats, *, sigma: float, filter_: Floats
 ) -> tuple[Floats, float]:
-    """By one filter, and the logarithm of the likelihood. Of a transform of 2^j shifts that is the mean over them."""
+    """By one filter, and the logarithm of the likelihood. Of a transform of 2^j shifts that is the mean over
+    them."""
     high = filter_[::-1] * (-1.0) ** np.arange(filter_.size)
     longer = filter_.size > _FILTERS[0].size  # they reach over the ends sooner
     levels = int(math.log2(values.size)) - longer
@@ -273,9 +280,9 @@ def _shrink_with_filter(
 
 
 def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float]:
-    """Of the means behind normal observations, under a prior fitted to them: a mixture of a point mass at zero
-    and normals of increasing spread, by expectation maximisation (Stephens 2017). Last, the logarithm of the likelihood
-    of the observations, less a constant."""
+    """Of the means behind normal observations, under a prior fitted to them: a mixture of a point mass at
+    zero and normals of increasing spread, by expectation maximisation (Stephens 2017). Last, the logarithm of
+    the likelihood of the observations, less a constant."""
     if coefficients.size > _MANY:
         return _posterior_mean_of_many(coefficients, sigma=sigma)
     shrinkage, evidence = _shrinkage(coefficients, np.ones(coefficients.size), sigma=sigma)
@@ -284,8 +291,9 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
 
 
 def _posterior_mean_of_many(coefficients: Floats, *, sigma: float) -> tuple[Floats, float]:
-    """The same for so many observations that each cannot have a likelihood of its own. The likelihood is that of magnitudes on a
-    grid, of which each observation counts for the two nearest; between them the posterior mean is interpolated."""
+    """The same for so many observations that each cannot have a likelihood of its own. The likelihood is that
+    of magnitudes on a grid, of which each observation counts for the two nearest; between them the posterior
+    mean is interpolated."""
     scaled = np.log1p(np.abs(coefficients) / sigma)
     step = max(float(scaled.max()), 1.0) / _MAGNITUDES
     scaled /= step
@@ -302,8 +310,8 @@ def _posterior_mean_of_many(coefficients: Floats, *, sigma: float) -> tuple[Floa
 
 
 def _shrinkage(observations: Floats, counts: Floats, *, sigma: float) -> tuple[Floats, float]:
-    """By which factor the posterior mean shrinks each observation, shape (observations,), and the logarithm of the likelihood,
-    less a constant. counts: as how many observations each of them counts."""
+    """By which factor the posterior mean shrinks each observation, shape (observations,), and the logarithm
+    of the likelihood, less a constant. counts: as how many observations each of them counts."""
     prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])[:, None]
     variances = prior + sigma**2
     logs = -0.5 * observations**2 / variances - 0.5 * np.log(variances)

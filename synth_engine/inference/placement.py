@@ -1,9 +1,10 @@
 """Placement: which generated row of a child table goes to which parent.
 
-Rows are generated with the columns of the parent that they would like to have. Parents are generated as well, and each has a
-number of places. Rows are first placed by sorting both by the columns above. Then pairs of places exchange their rows as long as that
-brings the tables of counts of columns above × columns of the row, and of one sibling × the other, nearer to their targets. Exchanges move
-whole rows, so that all counts within the child table stay as they are.
+Rows are generated with the columns of the parent that they would like to have. Parents are generated as well,
+and each has a number of places. Rows are first placed by sorting both by the columns above. Then pairs of
+places exchange their rows as long as that brings the tables of counts of columns above × columns of the row,
+and of one sibling × the other, nearer to their targets. Exchanges move whole rows, so that all counts within
+the child table stay as they are.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ Small = npt.NDArray[np.int32]
 SWEEPS = 30
 """How often the row of every place is tried at a random other one, at most."""
 LEAST_GAIN = 50
-"""Exchanges end with a sweep that gains less than this part of all that was gained: the rest is mostly what no placement can reach."""
+"""Exchanges end with a sweep that gains less than this part of all that was gained: the rest is mostly what
+no placement can reach."""
 MAX_TRIES = 20_000_000
 MAX_CELLS = 250_000
 """Cells of the largest table that exchanges keep to; rows are placed by sorting alone for larger ones."""
 _BEYOND_CHANCE = 1.5
-"""Factor on the distance that chance makes between a table and the product of its columns, up to which the two columns count as
-independent: then any placement is as good."""
+"""Factor on the distance that chance makes between a table and the product of its columns, up to which the
+two columns count as independent: then any placement is as good."""
 _FORBIDDEN = 50
 """How many records one record in a cell that a constraint forbids counts for, on either side."""
 _FAR = 2**40
@@ -43,7 +45,8 @@ _EMPTY = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairing:
-    """Target of the counts of pairs of siblings: generated pairs, as codes of the later row and of the earlier one.
+    """Target of the counts of pairs of siblings: generated pairs, as codes of the later row and of the
+    earlier one.
 
     first: whether each row is paired with the first of its parent, instead of with the one before it."""
 
@@ -53,8 +56,8 @@ class Pairing:
 
 
 class _JoinTables(NamedTuple):
-    """Tables of counts less their targets, one after another in `excess`. above, own: the columns of each, by number;
-    sizes: of its last axis; offsets: where it begins; weights: of a record in it."""
+    """Tables of counts less their targets, one after another in `excess`. above, own: the columns of each, by
+    number; sizes: of its last axis; offsets: where it begins; weights: of a record in it."""
 
     above: Whole
     own: Whole
@@ -65,8 +68,9 @@ class _JoinTables(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What exchanges work on. assigned: the row of each place; rows, places: codes of own columns and of those above, a line for
-    each; begins, ends: where the places of the same parent begin and end; first: as of a pairing."""
+    """What exchanges work on. assigned: the row of each place; rows, places: codes of own columns and of
+    those above, a line for each; begins, ends: where the places of the same parent begin and end; first: as
+    of a pairing."""
 
     assigned: Whole
     rows: Small
@@ -82,9 +86,10 @@ class _Work(NamedTuple):
 class Placement:
     """The rows and the places of a child table.
 
-    rows: codes of as many generated rows as there are places, of `own` columns and of those above. places: codes of the columns above, as
-    they are. parents: of each place, in increasing order. sizes: the number of codes of each column. forbidden: a column above and an own
-    one, and which pairs of their codes a constraint rules out."""
+    rows: codes of as many generated rows as there are places, of `own` columns and of those above. places:
+    codes of the columns above, as they are. parents: of each place, in increasing order. sizes: the number of
+    codes of each column. forbidden: a column above and an own one, and which pairs of their codes a
+    constraint rules out."""
 
     rows: Codes
     places: Codes
@@ -137,7 +142,8 @@ class Placement:
         return np.append(True, self.parents[1:] != self.parents[:-1])[: self.parents.size]
 
     def _related(self, one: str, other: str) -> Whole | None:
-        """The counts of a column above and an own one among generated rows; None where they are independent, or too large."""
+        """The counts of a column above and an own one among generated rows; None where they are independent,
+        or too large."""
         shape = (self.sizes[one], self.sizes[other])
         if shape[0] * shape[1] > MAX_CELLS:
             return None
@@ -147,8 +153,9 @@ class Placement:
     def _sorted(
         self, related: Mapping[tuple[str, str], Whole], *, rng: np.random.Generator
     ) -> Whole:
-        """Places rows by sorting both by the columns above, those first on which the rows depend most. Before these come the columns of
-        constraints: of all placements, that of two sorted columns breaks an order between them for the fewest rows."""
+        """Places rows by sorting both by the columns above, those first on which the rows depend most. Before
+        these come the columns of constraints: of all placements, that of two sorted columns breaks an order
+        between them for the fewest rows."""
         strength = dict.fromkeys(self.places, 0.0)
         for (one, _), table in related.items():
             strength[one] += _distance_beyond_chance(table)
@@ -176,7 +183,8 @@ class Placement:
     def _above_tables(
         self, assigned: Whole, related: Mapping[tuple[str, str], Whole]
     ) -> _JoinTables:
-        """Counts of places as they are placed, less those of the generated rows; and the records that break constraints."""
+        """Counts of places as they are placed, less those of the generated rows; and the records that break
+        constraints."""
         above, entries = list(self.places), []
         for (one, other), target in related.items():
             shape = (self.sizes[one], self.sizes[other])
@@ -185,7 +193,8 @@ class Placement:
             fitted = _with_margins(target, counted.sum(axis=1), counted.sum(axis=0))
             entries.append((above.index(one), self.own.index(other), 1, counted - fitted))
         for (one, other), wrong in self.forbidden.items():
-            # So far from its target that every record in a forbidden cell costs, and every one in an allowed cell gains, the same.
+            # So far from its target that every record in a forbidden cell costs, and every one in an allowed
+            # cell gains, the same.
             excess = np.where(wrong, _FAR, -_FAR).astype(np.int64)
             entries.append((above.index(one), self.own.index(other), _FORBIDDEN, excess))
         return _joined(entries)
@@ -236,7 +245,8 @@ def _with_margins(table: Whole, ones: Whole, others: Whole) -> Whole:
 
 
 def _distance_beyond_chance(table: Whole) -> float:
-    """Half the L1 distance of a table from the product of its columns, less what chance makes of it; 0 at least."""
+    """Half the L1 distance of a table from the product of its columns, less what chance makes of it; 0 at
+    least."""
     total = max(1, int(table.sum()))
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / total
     distance = np.abs(table - expected).sum()
@@ -260,7 +270,8 @@ def _joined(entries: Sequence[tuple[int, int, int, Whole]]) -> _JoinTables:
 
 @compiled
 def _change(excess: Whole, cell: int, sign: int) -> int:
-    """Adds a record to a cell, or takes one away, and returns by how much the distance from the targets grows."""
+    """Adds a record to a cell, or takes one away, and returns by how much the distance from the targets
+    grows."""
     before: int = excess[cell]
     excess[cell] = before + sign
     return abs(before + sign) - abs(before)
@@ -268,7 +279,8 @@ def _change(excess: Whole, cell: int, sign: int) -> int:
 
 @compiled
 def _count_pair(one: int, other: int, sign: int, work: _Work) -> int:
-    """Counts a pair of siblings, the earlier row first, or takes it out; returns by how much the distance grows."""
+    """Counts a pair of siblings, the earlier row first, or takes it out; returns by how much the distance
+    grows."""
     pairs = work.pairs
     delta = 0
     for table in range(pairs.own.size):
@@ -328,8 +340,8 @@ def _swap(one: int, other: int, work: _Work) -> int:
 
 @compiled
 def _exchange(work: _Work, state: State) -> int:
-    """Exchanges the row of each place with that of a random one wherever that brings the tables no farther from their targets;
-    returns by how much nearer they are."""
+    """Exchanges the row of each place with that of a random one wherever that brings the tables no farther
+    from their targets; returns by how much nearer they are."""
     number = work.assigned.size
     total = 0
     for one in range(number):

@@ -1,10 +1,11 @@
 """Refinement of records towards tables of three attributes, after their tables of pairs are near the targets.
 
-In tables of three attributes, records that were drawn and refined towards pairs have random errors as large as those of a sample of as many
-records. But pairs imply a table of three attributes: the one with the largest entropy among those with these pairs (`maxent_triples`). Records
-are refined towards these tables, by bins. One value of one record is changed at a time, to the value of a record that is similar in the attributes
-on which the changed one depends most. A change is made if and only if it lowers the sum, over all pairs and, with a smaller weight, all such tables
-of three attributes, of (count - target)² / (target + softness).
+In tables of three attributes, records that were drawn and refined towards pairs have random errors as large
+as those of a sample of as many records. But pairs imply a table of three attributes: the one with the largest
+entropy among those with these pairs (`maxent_triples`). Records are refined towards these tables, by bins.
+One value of one record is changed at a time, to the value of a record that is similar in the attributes on
+which the changed one depends most. A change is made if and only if it lowers the sum, over all pairs and,
+with a smaller weight, all such tables of three attributes, of (count - target)² / (target + softness).
 
 It is post-processing; the same rows, targets and generator give the same rows on every machine.
 """
@@ -38,22 +39,27 @@ from synth_engine.inference.triple_start import TripleStart
 _Line = tuple[list[int], list[Strided]]
 """A line of `donor_kernels`, and the other axes of its table with their strides."""
 LEVELS = (64, 32, 16, 8)
-"""About how many bins an attribute has: the first level at which all tables of three attributes have at most `MAX_CELLS` together."""
+"""About how many bins an attribute has: the first level at which all tables of three attributes have at most
+`MAX_CELLS` together."""
 MAX_CELLS = 8_000_000
 """Largest number of cells of all tables of three attributes together: 64 MB."""
 WEIGHT = 0.6
 """Weight of a table of three attributes; a table of two has 1."""
 MAX_PAIR_COST = 0.2
-"""A change that costs more than that in tables of pairs is refused without a look at tables of three attributes."""
+"""A change that costs more than that in tables of pairs is refused without a look at tables of three
+attributes."""
 MAX_PASSES = 20
-"""Largest number of passes in which every cell of the records is offered another value; for many attributes there are fewer. Single columns are
-rounded afterwards, which costs triples about as much as the last of these passes gain."""
+"""Largest number of passes in which every cell of the records is offered another value; for many attributes
+there are fewer. Single columns are rounded afterwards, which costs triples about as much as the last of these
+passes gain."""
 FULL_EFFORT_ATTRIBUTES = 16
-"""Number of attributes above which there are fewer passes, by the cube of the number: each change then touches more tables."""
+"""Number of attributes above which there are fewer passes, by the cube of the number: each change then
+touches more tables."""
 MIN_GAIN = 0.002
 """A pass that gains less than this part of all that was gained is the last."""
 WINDOW = 200
-"""Largest distance, in places of the sorted records, between a record and the one whose value it is offered."""
+"""Largest distance, in places of the sorted records, between a record and the one whose value it is
+offered."""
 
 
 def passes(attributes: int) -> int:
@@ -64,8 +70,9 @@ def passes(attributes: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImpliedTriples:
-    """Tables of three attributes that are implied by pairs. triples: which attributes; bins: of each attribute; pairs: the tables of pairs by
-    these bins; start: where the fitting of triples starts, by the same bins, None for uniform tables."""
+    """Tables of three attributes that are implied by pairs. triples: which attributes; bins: of each
+    attribute; pairs: the tables of pairs by these bins; start: where the fitting of triples starts, by the
+    same bins, None for uniform tables."""
 
     triples: Sequence[Triple]
     bins: Mapping[int, Bins]
@@ -98,9 +105,10 @@ def implied_triples(
     rows: int,
     cells: int = MAX_CELLS,
 ) -> ImpliedTriples:
-    """Return the tables of three attributes that the pairs among the targets imply, by the finest bins with at most `cells` cells in all; at the
-    coarsest bins, as many tables as have that many. Targets are scaled to `rows`. Triples that are targets themselves, or in one of more attributes,
-    are left out: they are known."""
+    """Return the tables of three attributes that the pairs among the targets imply, by the finest bins with
+    at most `cells` cells in all; at the coarsest bins, as many tables as have that many. Targets are scaled
+    to `rows`. Triples that are targets themselves, or in one of more attributes, are left out: they are
+    known."""
     pairs = _pairs(targets, rows=rows)
     known = {triple for axes, _ in targets for triple in combinations(sorted(axes), 3)}
     triples = [
@@ -141,7 +149,8 @@ def implied_triples(
 
 
 def _pairs(targets: Sequence[tuple[Axes, Floats]], *, rows: int) -> dict[Pair, Floats]:
-    """Return the tables of two attributes with a positive sum, the lower attribute first, as counts of so many rows."""
+    """Return the tables of two attributes with a positive sum, the lower attribute first, as counts of so
+    many rows."""
     pairs: dict[Pair, Floats] = {}
     for axes, table in targets:
         total = float(table.sum())
@@ -154,9 +163,9 @@ def _pairs(targets: Sequence[tuple[Axes, Floats]], *, rows: int) -> dict[Pair, F
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Layout:
-    """Costs of all tables, each once, and where `donor_kernels` finds them. columns: codes of all attributes, then bins,
-    shape (columns, rows); binned: the column of each attribute's bin; lines, further, bounds: see `donor_kernels`; bounds are begin, middle and end
-    of each attribute."""
+    """Costs of all tables, each once, and where `donor_kernels` finds them. columns: codes of all attributes,
+    then bins, shape (columns, rows); binned: the column of each attribute's bin; lines, further, bounds: see
+    `donor_kernels`; bounds are begin, middle and end of each attribute."""
 
     columns: Codes
     binned: Sequence[int]
@@ -174,8 +183,9 @@ def refine(
     rng: np.random.Generator,
     facts: AttributeFacts,
 ) -> Codes:
-    """Return the rows after the first `fixed` ones, changed so that tables of three attributes of all rows are nearer to those that their pairs
-    imply. Tied attributes keep their codes. Arguments are those of `record_refinement.refine`.
+    """Return the rows after the first `fixed` ones, changed so that tables of three attributes of all rows
+    are nearer to those that their pairs imply. Tied attributes keep their codes. Arguments are those of
+    `record_refinement.refine`.
 
     facts: of the attributes, with `ordered` and `strengths`.
     """
@@ -194,8 +204,8 @@ def _prepare(
     targets: Sequence[tuple[Axes, Floats]],
     facts: AttributeFacts,
 ) -> tuple[_Layout, list[int], dict[int, Sequence[int]]] | None:
-    """Return the costs of all rows, the attributes that may change, and for each of these the attributes by which rows are sorted; None if no
-    attribute may change."""
+    """Return the costs of all rows, the attributes that may change, and for each of these the attributes by
+    which rows are sorted; None if no attribute may change."""
     if facts.ordered is None:
         raise TypeError("tables of three attributes need to know which attributes are ordered")
     rows = codes.shape[1]
@@ -263,7 +273,8 @@ def _build_layout(
 
 
 def _with_bins(codes: Codes, bins: Mapping[int, Bins]) -> tuple[Codes, list[int]]:
-    """Return the codes, followed by the bins of attributes whose bins are not their codes, and the column of each attribute's bins."""
+    """Return the codes, followed by the bins of attributes whose bins are not their codes, and the column of
+    each attribute's bins."""
     columns, binned = list(codes), list(range(len(codes)))
     for axis, of_code in bins.items():
         if int(of_code.max()) + 1 < of_code.size:
@@ -280,8 +291,8 @@ def _lines(
     binned: Sequence[int],
     coarse: int,
 ) -> tuple[Places, Further, Places]:
-    """Return the lists of lines of `donor_kernels`, their further axes, and where each list begins and ends. Tables from number `coarse` on are
-    of bins."""
+    """Return the lists of lines of `donor_kernels`, their further axes, and where each list begins and ends.
+    Tables from number `coarse` on are of bins."""
     fine: list[list[_Line]] = [[] for _ in range(max(binned, default=0) + 1)]
     of_bins: list[list[_Line]] = [[] for _ in fine]
     for number, (table_axes, shape) in enumerate(zip(axes, shapes, strict=True)):
@@ -312,7 +323,8 @@ def _refine_layout(
     *,
     rng: np.random.Generator,
 ) -> Codes:
-    """Return the columns after all passes. Records are sorted again for each attribute, and put back in their first order in the end."""
+    """Return the columns after all passes. Records are sorted again for each attribute, and put back in their
+    first order in the end."""
     records = np.ascontiguousarray(layout.columns.T)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
     position, gained = np.arange(len(records)), 0.0
@@ -340,7 +352,8 @@ def _refine_layout(
 
 
 def _sorted(records: Codes, keys: Sequence[int]) -> Places:
-    """Return the order of records by the first key, then the second and so on; records that agree in all keep their order."""
+    """Return the order of records by the first key, then the second and so on; records that agree in all keep
+    their order."""
     order: Places = np.arange(len(records))
     for key in reversed(keys):
         order = order[np.argsort(records[order, key], kind="stable")]

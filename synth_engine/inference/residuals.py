@@ -1,10 +1,12 @@
-"""The best estimate of many marginals at once from noisy tables of any cliques: residuals (Mullins and others 2024, ReM).
+"""The best estimate of many marginals at once from noisy tables of any cliques: residuals (Mullins and others
+2024, ReM).
 
-A table over a clique is a sum of parts, one for each subset of the clique, which are orthogonal to one another: the part
-of a subset is what its table says beyond the tables of smaller subsets (it adds up to zero along every axis), spread
-evenly over the other attributes. All tables that hold a subset share that part, and white noise on a table is independent
-noise on its parts. So weighted least squares over all tables is a weighted mean for each subset: noise of variance v on
-the table of a clique is noise of variance v·n on the part of a subset, n the cells that add up to one cell of it.
+A table over a clique is a sum of parts, one for each subset of the clique, which are orthogonal to one
+another: the part of a subset is what its table says beyond the tables of smaller subsets (it adds up to zero
+along every axis), spread evenly over the other attributes. All tables that hold a subset share that part, and
+white noise on a table is independent noise on its parts. So weighted least squares over all tables is a
+weighted mean for each subset: noise of variance v on the table of a clique is noise of variance v·n on the
+part of a subset, n the cells that add up to one cell of it.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ def estimate(
     wanted: Sequence[Clique],
     total: float | None = None,
 ) -> dict[Clique, Floats]:
-    """Tables of the wanted cliques that agree with one another wherever they overlap: weighted least squares in closed form,
-    with negative cells. `total`: the number of records where it is public; otherwise it is estimated with the rest."""
+    """Tables of the wanted cliques that agree with one another wherever they overlap: weighted least squares
+    in closed form, with negative cells. `total`: the number of records where it is public; otherwise it is
+    estimated with the rest."""
     known = Residuals(sizes, total=total)
     for table in noisy:
         known.add(table)

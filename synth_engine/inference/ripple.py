@@ -1,7 +1,7 @@
 """No negative counts: what a cell lacks is taken from its neighbours, which differ from it in one attribute.
 
-PriView's ripple (Qardaji, Yang and Li 2014; Li, Zhang and Wang 2018, section 3.1.4), for attributes of any size. The
-total of a table stays as it is. Post-processing.
+PriView's ripple (Qardaji, Yang and Li 2014; Li, Zhang and Wang 2018, section 3.1.4), for attributes of any
+size. The total of a table stays as it is. Post-processing.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from synth_engine.jit import compiled
 
 ROUNDS = 3
 THRESHOLD = 0.02
-"""Of the standard deviation of a cell's noise: how far below zero a cell may stay in between. Of the values tried from
-0.003 to 1 the small ones were best, and alike."""
+"""Of the standard deviation of a cell's noise: how far below zero a cell may stay in between. Of the values
+tried from 0.003 to 1 the small ones were best, and alike."""
 _MAX_TURNS_PER_CELL = 200
-"""So many times as many cells as a table has may be emptied; then the rest is cut at once. A table whose total is not
-above zero has no end."""
+"""So many times as many cells as a table has may be emptied; then the rest is cut at once. A table whose
+total is not above zero has no end."""
 
 
 def without_negatives(values: Floats, *, threshold: float, neighbours: int = 0) -> Floats:
-    """The table with every cell below -threshold set to 0, and as much taken, in equal parts, from each cell that differs
-    in one attribute; again, until there is no such cell. threshold: above 0, in records; with 0 it takes ever smaller
-    steps and may be stopped before its end. neighbours: take it from so many of these cells, the largest; 0: from all.
-    A table whose total is not above zero becomes empty."""
+    """The table with every cell below -threshold set to 0, and as much taken, in equal parts, from each cell
+    that differs in one attribute; again, until there is no such cell. threshold: above 0, in records; with 0
+    it takes ever smaller steps and may be stopped before its end. neighbours: take it from so many of these
+    cells, the largest; 0: from all. A table whose total is not above zero becomes empty."""
     flat = np.ascontiguousarray(values, dtype=np.float64).ravel().copy()
     sizes = np.array(values.shape, dtype=np.int64)
     # Without a positive total there is nothing that negative cells could be filled from.
@@ -48,10 +48,10 @@ def nonnegative_views(
     threshold: float = THRESHOLD,
     neighbours: int = 0,
 ) -> list[View]:
-    """Views without a negative cell that agree as well as may be: agreement, then ripple and agreement a few times over,
-    and at last what is still below zero, which is little, cut. All have the same total, the public one if it is given,
-    or none at all where the views say that there are no records. threshold: in standard deviations of the noise of a
-    cell; neighbours: as `without_negatives` has them."""
+    """Views without a negative cell that agree as well as may be: agreement, then ripple and agreement a few
+    times over, and at last what is still below zero, which is little, cut. All have the same total, the
+    public one if it is given, or none at all where the views say that there are no records. threshold: in
+    standard deviations of the noise of a cell; neighbours: as `without_negatives` has them."""
     order: list[Axes] = shared_sets([view.axes for view in views])
     adjusted = make_consistent(views, total=total, order=order)
     for _ in range(ROUNDS):

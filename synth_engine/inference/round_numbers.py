@@ -1,7 +1,9 @@
-"""How many values of a column are multiples of round numbers, beyond what chance makes them, from noisy counts alone.
+"""How many values of a column are multiples of round numbers, beyond what chance makes them, from noisy
+counts alone.
 
-People record 5,000 rather than 4,987. A column is therefore taken for a mixture: a part of its values is spread over all
-positions, a part over the multiples of 5 steps, a part over those of 10, and so on along a chain of divisors.
+People record 5,000 rather than 4,987. A column is therefore taken for a mixture: a part of its values is
+spread over all positions, a part over the multiples of 5 steps, a part over those of 10, and so on along a
+chain of divisors.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ EXCESS_DEVIATIONS = 4.0
 def shares(
     counts: Floats, divisors: Sequence[int], *, spread: float
 ) -> tuple[tuple[int, ...], ...]:
-    """The parts of the mixture in each region, as relative whole numbers; empty if no region has more multiples of any
-    divisor than chance and noise explain.
+    """The parts of the mixture in each region, as relative whole numbers; empty if no region has more
+    multiples of any divisor than chance and noise explain.
 
-    counts: noisy counts by the largest divisor of a position, shape (regions, divisors). divisors: each divides the next.
-    spread: the standard deviation of the noise of one count."""
+    counts: noisy counts by the largest divisor of a position, shape (regions, divisors). divisors: each
+    divides the next. spread: the standard deviation of the noise of one count."""
     rows = [_of_region(row, divisors, spread=spread) for row in counts]
     if not any(any(row[1:]) for row in rows):
         return ()
@@ -33,8 +35,8 @@ def shares(
 
 
 def _of_region(row: Floats, divisors: Sequence[int], *, spread: float) -> list[int]:
-    """The parts of one region. A part of multiples of m has the positions whose largest divisor is d with frequency
-    m/d - m/d', where d' is the next divisor."""
+    """The parts of one region. A part of multiples of m has the positions whose largest divisor is d with
+    frequency m/d - m/d', where d' is the next divisor."""
     inverse = np.append(1 / np.array(divisors, dtype=np.float64), 0.0)
     of_class = inverse[:-1] - inverse[1:]
     unexplained = row.copy()

@@ -1,10 +1,11 @@
 """The resolution of one column on a lattice, from noisy counts alone.
 
-A column on a lattice has positions 0 … N-1, up to 2^64 of them. They are counted in rounds: each round counts the cells of
-a partition of the positions, and the next round's partition splits the cells that hold clearly more than noise. That is
-an adaptive histogram on a one-dimensional tree ("Synthetic Data via Differential Privacy", with counts in place of
-thresholds), whose nodes begin on round numbers, so that one value (0, or a marker such as -1) can be a leaf. All rounds are
-reconciled by generalised least squares on the tree (Hay et al. 2010, with unequal variances).
+A column on a lattice has positions 0 … N-1, up to 2^64 of them. They are counted in rounds: each round counts
+the cells of a partition of the positions, and the next round's partition splits the cells that hold clearly
+more than noise. That is an adaptive histogram on a one-dimensional tree ("Synthetic Data via Differential
+Privacy", with counts in place of thresholds), whose nodes begin on round numbers, so that one value (0, or a
+marker such as -1) can be a leaf. All rounds are reconciled by generalised least squares on the tree (Hay et
+al. 2010, with unequal variances).
 
 Everything here is post-processing of noisy counts, and a function of them and of public facts alone.
 """
@@ -36,50 +37,54 @@ Cuts = tuple[int, ...]
 """Increasing positions: cell i holds cuts[i] ≤ k < cuts[i+1]."""
 
 MAX_CELLS = 1_024
-"""Cells of a round, about: more would cost time and hold little but noise. Cuts on round numbers make up to three times as
-many."""
+"""Cells of a round, about: more would cost time and hold little but noise. Cuts on round numbers make up to
+three times as many."""
 ZOOM_CELLS = 4
-"""A round that zooms in adds at most one in so many of the cells that are left: later rounds split again what it splits."""
+"""A round that zooms in adds at most one in so many of the cells that are left: later rounds split again what
+it splits."""
 EVEN_CELLS = 16
 """Equal parts of the whole range in the first round, beside the powers of two around zero."""
 RECORDS_TO_SPLIT, RECORDS_TO_ZOOM = 6.0, 4.0
-"""Standard deviations of a count that each child of a split cell is expected to hold; of a cell that will be split again. With
-fewer, most children would not be clear by themselves, and what they hold would be taken for noise."""
+"""Standard deviations of a count that each child of a split cell is expected to hold; of a cell that will be
+split again. With fewer, most children would not be clear by themselves, and what they hold would be taken for
+noise."""
 LEAF_SHARE = 1 / 150
-"""Share of the records that a child of a split cell may hold although it is less than RECORDS_TO_SPLIT, if it is more than
-RECORDS_TO_ZOOM: a wide leaf with a frequent value in it is farther from the truth than noise is."""
+"""Share of the records that a child of a split cell may hold although it is less than RECORDS_TO_SPLIT, if it
+is more than RECORDS_TO_ZOOM: a wide leaf with a frequent value in it is farther from the truth than noise
+is."""
 PEAK_DEVIATIONS, PEAK_RATIO = 2.5, 2.0
-"""Standard deviations, and the ratio of densities, by which a cell exceeds both its neighbours if a few values in it are
-frequent. Chance takes a few cells for peaks, which costs little."""
+"""Standard deviations, and the ratio of densities, by which a cell exceeds both its neighbours if a few
+values in it are frequent. Chance takes a few cells for peaks, which costs little."""
 PEAK_PARTS = 16
 """Parts in which a peak is split at least."""
 HEAVY_DEVIATIONS = 9.0
 """Standard deviations of a count that a cell exceeds which is worth one round more."""
 FALSE_FIND = 5e-5
-"""The chance at most that noise alone is taken for records somewhere on the lattice of a column: in equal parts for the looks
-at the first partition, and for the runs of its cells (docs/proofs/intervals.md)."""
+"""The chance at most that noise alone is taken for records somewhere on the lattice of a column: in equal
+parts for the looks at the first partition, and for the runs of its cells (docs/proofs/intervals.md)."""
 LONGEST_RUN = 8
 """Cells of the longest run that is looked at in the first partition: from x to 256 x."""
 EXTEND_DEVIATIONS, SPIKE_DEVIATIONS = 5.0, 3.5
-"""Standard deviations by which a run beside what was found exceeds noise: few runs are beside it. Beside a single value it is
-less: a column with many zeros would lose all its other numbers, and a constant one gets false ones near by in two releases of a
-thousand."""
+"""Standard deviations by which a run beside what was found exceeds noise: few runs are beside it. Beside a
+single value it is less: a column with many zeros would lose all its other numbers, and a constant one gets
+false ones near by in two releases of a thousand."""
 END_DEVIATIONS = 3.0
 """The same of the last cell of such a run, by itself."""
 FALSE_END = 1e-3
-"""The chance at most that noise alone moves an end of what was found, in equal parts for all runs of cells of the last round that
-are looked at there."""
+"""The chance at most that noise alone moves an end of what was found, in equal parts for all runs of cells of
+the last round that are looked at there."""
 DOUBT_DEVIATIONS = 2.0
 """Standard deviations by which a cell beside a lone one that was found may hold some of the records, too."""
 TAIL_DEVIATIONS, FAR_TAIL_DEVIATIONS = 1.0, 4.5
-"""The same of the cells next to the last clear one, which are taken for its tail: within the cells of the first partition that
-were found, and beyond them."""
+"""The same of the cells next to the last clear one, which are taken for its tail: within the cells of the
+first partition that were found, and beyond them."""
 FIRST_SHARE, ZOOM_ROUND_SHARE, LAST_SHARE = (
     Fraction(10, 100),
     Fraction(10, 100),
     Fraction(40, 100),
 )
-"""Shares of a column's budget: for the first round, for each round that zooms in, and for the last round at least."""
+"""Shares of a column's budget: for the first round, for each round that zooms in, and for the last round at
+least."""
 FURTHER_LOOKS = (Fraction(20, 100), Fraction(30, 100), Fraction(40, 100))
 """Shares for the first partition once more, as long as nothing is found in it."""
 MIN_SPREAD = 0.5
@@ -89,7 +94,8 @@ ZOOM_SHARE = 1 / 40
 PIECES_PER_LEAF = 6
 """Pieces in which a density that falls within a leaf is stored."""
 MAX_TILT, MAX_END_TILT = 5.0, 30.0
-"""The natural logarithm of the largest ratio of densities at the two ends of a leaf, and of an outermost one."""
+"""The natural logarithm of the largest ratio of densities at the two ends of a leaf, and of an outermost
+one."""
 MAX_NEIGHBOURS = 16
 """Leaves at most whose mean density is taken for that beside a leaf."""
 _FIXED_POINT_ROUNDS = 60
@@ -99,8 +105,8 @@ _GRAIN = 16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountedCells:
-    """One answered round. cuts: of its cells. values: noisy counts, shape (cells,). variance: of the noise of one count.
-    laplace: whether it is Laplace noise, which strays farther."""
+    """One answered round. cuts: of its cells. values: noisy counts, shape (cells,). variance: of the noise of
+    one count. laplace: whether it is Laplace noise, which strays farther."""
 
     cuts: Cuts
     values: Floats
@@ -110,8 +116,9 @@ class CountedCells:
 
 @dataclass(frozen=True, kw_only=True)
 class Pieces:
-    """A piecewise constant density. starts: the first position of each piece, and the end of the last. weights: relative
-    numbers of records, whole; one for each piece. leaf: which leaf of the tree each piece is a part of."""
+    """A piecewise constant density. starts: the first position of each piece, and the end of the last.
+    weights: relative numbers of records, whole; one for each piece. leaf: which leaf of the tree each piece
+    is a part of."""
 
     starts: Cuts
     weights: tuple[int, ...]
@@ -119,8 +126,8 @@ class Pieces:
 
 
 def first_cuts(count: int, *, zero: int) -> Cuts:
-    """The partition of the first round, from public facts: powers of two on both sides of zero, because most numbers that
-    people record are skewed, and equal parts of the whole range, because some lie far from zero.
+    """The partition of the first round, from public facts: powers of two on both sides of zero, because most
+    numbers that people record are skewed, and equal parts of the whole range, because some lie far from zero.
 
     count: positions. zero: the position of the number 0, which may lie outside of 0 … count-1."""
     cuts = {0, count} | {count * part // EVEN_CELLS for part in range(EVEN_CELLS)}
@@ -132,7 +139,8 @@ def first_cuts(count: int, *, zero: int) -> Cuts:
 
 
 def looks(most: Fraction) -> tuple[Fraction, ...]:
-    """The shares of the column's budget for the first partition, as often as it may be counted. most: as in `next_share`."""
+    """The shares of the column's budget for the first partition, as often as it may be counted. most: as in
+    `next_share`."""
     shares = (FIRST_SHARE, *FURTHER_LOOKS)
     further = most - sum(shares) - LAST_SHARE
     return (*shares, further) if further >= FIRST_SHARE else shares
@@ -143,9 +151,10 @@ def next_share(
 ) -> Fraction | None:
     """The share of the column's budget that the next round may cost; None after the last round.
 
-    The first partition is counted until something is found in it. Then a round zooms in while some cell of several positions
-    holds so many records that one more round could not split it enough. most: what all rounds may cost together, in terms
-    of the column's budget; above 1 for a column that is not found for less."""
+    The first partition is counted until something is found in it. Then a round zooms in while some cell of
+    several positions holds so many records that one more round could not split it enough. most: what all
+    rounds may cost together, in terms of the column's budget; above 1 for a column that is not found for
+    less."""
     shares = looks(most)
     place = _place_of_records(rounds, most=most)
     if place is None:
@@ -182,8 +191,8 @@ def _widths(cuts: Cuts) -> Floats:
 
 
 def _peaks(cuts: Cuts, counts: Floats, *, spread: float) -> npt.NDArray[np.bool_]:
-    """Which cells hold clearly more than a density could that is at most PEAK_RATIO times that of a neighbour: a few values
-    that many records share. spread: the standard deviation of a count."""
+    """Which cells hold clearly more than a density could that is at most PEAK_RATIO times that of a
+    neighbour: a few values that many records share. spread: the standard deviation of a count."""
     widths = _widths(cuts)
     padded = np.pad(counts / widths, 1)
     densest = np.maximum(padded[:-2], padded[2:])
@@ -209,8 +218,9 @@ def next_cuts(
     spread: float,
     most: Fraction = Fraction(1),
 ) -> Cuts:
-    """The partition of the next round: the first one until something is found in it. count: positions. zero: as in
-    `first_cuts`. spread: the standard deviation of a count in the next round. most: as in `next_share`."""
+    """The partition of the next round: the first one until something is found in it. count: positions. zero:
+    as in `first_cuts`. spread: the standard deviation of a count in the next round. most: as in
+    `next_share`."""
     if not rounds:
         return first_cuts(count, zero=zero)
     place = _place_of_records(rounds, most=most)
@@ -258,7 +268,8 @@ def _refined_cuts(
 
 
 def _round_cuts(start: int, end: int, *, parts: int, zero: int) -> list[int]:
-    """Cuts between two positions at multiples of 1, 2 or 5 times a power of ten, about as many as the parts."""
+    """Cuts between two positions at multiples of 1, 2 or 5 times a power of ten, about as many as the
+    parts."""
     step = _round_step(-(-(end - start) // parts))
     first = start + step - (start - zero) % step
     return list(range(first, end, step)) or [(start + end) // 2]
@@ -273,10 +284,11 @@ def _round_step(width: int) -> int:
 def leaf_counts(
     rounds: Sequence[CountedCells], *, within: tuple[int, int] | None = None
 ) -> Floats:
-    """Estimated counts of the cells of the last round, from all rounds; none is negative. Shape (cells of the last round,).
+    """Estimated counts of the cells of the last round, from all rounds; none is negative. Shape (cells of the
+    last round,).
 
-    Each partition refines the one before, so that the cells form a tree. within: the cells of the first partition outside of
-    which there are no records: the sum of so many noisy counts says little."""
+    Each partition refines the one before, so that the cells form a tree. within: the cells of the first
+    partition outside of which there are no records: the sum of so many noisy counts says little."""
     parents = [_parents(coarse, fine) for coarse, fine in pairwise(rounds)]
     estimates, variances = _bottom_up(rounds, parents)
     top = estimates[0]
@@ -291,8 +303,8 @@ def leaf_counts(
 
 
 def _found_counts(rounds: Sequence[CountedCells], within: tuple[int, int]) -> Floats:
-    """Estimated counts of the cells of the last round, none of them beyond what was found and the cell beside it, in which a tail
-    may lie. within: the cells of the first partition that were found."""
+    """Estimated counts of the cells of the last round, none of them beyond what was found and the cell beside
+    it, in which a tail may lie. within: the cells of the first partition that were found."""
     return leaf_counts(rounds, within=(max(within[0] - 1, 0), within[1] + 1))
 
 
@@ -304,7 +316,8 @@ def _parents(coarse: CountedCells, fine: CountedCells) -> npt.NDArray[np.intp]:
 def _bottom_up(
     rounds: Sequence[CountedCells], parents: Sequence[npt.NDArray[np.intp]]
 ) -> tuple[list[Floats], list[Floats]]:
-    """The best estimate of each cell from its own count and those below it, and its variance (Hay et al. 2010, Section 4)."""
+    """The best estimate of each cell from its own count and those below it, and its variance (Hay et al.
+    2010, Section 4)."""
     estimates = [rounds[-1].values]
     variances = [np.full(rounds[-1].values.size, rounds[-1].variance)]
     for coarse, parent in zip(rounds[-2::-1], parents[::-1], strict=True):
@@ -337,7 +350,8 @@ def _share_out(
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """Cells of the first partition that hold records: from the first one on, before the last one. looks: at how many rounds."""
+    """Cells of the first partition that hold records: from the first one on, before the last one. looks: at
+    how many rounds."""
 
     first: int
     last: int
@@ -345,7 +359,8 @@ class _Found:
 
 
 def _place_of_records(rounds: Sequence[CountedCells], *, most: Fraction) -> _Found | None:
-    """What was found in the first partition when so much was found that it is refined; None as long as it is counted again."""
+    """What was found in the first partition when so much was found that it is refined; None as long as it is
+    counted again."""
     number = len(looks(most))
     for answered in range(1, min(len(rounds), number) + 1):
         place = _look(rounds[:answered], number=number)
@@ -358,8 +373,8 @@ def _place_of_records(rounds: Sequence[CountedCells], *, most: Fraction) -> _Fou
 
 
 def _look(rounds: Sequence[CountedCells], *, number: int) -> _Found | None:
-    """What the answers of some rounds tell about the first partition. number: of looks at most, which share the chance of a
-    false find."""
+    """What the answers of some rounds tell about the first partition. number: of looks at most, which share
+    the chance of a false find."""
     cells = _first_cells(rounds)
     runs = cells.number_of_runs(longest=LONGEST_RUN)
     # One look more: at the answers of all rounds, when they are made into a density.
@@ -378,9 +393,10 @@ def is_found(rounds: Sequence[CountedCells], *, most: Fraction = Fraction(1)) ->
 def pieces(
     rounds: Sequence[CountedCells], *, zero: int, most: Fraction = Fraction(1)
 ) -> Pieces | None:
-    """The density that the answers of all rounds tell; None where they do not tell where values lie (`is_found`). Where cells
-    of the last round are clear, they are leaves, and there may be one leaf more at either end: for a tail, if its cells hold
-    more than noise. Elsewhere in what was found, leaves are cells of the first partition. most: as in `next_share`."""
+    """The density that the answers of all rounds tell; None where they do not tell where values lie
+    (`is_found`). Where cells of the last round are clear, they are leaves, and there may be one leaf more at
+    either end: for a tail, if its cells hold more than noise. Elsewhere in what was found, leaves are cells
+    of the first partition. most: as in `next_share`."""
     place = _place_of_records(rounds, most=most)
     if place is None:
         return None
@@ -403,8 +419,9 @@ def pieces(
 
 
 def _within(rounds: Sequence[CountedCells], place: _Found, *, number: int) -> tuple[int, int]:
-    """The cells of the first partition that hold records, by the answers of all rounds: those that were found, without those at
-    the ends that are not clear by themselves, and with clear runs beside them. number: of looks at most."""
+    """The cells of the first partition that hold records, by the answers of all rounds: those that were
+    found, without those at the ends that are not clear by themselves, and with clear runs beside them.
+    number: of looks at most."""
     again = _look(rounds, number=number) or place
     first, last = min(place.first, again.first), max(place.last, again.last)
     is_spike = _is_spike(rounds[0].cuts, first, last)
@@ -445,7 +462,8 @@ def _first_cells(rounds: Sequence[CountedCells]) -> NoisyCells:
 def _leaves(
     rounds: Sequence[CountedCells], within: tuple[int, int], *, zero: int
 ) -> tuple[Cuts, Floats]:
-    """The leaves of the density, and their counts. within: the cells of the first partition that were found."""
+    """The leaves of the density, and their counts. within: the cells of the first partition that were
+    found."""
     extent = rounds[0].cuts[within[0] : within[1] + 1]
     cuts = rounds[-1].cuts
     counts = _found_counts(rounds, within)
@@ -455,8 +473,9 @@ def _leaves(
         return extent, _sums(cuts, counts, extent)
     first, last = clear
     low, high = cuts[first], cuts[last]
-    # A tail reaches as far again from zero as what is clear does: from 10,000 to 20,000; but no farther than what is
-    # clear is wide, because days, years and prices of one kind lie far from zero and near to each other.
+    # A tail reaches as far again from zero as what is clear does: from 10,000 to 20,000; but no farther than
+    # what is clear is wide, because days, years and prices of one kind lie far from zero and near to each
+    # other.
     farthest = bisect_right(cuts, high + min(abs(high - zero), high - low)) - 1
     nearest = bisect_right(cuts, low - min(abs(low - zero), high - low))
     spread = math.sqrt(rounds[-1].variance)
@@ -473,8 +492,9 @@ def _leaves(
 
 
 def _likely_half(rounds: Sequence[CountedCells], within: tuple[int, int], leaves: Cuts) -> Cuts:
-    """A lone cell of the first partition is cut to the half next to the one cell beside it that may hold records, too: all may lie
-    around the cut. Anything else is left as it is. within: the cells of the first partition that were found."""
+    """A lone cell of the first partition is cut to the half next to the one cell beside it that may hold
+    records, too: all may lie around the cut. Anything else is left as it is. within: the cells of the first
+    partition that were found."""
     first, last = within
     low, high = leaves[0], leaves[-1]
     if leaves != rounds[0].cuts[first : last + 1] or len(leaves) > 2 or high - low == 1:
@@ -493,8 +513,9 @@ def _likely_half(rounds: Sequence[CountedCells], within: tuple[int, int], leaves
 
 
 def _without_far_ends(cuts: Cuts) -> Cuts:
-    """Leaves of which neither the first nor the last one reaches farther than all others are wide together: nothing says how far
-    the values in it reach, and the values of a column are about as wide as what is clear of them."""
+    """Leaves of which neither the first nor the last one reaches farther than all others are wide together:
+    nothing says how far the values in it reach, and the values of a column are about as wide as what is clear
+    of them."""
     if len(cuts) < 3:
         return cuts
     low, *inner, high = cuts
@@ -513,8 +534,8 @@ def _sums(cuts: Cuts, counts: Floats, leaves: Cuts) -> Floats:
 def _tail(counts: Floats, reach: int, inside: int, *, spread: float) -> int:
     """Cells of a tail. A tail that is not clearly larger than the noise of its cells is taken for noise.
 
-    counts: of cells, from the nearest one on. reach: how many cells a tail has at most. inside: how many of them lie within
-    what was found. spread: the standard deviation of a count."""
+    counts: of cells, from the nearest one on. reach: how many cells a tail has at most. inside: how many of
+    them lie within what was found. spread: the standard deviation of a count."""
     reach = max(reach, 0)
     beyond, held = float(counts[inside:reach].sum()), float(counts[:reach].sum())
     if reach > inside and beyond <= FAR_TAIL_DEVIATIONS * spread * math.sqrt(reach - inside):
@@ -524,9 +545,9 @@ def _tail(counts: Floats, reach: int, inside: int, *, spread: float) -> int:
 
 
 def _clear_ends(rounds: Sequence[CountedCells], low: int, high: int) -> tuple[int, int] | None:
-    """The cells of the last round between which values clearly lie, among those from `low` to `high`. Outside of them no run
-    of cells, of any length, holds clearly more than noise, nor any cell of an earlier round but those of the first partition,
-    which are too wide. None if nothing does."""
+    """The cells of the last round between which values clearly lie, among those from `low` to `high`. Outside
+    of them no run of cells, of any length, holds clearly more than noise, nor any cell of an earlier round
+    but those of the first partition, which are too wide. None if nothing does."""
     last_round = rounds[-1]
     if last_round.cuts == rounds[0].cuts:
         return None if high - low > 1 else (low, high)
@@ -566,7 +587,8 @@ def _is_split(coarse: Cuts, fine: Cuts) -> npt.NDArray[np.bool_]:
 
 
 def _tilts(cuts: Cuts, counts: Floats) -> list[float]:
-    """The logarithm of the ratio of the densities at the start and at the end of each leaf: above 0 where it falls."""
+    """The logarithm of the ratio of the densities at the start and at the end of each leaf: above 0 where it
+    falls."""
     widths = _widths(cuts)
     densities = counts / widths
     # A single value is a spike, which says nothing of the density beside it.
@@ -591,8 +613,8 @@ def _tilts(cuts: Cuts, counts: Floats) -> list[float]:
 def _neighbour_density(
     counts: Floats, widths: Floats, leaves: Sequence[int], *, least: float
 ) -> float:
-    """The mean density of the nearest of some leaves, as many as are so wide together: one narrow peak beside a leaf does
-    not say how the density in it falls. 0 without a leaf.
+    """The mean density of the nearest of some leaves, as many as are so wide together: one narrow peak beside
+    a leaf does not say how the density in it falls. 0 without a leaf.
 
     leaves: from the nearest one on. least: the width, in positions."""
     held, width = 0.0, 0.0
@@ -606,8 +628,8 @@ def _neighbour_density(
 def _end_tilt(ratio: float) -> float:
     """The tilt of an outermost leaf, whose density falls from near that of its neighbour to that of a tail.
 
-    ratio: the neighbour's mean density over that of the leaf, above 1. With a density that falls by e^-t over the leaf, its
-    start is t / (1 - e^-t) times as dense as the leaf is on the mean."""
+    ratio: the neighbour's mean density over that of the leaf, above 1. With a density that falls by e^-t over
+    the leaf, its start is t / (1 - e^-t) times as dense as the leaf is on the mean."""
     start: float = ratio ** (2 / 3)
     tilt = start
     for _ in range(_FIXED_POINT_ROUNDS):
@@ -627,7 +649,8 @@ def _edges(start: int, end: int, tilt: float, *, parts: int) -> list[int]:
 
 
 def _shares(edges: Sequence[int], tilt: float) -> Floats:
-    """The part of a leaf's records in each of its pieces, where the density falls by e^-tilt over the leaf."""
+    """The part of a leaf's records in each of its pieces, where the density falls by e^-tilt over the
+    leaf."""
     if tilt == 0:
         return np.ones(1)
     relative = np.array([(edge - edges[0]) / (edges[-1] - edges[0]) for edge in edges])

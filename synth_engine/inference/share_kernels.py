@@ -1,7 +1,8 @@
-"""The inner loops of reading a column: shares of a discrete prior by expectation maximisation, and one level of a wavelet transform.
+"""The inner loops of reading a column: shares of a discrete prior by expectation maximisation, and one level
+of a wavelet transform.
 
-Columns are short and read many times, so that arrays would spend most of their time on beginning. Every sum has the order of the
-source.
+Columns are short and read many times, so that arrays would spend most of their time on beginning. Every sum
+has the order of the source.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def fit_shares(
 ) -> Floats:
     """Return which shares of the points of a prior make the observations likeliest; they add up to 1.
 
-    likelihood: of each observation at each point, up to a factor of each observation, shape (points, observations); times: as
-    how many observations each of them counts; start: the first shares; steady: pseudo-observations of each point."""
+    likelihood: of each observation at each point, up to a factor of each observation, shape (points,
+    observations); times: as how many observations each of them counts; start: the first shares; steady:
+    pseudo-observations of each point."""
     points, observations = likelihood.shape
     shares = start.copy()
     chances, lanes = np.empty(observations), np.empty(LANES)
@@ -67,8 +69,8 @@ def _product(left: Floats, right: Floats, lanes: Floats) -> float:
 def divide(
     values: Floats, low: Floats, high: Floats, step: int, smooth: Floats, detail: Floats
 ) -> None:
-    """One level of a transform without decimation: writes what a filter and its mirror make of values on a ring, of which every
-    `step`-th is a neighbour."""
+    """One level of a transform without decimation: writes what a filter and its mirror make of values on a
+    ring, of which every `step`-th is a neighbour."""
     for first in range(values.size):
         below, above, at = 0.0, 0.0, first
         for shift in range(low.size):

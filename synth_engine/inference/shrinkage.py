@@ -1,9 +1,10 @@
-"""A noisy table read against what it is expected to be: each cell is the expectation times a ratio learned from the noise.
+"""A noisy table read against what it is expected to be: each cell is the expectation times a ratio learned
+from the noise.
 
-The ratios of the cells of a table are taken as draws from one distribution on a grid, which is fitted to the noisy
-cells by nonparametric maximum likelihood at the known noise (Kiefer and Wolfowitz 1956; Koenker and Mizera 2014); each
-cell then gets its posterior mean. No cell comes out negative, and where the noise hides everything the expectation
-stays. It is post-processing.
+The ratios of the cells of a table are taken as draws from one distribution on a grid, which is fitted to the
+noisy cells by nonparametric maximum likelihood at the known noise (Kiefer and Wolfowitz 1956; Koenker and
+Mizera 2014); each cell then gets its posterior mean. No cell comes out negative, and where the noise hides
+everything the expectation stays. It is post-processing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ FINE_GRID = _grid(5.0, 401)
 _GRID_WITH_ZERO = np.concatenate([[0.0], _grid(5.0, 161)])
 """For counts of pairs, of which most may be zero where one column nearly determines the other."""
 _CLEAR = 8.0
-"""Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says nothing beside it."""
+"""Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says
+nothing beside it."""
 _MOST_LEARNED_FROM = 1 << 16
 """Cells from which a distribution of ratios is learned; of more cells every so many-th."""
 LEAST_VARIANCE = 1e-4
@@ -53,12 +55,14 @@ _TRUSTED = 50.0
 _EXPECTED = 20.0
 """Pseudo-count, in cells, of the distribution of ratios that follows from the distance of a table."""
 _DISTANCE_TO_SCALE, _LEAST_SCALE = 1.5, 0.01
-"""The mean absolute logarithm of a ratio, in multiples of the distance of its table, and the least there is."""
+"""The mean absolute logarithm of a ratio, in multiples of the distance of its table, and the least there
+is."""
 _NARROW = 0.5
 """Standard deviation of the logarithm of a ratio in the initial prior."""
 _MAX_NOISE = 0.5
-"""Largest standard deviation of the noise of a cell, as a part of the most that a cell can hold beyond its expectation. A release
-reads about a thousand noisy cells; with more noise, the largest of them would look like a strong dependence."""
+"""Largest standard deviation of the noise of a cell, as a part of the most that a cell can hold beyond its
+expectation. A release reads about a thousand noisy cells; with more noise, the largest of them would look
+like a strong dependence."""
 _BLOCK = 1 << 16
 """Cells whose likelihoods are computed at once, which bounds memory."""
 MIN_EXPECTED = 1e-6
@@ -67,8 +71,8 @@ MIN_EXPECTED = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RatioEstimate:
-    """ratios: of each cell to its expectation; variances: how uncertain they are given the noisy cells, both in the shape of the
-    table; prior: what ratios are like, on the grid."""
+    """ratios: of each cell to its expectation; variances: how uncertain they are given the noisy cells, both
+    in the shape of the table; prior: what ratios are like, on the grid."""
 
     ratios: Floats
     variances: Floats
@@ -82,7 +86,8 @@ class RatioEstimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountEstimate:
-    """counts: of each cell, in records; variances: how uncertain they are given the noisy cells. Both in the shape of the table."""
+    """counts: of each cell, in records; variances: how uncertain they are given the noisy cells. Both in the
+    shape of the table."""
 
     counts: Floats
     variances: Floats
@@ -90,7 +95,8 @@ class CountEstimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KnownRatios:
-    """A distribution on the grid of ratios, and as how many cells of a table it counts beside the table's own."""
+    """A distribution on the grid of ratios, and as how many cells of a table it counts beside the table's
+    own."""
 
     shares: Floats
     cells: float
@@ -104,9 +110,9 @@ def initial_prior(grid: Floats) -> Floats:
 
 
 def ratios_of_distance(grid: Floats, distance: float) -> KnownRatios:
-    """What the ratios of a table are like whose L1 distance from its expectation, as a share of the records, is about that.
-    Most cells are near to their expectation and a few are far from it, so that the logarithms have a Laplace
-    distribution."""
+    """What the ratios of a table are like whose L1 distance from its expectation, as a share of the records,
+    is about that. Most cells are near to their expectation and a few are far from it, so that the logarithms
+    have a Laplace distribution."""
     scale = min(max(_DISTANCE_TO_SCALE * distance, _LEAST_SCALE), _NARROW)
     near: Floats = np.exp(-np.abs(np.log(grid)) / scale) + _STEADY / 100
     near /= near.sum()
@@ -114,7 +120,8 @@ def ratios_of_distance(grid: Floats, distance: float) -> KnownRatios:
 
 
 def ratios_of_others(priors: Sequence[Floats]) -> KnownRatios:
-    """What the ratios of a table are like if they are like those of other tables, each given by its `prior`."""
+    """What the ratios of a table are like if they are like those of other tables, each given by its
+    `prior`."""
     return KnownRatios(shares=np.mean(priors, axis=0), cells=_TRUSTED)
 
 
@@ -127,8 +134,8 @@ def estimate_ratios(
     grid: Floats = GRID,
     known: KnownRatios | None = None,
 ) -> RatioEstimate:
-    """Read a table. variance: of the noise of one cell; grid: the ratios that there may be; known: what they are
-    like on the same grid by other sources."""
+    """Read a table. variance: of the noise of one cell; grid: the ratios that there may be; known: what they
+    are like on the same grid by other sources."""
     cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
     prior = initial_prior(grid) if known is None else known.shares
     steady = np.full(grid.size, _STEADY)
@@ -157,7 +164,8 @@ def estimate_ratios(
 def estimate_counts(values: Floats, expected: Floats, *, variance: float) -> CountEstimate:
     """Read a table of counts, of which large ones are kept as they are, so that they are not biased.
 
-    values: noisy counts; expected: in records, the same shape; variance: of the Gaussian noise of one cell."""
+    values: noisy counts; expected: in records, the same shape; variance: of the Gaussian noise of one
+    cell."""
     cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
     counts, variances = cells.copy(), np.full(cells.size, variance)
     small = np.flatnonzero(cells <= _CLEAR * math.sqrt(variance))
@@ -198,10 +206,11 @@ def _learned_prior(cells: Floats, means: Floats, *, variance: float) -> Floats:
 
 
 def stands_out(expected: Floats, margins: Sequence[Margin], *, variance: float) -> bool:
-    """Return whether a deviation from what is expected that is possible beside these sums would stand out from the noise.
+    """Return whether a deviation from what is expected that is possible beside these sums would stand out
+    from the noise.
 
-    expected: in records, any shape; margins: sums of the table, each with the positions of its axes in increasing order; variance:
-    of the noise of one cell."""
+    expected: in records, any shape; margins: sums of the table, each with the positions of its axes in
+    increasing order; variance: of the noise of one cell."""
     most = np.full(expected.shape, np.inf)
     for positions, sums in margins:
         sides = [size if place in positions else 1 for place, size in enumerate(expected.shape)]
@@ -219,8 +228,8 @@ def evidence(
     grid: Floats = GRID,
     prior: Floats,
 ) -> float:
-    """How likely noisy cells are, as a logarithm, if their ratios to what is expected are like that: of two expectations of
-    one table the larger foresaw it better."""
+    """How likely noisy cells are, as a logarithm, if their ratios to what is expected are like that: of two
+    expectations of one table the larger foresaw it better."""
     cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
     total = 0.0
     for at in range(0, cells.size, _BLOCK):
@@ -241,8 +250,8 @@ def likeliest_ratios(
     grid: Floats,
     others: Sequence[Floats],
 ) -> Floats:
-    """What ratios are like, on the grid, by what makes the noisy cells likeliest: what `estimate_ratios` learns from them, or
-    one of `others`. Every likelihood is computed once."""
+    """What ratios are like, on the grid, by what makes the noisy cells likeliest: what `estimate_ratios`
+    learns from them, or one of `others`. Every likelihood is computed once."""
     cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
     likelihoods = [
         _likelihood(

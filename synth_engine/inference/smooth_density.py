@@ -1,11 +1,11 @@
 """A noisy column in order, read as a smooth curve of logarithms times a ratio of each code.
 
-The logarithms of the counts are a curve whose second differences are normal with mean zero (an intrinsic random walk of
-order two, Rue and Held 2005). It is fitted to the noisy counts by its posterior mode; how smooth it is follows from the
-evidence, by Laplace's approximation. A curve of logarithms is positive and may fall by orders of magnitude, which wavelets of
-the counts themselves cannot follow below the noise. Each code's count is then the curve times a ratio that is learned from all
-codes (`shrinkage`), so that a code that stands out of the curve stays, and the curve is fitted again beside these ratios. It is
-post-processing.
+The logarithms of the counts are a curve whose second differences are normal with mean zero (an intrinsic
+random walk of order two, Rue and Held 2005). It is fitted to the noisy counts by its posterior mode; how
+smooth it is follows from the evidence, by Laplace's approximation. A curve of logarithms is positive and may
+fall by orders of magnitude, which wavelets of the counts themselves cannot follow below the noise. Each
+code's count is then the curve times a ratio that is learned from all codes (`shrinkage`), so that a code that
+stands out of the curve stays, and the curve is fitted again beside these ratios. It is post-processing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _NEIGHBOURS = 1
 _ROUNDS = 3
 """Number of times that the curve and the ratios are fitted to each other."""
 _MOST_EXCEPTIONS = 0.2
-"""Largest sum of differences between counts and curve, as a part of the records. A column whose records are mostly in a few
-codes is no curve with a few exceptions, whatever the evidence says of the rest."""
+"""Largest sum of differences between counts and curve, as a part of the records. A column whose records are
+mostly in a few codes is no curve with a few exceptions, whatever the evidence says of the rest."""
 _LEAST = 1e-3
 """Records of a code below which the curve does not go."""
 
@@ -43,7 +43,8 @@ class SmoothReading:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Curve:
-    """logarithms: of each code's count; evidence: the logarithm of the likelihood of the noisy counts, less a constant."""
+    """logarithms: of each code's count; evidence: the logarithm of the likelihood of the noisy counts, less a
+    constant."""
 
     logarithms: Floats
     evidence: float
@@ -54,8 +55,9 @@ def read(
 ) -> SmoothReading | None:
     """Read noisy counts of codes in order; None if they are no smooth curve with a few exceptions.
 
-    values: shape (codes,), at least three; sigma: standard deviation of their Gaussian noise; total: of the true counts, about;
-    precision: the one that another reading of this column found, near to which the curve is looked for."""
+    values: shape (codes,), at least three; sigma: standard deviation of their Gaussian noise; total: of the
+    true counts, about; precision: the one that another reading of this column found, near to which the curve
+    is looked for."""
     considered = _near(precision)
     ratios = np.ones(values.size)
     start = np.full(values.size, math.log(total / values.size))

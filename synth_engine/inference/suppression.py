@@ -1,9 +1,11 @@
-"""A published table of groups, none of which is small: what becomes of noisy counts. A function of these alone.
+"""A published table of groups, none of which is small: what becomes of noisy counts. A function of these
+alone.
 
-Columns were chosen one after the other; a group has a value of each of the first of them. From the first column on, values of
-a group with few records are put together, and what is put together is not divided further: there the columns that follow
-have the values that they have in the whole table. Where all values put together are still few, they are left out, and the
-others of the group have their records: what k-anonymity calls suppression.
+Columns were chosen one after the other; a group has a value of each of the first of them. From the first
+column on, values of a group with few records are put together, and what is put together is not divided
+further: there the columns that follow have the values that they have in the whole table. Where all values put
+together are still few, they are left out, and the others of the group have their records: what k-anonymity
+calls suppression.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Records that are published together. values: codes of the first columns; among: of the next one, codes that are put
-    together, empty where it is not told at all, or where there is none; count: noisy, made to agree with the others."""
+    """Records that are published together. values: codes of the first columns; among: of the next one, codes
+    that are put together, empty where it is not told at all, or where there is none; count: noisy, made to
+    agree with the others."""
 
     values: tuple[int, ...]
     among: tuple[int, ...]
@@ -66,8 +69,8 @@ class _Suppression:
 
 
 def suppress_small_groups(counts: Floats, *, least: float) -> tuple[Floats, list[Group]]:
-    """The table as it is published, and its groups, each of at least `least` records unless there are fewer in all.
-    counts: not negative, one axis for each column, in the order in which they were chosen."""
+    """The table as it is published, and its groups, each of at least `least` records unless there are fewer
+    in all. counts: not negative, one axis for each column, in the order in which they were chosen."""
     own = [
         _whole(counts.sum(axis=tuple(a for a in range(counts.ndim) if a != axis)))
         for axis in range(counts.ndim)

@@ -1,12 +1,14 @@
 """The inner loops of the refinement of records: what a change of a record costs, and the change itself.
 
-The cost of a table is the weighted squared distance of its counts from its targets. One more record in a cell adds `costs[cell, 0]` to it, and
-one less adds `costs[cell, 1] - costs[cell, 0]`; when a cell gains a record, the second number is added to the first. A table is stored once
-for each of its axes, with that axis last, so that the costs of all values of an attribute are next to each other in memory. `copies`
-has a line for each of these: its last axis, two other axes (the same one twice in a table of two), their strides, and where it
-begins. `further` has a line for each of these too: how many axes the table has after these three, and each with its stride; lines end in
-zeros. It is None where no table has more than three axes. Loops are compiled for both cases, so that the first has nothing to do with
-the second. A list of lists is given as two arrays: where each list begins, and the lists one after another.
+The cost of a table is the weighted squared distance of its counts from its targets. One more record in a cell
+adds `costs[cell, 0]` to it, and one less adds `costs[cell, 1] - costs[cell, 0]`; when a cell gains a record,
+the second number is added to the first. A table is stored once for each of its axes, with that axis last, so
+that the costs of all values of an attribute are next to each other in memory. `copies` has a line for each of
+these: its last axis, two other axes (the same one twice in a table of two), their strides, and where it
+begins. `further` has a line for each of these too: how many axes the table has after these three, and each
+with its stride; lines end in zeros. It is None where no table has more than three axes. Loops are compiled
+for both cases, so that the first has nothing to do with the second. A list of lists is given as two arrays:
+where each list begins, and the lists one after another.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ State = npt.NDArray[np.uint64]
 
 
 class Tables(NamedTuple):
-    """Costs of all cells, a line of `copies` and of `further` for each table and axis, and the copies that each attribute is in: where
-    each list begins, and all of them."""
+    """Costs of all cells, a line of `copies` and of `further` for each table and axis, and the copies that
+    each attribute is in: where each list begins, and all of them."""
 
     costs: Costs
     copies: Places
@@ -40,14 +42,16 @@ class Tables(NamedTuple):
 
 
 class CostColumns(NamedTuple):
-    """The two columns of the costs, each by itself, so that the costs of all values of an attribute lie side by side."""
+    """The two columns of the costs, each by itself, so that the costs of all values of an attribute lie side
+    by side."""
 
     entering: Singles
     slopes: Singles
 
 
 class Sets(NamedTuple):
-    """Sets of attributes that change together, as lists of members, and one copy of each table that a set is in."""
+    """Sets of attributes that change together, as lists of members, and one copy of each table that a set is
+    in."""
 
     first: Places
     members: Places
@@ -64,7 +68,8 @@ class ValueCopies(NamedTuple):
 
 
 class Views(NamedTuple):
-    """What `move_to_counts` reads and writes: the two columns of the costs, the tables, and the copies of each attribute."""
+    """What `move_to_counts` reads and writes: the two columns of the costs, the tables, and the copies of
+    each attribute."""
 
     columns: CostColumns
     tables: Tables
@@ -72,7 +77,8 @@ class Views(NamedTuple):
 
 
 ROWS_AT_A_TIME = 4096
-"""Number of records that are changed in one attribute before the next attribute. A change of it changes the rows that are drawn."""
+"""Number of records that are changed in one attribute before the next attribute. A change of it changes the
+rows that are drawn."""
 
 _STEP, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
@@ -84,7 +90,8 @@ _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 @compiled
 def below(state: State, limit: int) -> int:
-    """A random whole number from 0 to limit - 1, limit up to 2^31: SplitMix64 (Steele, Lea and Flood 2014)."""
+    """A random whole number from 0 to limit - 1, limit up to 2^31: SplitMix64 (Steele, Lea and Flood
+    2014)."""
     state[0] += _STEP
     mixed = state[0]
     mixed = (mixed ^ (mixed >> _30)) * _FIRST
@@ -98,9 +105,9 @@ def below(state: State, limit: int) -> int:
 def count_cells(
     codes: Records, axes: Places, further: Further, first: int, times: int, counts: Places
 ) -> None:
-    """Adds to `counts` how many records are in each cell of a table, of which the `first` ones count so many times. codes: shape
-    (attributes, records); axes: three attributes, each with its stride, shape (3, 2); further: all after these, as many lines, None where there
-    are none."""
+    """Adds to `counts` how many records are in each cell of a table, of which the `first` ones count so many
+    times. codes: shape (attributes, records); axes: three attributes, each with its stride, shape (3, 2);
+    further: all after these, as many lines, None where there are none."""
     one, two, three = codes[axes[0, 0]], codes[axes[1, 0]], codes[axes[2, 0]]
     for record in range(codes.shape[1]):
         cell = (
@@ -116,13 +123,15 @@ def count_cells(
 
 @compiled
 def line_start(record: Records, copies: Places, further: Further, copy: int) -> int:
-    """Where the costs of all values of the last axis begin, for the other values of the record, in one copy."""
+    """Where the costs of all values of the last axis begin, for the other values of the record, in one
+    copy."""
     start: int = (
         copies[copy, 5]
         + record[copies[copy, 1]] * copies[copy, 3]
         + record[copies[copy, 2]] * copies[copy, 4]
     )
-    # The compiler drops this branch where the argument is None; where it is not, most tables have no further axes.
+    # The compiler drops this branch where the argument is None; where it is not, most tables have no further
+    # axes.
     if further is not None:
         for at in range(1, 1 + 2 * further[copy, 0], 2):
             start += record[further[copy, at]] * further[copy, at + 1]
@@ -150,7 +159,8 @@ def change(
 
 @compiled
 def exchange(record: Records, values: Records, members: Places) -> bool:
-    """Swaps the values of a record in the members of a set with the given ones, in place. Returns whether any was different."""
+    """Swaps the values of a record in the members of a set with the given ones, in place. Returns whether any
+    was different."""
     different = False
     for at, attribute in enumerate(members):
         different = different or record[attribute] != values[at]
@@ -167,8 +177,8 @@ def cost_of_exchange(
     used: Places,
     cells: Places,
 ) -> float:
-    """What it costs that the record takes the values in the members of a set. The record is as before in the end. used: one copy of
-    each table that the set is in; cells: an array for as many numbers."""
+    """What it costs that the record takes the values in the members of a set. The record is as before in the
+    end. used: one copy of each table that the set is in; cells: an array for as many numbers."""
     costs, copies, further = tables.costs, tables.copies, tables.further
     for at, copy in enumerate(used):
         cells[at] = line_start(record, copies, further, copy) + record[copies[copy, 0]]
@@ -195,8 +205,9 @@ def exchange_sets(
     tables: Tables,
     sets: Sets,
 ) -> float:
-    """Tries so many proposals: one random record takes the values of another in all attributes of a random set, if that lowers the cost.
-    Returns by how much the cost fell in all. Each set has its members and one copy of each of the tables that any of them is in."""
+    """Tries so many proposals: one random record takes the values of another in all attributes of a random
+    set, if that lowers the cost. Returns by how much the cost fell in all. Each set has its members and one
+    copy of each of the tables that any of them is in."""
     rows, gained = records.shape[0], 0.0
     cells = np.empty(np.max(sets.table_first[1:] - sets.table_first[:-1]), dtype=np.int64)
     values = np.empty(records.shape[1], dtype=np.uint16)
@@ -225,9 +236,10 @@ def take_best_by_column(
     tables: Tables,
     values: ValueCopies,
 ) -> float:
-    """Each free attribute of the records in `order` takes the value that costs least by all of its tables, if that lowers the
-    cost. Returns by how much the cost fell. `columns` is kept up to date, the costs of `tables` are not. Records are changed
-    `ROWS_AT_A_TIME`, one attribute after the other, so that the tables of one attribute stay in a cache of the processor."""
+    """Each free attribute of the records in `order` takes the value that costs least by all of its tables, if
+    that lowers the cost. Returns by how much the cost fell. `columns` is kept up to date, the costs of
+    `tables` are not. Records are changed `ROWS_AT_A_TIME`, one attribute after the other, so that the tables
+    of one attribute stay in a cache of the processor."""
     gained = 0.0
     room = np.empty(np.max(values.sizes), dtype=np.float32)
     for start in range(0, order.size, ROWS_AT_A_TIME):
@@ -254,11 +266,12 @@ def move_to_counts(
     excess: Places,
     views: Views,
 ) -> float:
-    """Records in `order` move from codes of the attribute that too many have to codes that too few have, the cheapest move first,
-    as long as there are both and a move that is not forbidden. Returns what that costs in all, which may be negative.
+    """Records in `order` move from codes of the attribute that too many have to codes that too few have, the
+    cheapest move first, as long as there are both and a move that is not forbidden. Returns what that costs
+    in all, which may be negative.
 
-    excess: how many records of each code there are too many, negative where they are too few; shape (codes,), kept up to date. So are the records
-    and the columns of costs; the costs of the tables are not.
+    excess: how many records of each code there are too many, negative where they are too few; shape (codes,),
+    kept up to date. So are the records and the columns of costs; the costs of the tables are not.
     """
     costs = np.empty(excess.size, dtype=np.float32)
     lacking = np.flatnonzero(excess < 0)
@@ -299,8 +312,8 @@ def _least_cost(
     views: Views,
     costs: Singles,
 ) -> tuple[np.float32, int]:
-    """What it costs that the record takes the cheapest code that too few records have, of those in `lacking`; and that code.
-    Infinite where there is none."""
+    """What it costs that the record takes the cheapest code that too few records have, of those in `lacking`;
+    and that code. Infinite where there is none."""
     leaving = np.float32(
         _costs_of_values(record, attribute, views.columns, views.tables, views.values, costs)
     )
@@ -320,14 +333,15 @@ def _costs_of_values(
     values: ValueCopies,
     costs: Singles,
 ) -> float:
-    """Writes to `costs` what one more record with each value of the attribute costs, given the other values of the record. Returns what it
-    costs that the record leaves its present value."""
+    """Writes to `costs` what one more record with each value of the attribute costs, given the other values
+    of the record. Returns what it costs that the record leaves its present value."""
     now, leaving = record[attribute], np.float32(0)
     costs[:] = 0
     entering, slopes = columns.entering, columns.slopes
     copies, further = tables.copies, tables.further
     first, end = values.first[attribute], values.first[attribute + 1]
-    # Four tables at once, so that sums are written to memory a quarter as often; they are added in the order of the tables.
+    # Four tables at once, so that sums are written to memory a quarter as often; they are added in the order
+    # of the tables.
     whole = first + (end - first) // 4 * 4
     for at in range(first, whole, 4):
         a = line_start(record, copies, further, values.own[at])

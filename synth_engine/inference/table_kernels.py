@@ -1,4 +1,5 @@
-"""Loops over tables of two attributes, which are so small that arrays would spend most of their time on beginning.
+"""Loops over tables of two attributes, which are so small that arrays would spend most of their time on
+beginning.
 
 Every sum has the order of the source."""
 
@@ -42,7 +43,8 @@ def _add_up_columns(table: Floats, sums: Floats) -> None:
 
 @compiled
 def fit(table: Floats, rows: Floats, columns: Floats, rounds: int, floor: float) -> None:
-    """Scale a table, rows and then columns, until its sums are those given; changes it in place. floor: no sum counts as less."""
+    """Scale a table, rows and then columns, until its sums are those given; changes it in place. floor: no
+    sum counts as less."""
     lanes, factors = np.empty(LANES), np.empty(table.shape[1])
     for _ in range(rounds):
         for row in range(table.shape[0]):
@@ -61,7 +63,8 @@ def fit(table: Floats, rows: Floats, columns: Floats, rounds: int, floor: float)
 def adjust(
     table: Floats, variances: Floats, rows: Floats, columns: Floats, rounds: int
 ) -> None:
-    """Share out the errors of the sums of rows and then of columns by the variances of their cells; changes the table in place."""
+    """Share out the errors of the sums of rows and then of columns by the variances of their cells; changes
+    the table in place."""
     lanes, shares = np.empty(LANES), np.empty(table.shape[1])
     of_rows, of_columns = np.empty(table.shape[0]), np.empty(table.shape[1])
     for row in range(table.shape[0]):

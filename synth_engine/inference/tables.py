@@ -27,9 +27,9 @@ _FLOOR = 1e-9
 def shrink_towards(values: npt.NDArray[np.number], baseline: Floats, *, sigma: float) -> Floats:
     """Noisy counts pulled to a baseline by as much as is lost in noise of that standard deviation per cell.
 
-    The difference from the baseline is laid out as a matrix, the last attribute against all others, and its singular
-    values are shrunk as is best in squared error for white noise (Gavish and Donoho 2017). Where the noise hides
-    every deviation, the baseline comes back. Not negative; same shape.
+    The difference from the baseline is laid out as a matrix, the last attribute against all others, and its
+    singular values are shrunk as is best in squared error for white noise (Gavish and Donoho 2017). Where the
+    noise hides every deviation, the baseline comes back. Not negative; same shape.
     """
     rows, columns = math.prod(values.shape[:-1]), values.shape[-1]
     difference = (values - baseline).reshape(rows, columns)
@@ -81,11 +81,13 @@ def fit_margins(table: Floats, margins: Sequence[Margin], *, rounds: int = ROUND
 def adjust_to_margins(
     counts: Floats, variances: Floats, margins: Sequence[Margin], *, rounds: int = ADJUSTMENTS
 ) -> Floats:
-    """The counts given their sums: each sum's error is shared out among its cells by their variances, margin after margin.
+    """The counts given their sums: each sum's error is shared out among its cells by their variances, margin
+    after margin.
 
-    For independent normal errors this converges to the mean of the counts given the margins, which is weighted least squares.
-    Scaling would share an error out by size instead, so that what the many cells of a row hold too much, all of them small,
-    would be taken from its largest. counts, variances: the same shape. Counts may come out slightly negative."""
+    For independent normal errors this converges to the mean of the counts given the margins, which is
+    weighted least squares. Scaling would share an error out by size instead, so that what the many cells of a
+    row hold too much, all of them small, would be taken from its largest. counts, variances: the same shape.
+    Counts may come out slightly negative."""
     if _of_two(margins):
         adjusted = np.array(counts, order="C")
         rows, columns = _sums(margins)

@@ -1,8 +1,10 @@
-"""Counts that are committed from above: every node hands on exactly what it was given, by noisy counts of its children.
+"""Counts that are committed from above: every node hands on exactly what it was given, by noisy counts of its
+children.
 
-The direct synthesis of *Synthetic Data via Differential Privacy* (section 4): noisy counts are clipped to what their
-parent has, and then moved by one in turn, from a random child on, until they add up to it. Only noisy counts are looked
-at, so all of it is post-processing. A node whose count is small is not divided, as its children would be noise.
+The direct synthesis of *Synthetic Data via Differential Privacy* (section 4): noisy counts are clipped to
+what their parent has, and then moved by one in turn, from a random child on, until they add up to it. Only
+noisy counts are looked at, so all of it is post-processing. A node whose count is small is not divided, as
+its children would be noise.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ Counts = npt.NDArray[np.int64]
 
 
 def centre_counts(counts: Counts, *, parents: Counts, sums: Counts, starts: Counts) -> Counts:
-    """Whole numbers from 0 to what each parent has that add up to it. parents: of each child, increasing, every number of a
-    parent at least once; sums: of each parent, not negative; starts: at which child of its own each parent begins."""
+    """Whole numbers from 0 to what each parent has that add up to it. parents: of each child, increasing,
+    every number of a parent at least once; sums: of each parent, not negative; starts: at which child of its
+    own each parent begins."""
     first = np.searchsorted(parents, np.arange(sums.size + 1))
     return _centre(np.clip(counts, 0, sums[parents]), first, sums, starts)
 
@@ -89,8 +92,8 @@ class Allocation:
         self._counts = np.array([total], dtype=np.int64)
 
     def divide(self, counts: Counts, *, rng: np.random.Generator) -> None:
-        """By noisy counts of the nodes that are asked for, in their order. rng: with which child each node begins its turns;
-        of the post-processing."""
+        """By noisy counts of the nodes that are asked for, in their order. rng: with which child each node
+        begins its turns; of the post-processing."""
         level = self.requested
         if counts.shape != (len(level),):
             raise ValueError("there are other counts than nodes")

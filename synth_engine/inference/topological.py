@@ -1,5 +1,5 @@
-"""Records drawn one by one from tables in an order in which each adds as few attributes as possible: DPSyn's STS (Li,
-Zhang and Wang 2018, section 3.3). Post-processing.
+"""Records drawn one by one from tables in an order in which each adds as few attributes as possible: DPSyn's
+STS (Li, Zhang and Wang 2018, section 3.3). Post-processing.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def draw(
     rng: np.random.Generator,
     starts: int = STARTS,
 ) -> Codes:
-    """Records, shape (attributes, rows), in random order. A record takes the cell with the largest remaining count that
-    agrees with what it has already, table after table; then one is taken off its cell in every table, also in those
-    that add nothing. Equal counts are told apart by chance."""
+    """Records, shape (attributes, rows), in random order. A record takes the cell with the largest remaining
+    count that agrees with what it has already, table after table; then one is taken off its cell in every
+    table, also in those that add nothing. Equal counts are told apart by chance."""
     codes = np.zeros((attributes, rows), dtype=np.uint16)
     if not rows:
         return codes
@@ -47,8 +47,8 @@ def draw(
 
 
 def draw_order(groups: Sequence[Axes], *, rng: np.random.Generator) -> list[int]:
-    """The places of groups in an order that begins with any, goes on with the one that adds the fewest attributes, and
-    leaves out those that add none."""
+    """The places of groups in an order that begins with any, goes on with the one that adds the fewest
+    attributes, and leaves out those that add none."""
     places = rng.permutation(len(groups)).tolist()
     known: set[int] = set()
     order: list[int] = []
@@ -112,8 +112,8 @@ def _draw_part(
 def _fill(  # noqa: C901
     codes: Any, flat: Any, offsets: Any, axes_of: Any, widths: Any, fixed: Any, sizes: Any
 ) -> Any:  # pragma: no cover
-    """Table by table for each record; attributes that are known already come first in every table. The largest cell of the
-    first table is kept at the root of a tree of maxima."""
+    """Table by table for each record; attributes that are known already come first in every table. The
+    largest cell of the first table is kept at the root of a tree of maxima."""
     first = offsets[1] - offsets[0]
     base = 1
     while base < first:

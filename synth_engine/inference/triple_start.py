@@ -1,8 +1,8 @@
 """Where the fitting of a table of three attributes starts that was not measured: the table of a mixture.
 
-Proportional fitting from a uniform table gives the table of most entropy that has the three pairs. From the table of a
-mixture that was fitted to all pairs, it gives the table with these pairs that is nearest to the mixture: groups of records
-that differ from others in many attributes at once stay groups in three of them.
+Proportional fitting from a uniform table gives the table of most entropy that has the three pairs. From the
+table of a mixture that was fitted to all pairs, it gives the table with these pairs that is nearest to the
+mixture: groups of records that differ from others in many attributes at once stay groups in three of them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Bins = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TripleStart:
-    """A mixture of products. shares: of the components, shape (components,), adding up to 1; columns: of each attribute the
-    shares of its values within each component, shape (values, components)."""
+    """A mixture of products. shares: of the components, shape (components,), adding up to 1; columns: of each
+    attribute the shares of its values within each component, shape (values, components)."""
 
     shares: Floats
     columns: Sequence[Floats]
@@ -51,8 +51,8 @@ class TripleStart:
     def fitted(
         self, triple: Triple, pairs: Sequence[Floats], *, rounds: int = ROUNDS
     ) -> Floats:
-        """Return the table of three attributes that nearly has these pairs: of (first, second), (first, third) and (second,
-        third), in records."""
+        """Return the table of three attributes that nearly has these pairs: of (first, second), (first,
+        third) and (second, third), in records."""
         first, second, third = (self.columns[axis] for axis in triple)
         table = _product(
             np.ascontiguousarray(first * self.shares),
@@ -66,7 +66,8 @@ class TripleStart:
 
 @compiled
 def _product(first: Floats, second: Floats, third: Floats) -> Floats:
-    """The sum over components of products of columns, in one order on every machine. third: shape (components, values)."""
+    """The sum over components of products of columns, in one order on every machine. third: shape
+    (components, values)."""
     table = np.zeros((first.shape[0], second.shape[0], third.shape[1]))
     for a in range(first.shape[0]):
         for b in range(second.shape[0]):

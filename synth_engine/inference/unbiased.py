@@ -1,12 +1,14 @@
-"""Unbiased estimates of counts from noisy tables, each with the exact variance of its noise: for intervals, not for models.
+"""Unbiased estimates of counts from noisy tables, each with the exact variance of its noise: for intervals,
+not for models.
 
-The indicator of a cell is a product over columns, and each factor is split into its mean and what deviates from it. The count
-of the cell is then a sum of parts, one for each subset of the columns, which a noisy table tells of every subset of its own
-columns, and an interaction contrast of the whole set alone. Several tables that tell of one part are averaged by inverse
-variance: where all count by the same bins this is weighted least squares over all of them (Mullins and others 2024; see
-`residuals`). Where they count by different bins the weights are no longer the best ones, and the estimate is still unbiased.
-The variance is that of the sum which is really taken: noise that two parts share through one table is added up before it is
-squared, so that it is exact in any case.
+The indicator of a cell is a product over columns, and each factor is split into its mean and what deviates
+from it. The count of the cell is then a sum of parts, one for each subset of the columns, which a noisy table
+tells of every subset of its own columns, and an interaction contrast of the whole set alone. Several tables
+that tell of one part are averaged by inverse variance: where all count by the same bins this is weighted
+least squares over all of them (Mullins and others 2024; see `residuals`). Where they count by different bins
+the weights are no longer the best ones, and the estimate is still unbiased. The variance is that of the sum
+which is really taken: noise that two parts share through one table is added up before it is squared, so that
+it is exact in any case.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _NONE = 1e-9
 class UnbiasedTable:
     """Estimates of the cells of a table, one axis for each of its columns, along it groups of codes.
 
-    values: the estimates, NaN of cells that no answer counts; variances: of their noise; heavy: whether some of the noise
-    has the tails of a Laplace law."""
+    values: the estimates, NaN of cells that no answer counts; variances: of their noise; heavy: whether some
+    of the noise has the tails of a Laplace law."""
 
     values: Floats
     variances: Floats
@@ -55,9 +57,9 @@ def estimate(
     *,
     total: float | None = None,
 ) -> UnbiasedTable:
-    """Estimate every cell of a table of groups of codes. groups: of each column of the clique, in its order; total: the number
-    of records where it is public. A cell is measured where some answer counts all columns of the clique by bins of which the
-    groups of the cell are made up."""
+    """Estimate every cell of a table of groups of codes. groups: of each column of the clique, in its order;
+    total: the number of records where it is public. A cell is measured where some answer counts all columns
+    of the clique by bins of which the groups of the cell are made up."""
     shape = tuple(len(each) for each in groups)
     best = UnbiasedTable(
         values=np.full(shape, np.nan),
@@ -71,7 +73,8 @@ def estimate(
         for table in tables
         if set(clique) <= set(table.clique)
     }
-    # Which resolution is used follows from the scales of noise alone: to choose by the noisy values would bias them.
+    # Which resolution is used follows from the scales of noise alone: to choose by the noisy values would
+    # bias them.
     for table in resolutions.values():
         bins = [_bins_of(table, name) for name in clique]
         fine = [_made_up_of(each, by) for each, by in zip(groups, bins, strict=True)]
@@ -115,8 +118,8 @@ def _made_up_of(groups: Groups, bins: npt.NDArray[np.int64]) -> Truth:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Factor:
-    """A column within a table, for a resolution. deviating: what deviates from the mean, shape (groups, bins of the table);
-    means: shape (groups,)."""
+    """A column within a table, for a resolution. deviating: what deviates from the mean, shape (groups, bins
+    of the table); means: shape (groups,)."""
 
     deviating: Floats
     means: Floats
@@ -177,7 +180,8 @@ class _Resolution:
             yield from itertools.combinations(self.clique, size)
 
     def _factors(self, table: PaidCounts) -> dict[str, _Factor | None]:
-        """The columns of the clique in a table; None of one that the table counts too coarsely for these groups."""
+        """The columns of the clique in a table; None of one that the table counts too coarsely for these
+        groups."""
         estimates: dict[str, _Factor | None] = {}
         for name, groups, means in zip(self.clique, self.groups, self.means, strict=True):
             if name not in table.clique:
@@ -206,7 +210,8 @@ class _Resolution:
     def _variance_of_part(
         self, table: PaidCounts, columns: dict[str, _Factor | None], part: Clique
     ) -> float | None:
-        """The variance of the noise of a part in a table, on average over groups; None of a table that does not tell of it."""
+        """The variance of the noise of a part in a table, on average over groups; None of a table that does
+        not tell of it."""
         used = [columns.get(name) for name in part]
         if any(each is None for each in used):
             return None
@@ -262,7 +267,8 @@ class _Resolution:
         columns: dict[str, _Factor | None],
         weights: dict[Clique, float],
     ) -> Floats:
-        """The variance of the noise that one table adds to each cell, through all parts for which it is used."""
+        """The variance of the noise that one table adds to each cell, through all parts for which it is
+        used."""
         if table.interaction:
             used = [columns[name] for name in self.clique if name in table.clique]
             (weight,) = weights.values()
@@ -293,7 +299,8 @@ class _Resolution:
         return np.asarray(table.variance * others * np.maximum(variances, 0.0))
 
     def _product(self, squares: Sequence[Floats], part: Clique) -> Floats:
-        """The product over columns of what deviates, and of the squared means of columns that a part does not have."""
+        """The product over columns of what deviates, and of the squared means of columns that a part does not
+        have."""
         given = dict(zip(part, squares, strict=True))
         vectors = [
             given[name] if name in given else means**2

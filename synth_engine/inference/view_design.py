@@ -1,9 +1,10 @@
-"""How many views to measure and how large: the design with the least expected error of k-way marginals, k from 3 to 8.
+"""How many views to measure and how large: the design with the least expected error of k-way marginals, k
+from 3 to 8.
 
-Everything is reckoned from public facts: sizes of attributes, about how many records there are, and how much noise the
-budget buys. A marginal is taken apart into one part for each set of its attributes (what the set says beyond its own
-subsets). A part that some view covers carries that view's noise; a part that none covers is lost as far as records are
-not what smaller tables make of them. Derivation: docs/proofs/dpsyn.md.
+Everything is reckoned from public facts: sizes of attributes, about how many records there are, and how much
+noise the budget buys. A marginal is taken apart into one part for each set of its attributes (what the set
+says beyond its own subsets). A part that some view covers carries that view's noise; a part that none covers
+is lost as far as records are not what smaller tables make of them. Derivation: docs/proofs/dpsyn.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from synth_engine.inference.consistency import Axes, Floats
 
 MIN_K, MAX_K = 3, 8
 PAIR_CONTINGENCY = 0.002
-"""Of two attributes, how far typical tables of people are from independence: the mean square contingency, beyond chance."""
+"""Of two attributes, how far typical tables of people are from independence: the mean square contingency,
+beyond chance."""
 INTERACTION_DECAY = 0.1
 """By how much interactions of one attribute more are weaker."""
 MAX_VIEWS = 400
@@ -40,7 +42,8 @@ Random = Callable[[str], np.random.Generator]
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Groups of attributes to be measured. cells: the bound that their sizes keep to. kind: how they were found."""
+    """Groups of attributes to be measured. cells: the bound that their sizes keep to. kind: how they were
+    found."""
 
     kind: str
     cells: int
@@ -59,9 +62,9 @@ def candidates(
     cells: int = 0,
     views: int = 0,
 ) -> list[Design]:
-    """The designs among which the expected error decides. kinds: of "covering", "triples" and "random". cells, views: where
-    they are given, the bound on cells and the number of views of all of them. Of triples a design is left out that takes
-    more views, so that there may be none."""
+    """The designs among which the expected error decides. kinds: of "covering", "triples" and "random".
+    cells, views: where they are given, the bound on cells and the number of views of all of them. Of triples
+    a design is left out that takes more views, so that there may be none."""
     bounds = [cells] if cells else _bounds(sizes, attributes=3 if "triples" in kinds else 2)
     numbers = (
         [views] if views else sorted({max(1, len(sizes) // 2), len(sizes), 2 * len(sizes)})
@@ -105,7 +108,8 @@ def candidates(
 
 
 def _bounds(sizes: Sequence[int], *, attributes: int) -> list[int]:
-    """Powers of two from the smallest table of two attributes, or the largest of three, to the largest that is worth it."""
+    """Powers of two from the smallest table of two attributes, or the largest of three, to the largest that
+    is worth it."""
     ordered = sorted(size for size in sizes if size > 1)
     least = ordered[:2] if attributes == 2 else ordered[-3:]
     low = max(2, math.prod(least) if least else 2).bit_length()
@@ -116,9 +120,9 @@ def _bounds(sizes: Sequence[int], *, attributes: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessedDesign:
-    """A design and its expected error: the mean, over marginals of k attributes and over k from 3 to 8, of the expected sum
-    of squared errors of a marginal, in parts of the sum of squares of the marginal itself. noise: what noise adds to it,
-    times the square of the number of records; lost: what no view covers."""
+    """A design and its expected error: the mean, over marginals of k attributes and over k from 3 to 8, of
+    the expected sum of squared errors of a marginal, in parts of the sum of squares of the marginal itself.
+    noise: what noise adds to it, times the square of the number of records; lost: what no view covers."""
 
     design: Design
     noise: float
@@ -161,8 +165,9 @@ def _marginals(number: int, k: int) -> npt.NDArray[np.int64]:
 def _parts(
     member: npt.NDArray[np.bool_], precision: Floats, effective: Floats
 ) -> tuple[float, float]:
-    """What noise adds and what is lost, the mean over marginals. member: (views, marginals, k); effective: (marginals, k).
-    All sets of attributes of a marginal stand in a row of 2^k, the place of each attribute being a bit."""
+    """What noise adds and what is lost, the mean over marginals. member: (views, marginals, k); effective:
+    (marginals, k). All sets of attributes of a marginal stand in a row of 2^k, the place of each attribute
+    being a bit."""
     marginals, k = effective.shape
     places = member @ (1 << np.arange(k)) + (np.arange(marginals) << k)
     by_set = np.bincount(

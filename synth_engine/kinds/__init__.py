@@ -1,7 +1,7 @@
 """Kinds of columns: each is one module that describes, reads, encodes, draws and exports its columns.
 
-A module of this package that defines a class with a `kind` of its own is a kind; `schema_position` orders them in the
-published JSON Schema. The class answers what `kinds.attribute.Attribute` asks of every kind.
+A module of this package that defines a class with a `kind` of its own is a kind; `schema_position` orders
+them in the published JSON Schema. The class answers what `kinds.attribute.Attribute` asks of every kind.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def _provenance(kind: type[Attribute]) -> Schema:
     }
     return {
         "anyOf": [word, facts],
-        "description": 'Where the facts come from. "suggested" ones were read off the data and must be confirmed.',
+        "description": 'Where the facts come from. "suggested" ones were read off the data and must be '
+        "confirmed.",
     }
 
 
@@ -116,7 +117,8 @@ def _schema(kind: type[Attribute]) -> Schema:
             },
             "protected": {
                 "type": "boolean",
-                "description": "Whether people must not be treated by it, such as sex or origin; it changes no release.",
+                "description": "Whether people must not be treated by it, such as sex or origin; it "
+                "changes no release.",
             },
         }
     return {

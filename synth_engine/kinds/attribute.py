@@ -1,9 +1,10 @@
-"""Define what all kinds of attributes share: the frozen base class, and the questions that each kind answers for
-itself.
+"""Define what all kinds of attributes share: the frozen base class, and the questions that each kind answers
+for itself.
 
-A value of an attribute is stored as a code 0 … size-1. Codes run through the declared values or bins in order, then
-"other" where it is declared, then missing. Every value whatever has a code: one outside the declaration goes where
-`outside` says (a code of its own, the missing code, or the nearest declared one), so that no record can cause an error.
+A value of an attribute is stored as a code 0 … size-1. Codes run through the declared values or bins in
+order, then "other" where it is declared, then missing. Every value whatever has a code: one outside the
+declaration goes where `outside` says (a code of its own, the missing code, or the nearest declared one), so
+that no record can cause an error.
 """
 
 from __future__ import annotations
@@ -45,13 +46,14 @@ class TableSchemaField:
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
-    """What all kinds share. `missing` lists the markers that stand for a missing value in a file, the first of them
-    being the one written; None means that the attribute has no missing value. `ordered` tells mechanisms that
-    neighbouring codes mean neighbouring values. `written` says how a file writes its cells. `separate_markers`: whether a
-    release measures which of several markers a missing value has (`kinds/missing_markers.py`). `protected`: whether people must not be
-    treated by it, such as sex or origin; no mechanism reads it, and test data offer it first. Class variables:
-    `schema_position` orders the kinds in the JSON Schema; nothing of a `bare` kind can be missing, outside or ordered;
-    values of a kind that `is_comparable` compare."""
+    """What all kinds share. `missing` lists the markers that stand for a missing value in a file, the first
+    of them being the one written; None means that the attribute has no missing value. `ordered` tells
+    mechanisms that neighbouring codes mean neighbouring values. `written` says how a file writes its cells.
+    `separate_markers`: whether a release measures which of several markers a missing value has
+    (`kinds/missing_markers.py`). `protected`: whether people must not be treated by it, such as sex or
+    origin; no mechanism reads it, and test data offer it first. Class variables: `schema_position` orders the
+    kinds in the JSON Schema; nothing of a `bare` kind can be missing, outside or ordered; values of a kind
+    that `is_comparable` compare."""
 
     kind: ClassVar[str]
     schema_position: ClassVar[int]
@@ -67,7 +69,8 @@ class Attribute:
     cell_words: ClassVar[str] = "declared"
     """What its cells are, as the end of the sentence "cannot be read as …"."""
     span_units: ClassVar[Units] = ()
-    """Units of differences of its values, the largest first: how long on the ladder, and their name. Plain numbers have none."""
+    """Units of differences of its values, the largest first: how long on the ladder, and their name. Plain
+    numbers have none."""
 
     name: str
     provenance: Provenance | Mapping[str, Provenance] = "declared"
@@ -148,8 +151,8 @@ class Attribute:
         return None
 
     def encode(self, texts: list[str]) -> Codes:
-        """Codes of texts that are not missing. Entry i is a function of texts[i] alone. What cannot be read at all is
-        missing, or the lowest code if nothing can be."""
+        """Codes of texts that are not missing. Entry i is a function of texts[i] alone. What cannot be read
+        at all is missing, or the lowest code if nothing can be."""
         # Each code is a function of its own text (docs/proofs/reading.md, Lemma 2): a record
         # more or less changes no code of another record.
         scale = self.scaled(texts)
@@ -173,7 +176,8 @@ class Attribute:
         return codes
 
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:  # noqa: ARG002
-        """A value of each code, uniform inside its bin, in the column's natural type; a missing value is NA."""
+        """A value of each code, uniform inside its bin, in the column's natural type; a missing value is
+        NA."""
         raise TypeError(f"no values for {self.kind}")
 
     @property
@@ -188,18 +192,19 @@ class Attribute:
 
     @property
     def value_step(self) -> float:
-        """The distance of neighbouring values that the description declares, on the ladder; 0 for decimals and for a kind without
-        order."""
+        """The distance of neighbouring values that the description declares, on the ladder; 0 for decimals
+        and for a kind without order."""
         ladder = self.ladder() if self.is_comparable else None
         return float(ladder.step) if isinstance(ladder, Even) else 0.0
 
     def value_text(self, value: float) -> str:
-        """A value of the ladder as people write it, of a kind whose values compare and are no plain numbers."""
+        """A value of the ladder as people write it, of a kind whose values compare and are no plain
+        numbers."""
         return str(self.write(self.natural(np.array([value])))[0])
 
     def plain(self, cells: pa.Array, marks: Marks | None) -> pa.Array:
-        """Cells as this kind reads them: numbers by the usual marks, where the file has others; missing markers stay. marks:
-        how the file writes numbers; None for the usual ones."""
+        """Cells as this kind reads them: numbers by the usual marks, where the file has others; missing
+        markers stay. marks: how the file writes numbers; None for the usual ones."""
         if not self.holds_numbers:
             return cells
         return (marks or Marks()).plain(cells, apart_from=self.missing or ())
@@ -224,8 +229,8 @@ class Attribute:
         return ()
 
     def write_as_declared(self, column: pd.Series, marks: Marks) -> pd.Series:
-        """Values as `write` has them, in the declared form of the file's cells. Read with these marks, the texts give the
-        same codes."""
+        """Values as `write` has them, in the declared form of the file's cells. Read with these marks, the
+        texts give the same codes."""
         texts = self.write(column)
         if self.day_format is not None:
             return without_zeros(texts, self.day_format) if self.written.unpadded else texts
@@ -249,7 +254,8 @@ class Attribute:
         return pa.string()
 
     def ladder(self) -> Ladder:
-        """The values of each code as plain numbers that compare. Raises TypeError for a kind without order."""
+        """The values of each code as plain numbers that compare. Raises TypeError for a kind without
+        order."""
         raise TypeError(f"{self.kind} is no scale")
 
     def bin_spans(self) -> tuple[Floats, Floats]:
@@ -258,7 +264,8 @@ class Attribute:
         return scale.low[: self.value_count], scale.high[: self.value_count]
 
     def range_end(self, end: float | str, *, last: bool) -> float:  # noqa: ARG002 - moments need it
-        """The number of the ladder that an end of a range names. Raises ValueError. last: whether it is the upper end."""
+        """The number of the ladder that an end of a range names. Raises ValueError. last: whether it is the
+        upper end."""
         if isinstance(end, str):
             raise ValueError
         return float(end)
@@ -279,13 +286,15 @@ class Attribute:
 
     @classmethod
     def from_table_schema(cls, field: Mapping[str, object]) -> dict[str, object]:
-        """The JSON of a field whose type is `table_schema_type`, without name and missing markers. Raises ValueError where
-        the field says too little."""
+        """The JSON of a field whose type is `table_schema_type`, without name and missing markers. Raises
+        ValueError where the field says too little."""
         raise NotImplementedError
 
     @classmethod
-    def suggest(cls, texts: pa.Array) -> dict[str, object] | None:  # noqa: ARG003 - most kinds are suggested by the room
-        """A draft for a column of these different texts, if they look like this kind. For the steward alone."""
+    # most kinds are suggested by the room
+    def suggest(cls, texts: pa.Array) -> dict[str, object] | None:  # noqa: ARG003
+        """A draft for a column of these different texts, if they look like this kind. For the steward
+        alone."""
         return None
 
     # What follows from that.
@@ -318,7 +327,8 @@ class Attribute:
 
     @property
     def parts(self) -> tuple[Attribute, ...]:
-        """The attributes that mechanisms see in its place: itself, or nothing, or, of baskets, one for each item."""
+        """The attributes that mechanisms see in its place: itself, or nothing, or, of baskets, one for each
+        item."""
         return (self,) if self.size else ()
 
     @property
@@ -356,7 +366,8 @@ class Attribute:
         return document | {"provenance": facts.shortest(self.facts)}
 
     def error(self, rule: str, *, repair: str, field: str = "") -> DomainError:
-        """A refusal of this column; field: the key of its description that it is about, if it is about one."""
+        """A refusal of this column; field: the key of its description that it is about, if it is about
+        one."""
         return DomainError(rule, repair=repair, column=self.name, field=field)
 
     def _check_name(self) -> None:

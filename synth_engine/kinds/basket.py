@@ -1,8 +1,9 @@
-"""Columns of baskets: a cell holds any number of items, and mechanisms see one yes/no column for each item on a public list.
+"""Columns of baskets: a cell holds any number of items, and mechanisms see one yes/no column for each item on
+a public list.
 
-Which items are on the list is declared (`Basket`), or a run chooses a number of them out of a public set with its own
-budget (`WeakBasket`). An item outside the list or set is left out of its basket; one that stands in a basket twice is
-there once; a basket may be empty.
+Which items are on the list is declared (`Basket`), or a run chooses a number of them out of a public set with
+its own budget (`WeakBasket`). An item outside the list or set is left out of its basket; one that stands in a
+basket twice is there once; a basket may be empty.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def _read_baskets(fields: Fields) -> dict[str, object]:
 
 @dataclass(frozen=True, kw_only=True)
 class Baskets(Attribute):
-    """What both kinds share. separator: between the items of a cell, a blank standing for any white space. wide: whether a
-    drawn table has a column for each item instead of baskets."""
+    """What both kinds share. separator: between the items of a cell, a blank standing for any white space.
+    wide: whether a drawn table has a column for each item instead of baskets."""
 
     bare: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "items")
@@ -101,9 +102,9 @@ class Baskets(Attribute):
 
 @dataclass(frozen=True, kw_only=True)
 class Basket(Baskets):
-    """Any number of the listed `items`, between them the `separator`; items that are not listed are left out. Mechanisms
-    see a column NAME=ITEM of 0 and 1 for each; so does who draws a table, if `wide` says so. With `reads`, a public set,
-    every spelling of an item that the set knows is that item."""
+    """Any number of the listed `items`, between them the `separator`; items that are not listed are left out.
+    Mechanisms see a column NAME=ITEM of 0 and 1 for each; so does who draws a table, if `wide` says so. With
+    `reads`, a public set, every spelling of an item that the set knows is that item."""
 
     kind: ClassVar[str] = "basket"
     schema_position: ClassVar[int] = 100
@@ -134,7 +135,8 @@ class Basket(Baskets):
             )
 
     def place(self, text: str) -> int | None:
-        """Where in the list the item is that a text stands for, a function of this text alone; None for another one."""
+        """Where in the list the item is that a text stands for, a function of this text alone; None for
+        another one."""
         return self._places.get(text if self.reads is None else self.reads.rank(text))
 
     @cached_property
@@ -178,8 +180,8 @@ class Basket(Baskets):
 
 @dataclass(frozen=True, kw_only=True)
 class WeakBasket(Baskets, Undeclared):
-    """Any number of items of a public set, of which a run chooses `keep`, those that most baskets have, with noise and out
-    of its own budget. Items that are not chosen are left out."""
+    """Any number of items of a public set, of which a run chooses `keep`, those that most baskets have, with
+    noise and out of its own budget. Items that are not chosen are left out."""
 
     kind: ClassVar[str] = "weak-basket"
     schema_position: ClassVar[int] = 110

@@ -59,8 +59,8 @@ def check_edges(
 
 
 def equal_bins(count: int, width: int | None) -> tuple[int, ...]:
-    """Cuts of 0 … count-1 into bins: bin i holds cuts[i] ≤ k < cuts[i+1]. Without a width each value has a bin if there
-    are few, else there are `DEFAULT_BINS` of (nearly) equal width."""
+    """Cuts of 0 … count-1 into bins: bin i holds cuts[i] ≤ k < cuts[i+1]. Without a width each value has a
+    bin if there are few, else there are `DEFAULT_BINS` of (nearly) equal width."""
     width = width or (1 if count <= ONE_CODE_A_VALUE_UP_TO else None)
     if width is not None:
         return (*range(0, count, width), count)

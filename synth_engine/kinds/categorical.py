@@ -19,15 +19,15 @@ from synth_engine.kinds.reading import Codes
 from synth_engine.values import ValueSet
 
 MAX_PLACED_CODES = 1_000_000
-"""Codes of a column whose values have public points: census blocks are many. Which methods count so many is up to each
-(`Mechanism.most_codes`)."""
+"""Codes of a column whose values have public points: census blocks are many. Which methods count so many is
+up to each (`Mechanism.most_codes`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Categorical(Attribute):
-    """One of a list of texts. A text not listed is "other", else missing, else (`outside="clamp"`, to be asked for)
-    the first of the list. With `reads`, a public set, every spelling of a value that the set knows is that value; a run
-    that finds values in a set keeps it so."""
+    """One of a list of texts. A text not listed is "other", else missing, else (`outside="clamp"`, to be
+    asked for) the first of the list. With `reads`, a public set, every spelling of a value that the set knows
+    is that value; a run that finds values in a set keeps it so."""
 
     kind: ClassVar[str] = "categorical"
     codes_field: ClassVar[str] = "values"
@@ -72,7 +72,8 @@ class Categorical(Attribute):
             )
 
     def listed(self, texts: Sequence[str]) -> list[str | None]:
-        """The value that each text stands for, a function of this text alone; None for one that is not listed."""
+        """The value that each text stands for, a function of this text alone; None for one that is not
+        listed."""
         if self.reads is None:
             return [text if text in self._values_by_text else None for text in texts]
         return [
@@ -121,7 +122,8 @@ class Categorical(Attribute):
             return "missing"
         raise self.error(
             "a text that is not listed has nowhere to go",
-            repair='set "other": true, declare missing markers, or set "outside": "clamp" for the first value',
+            repair='set "other": true, declare missing markers, or set "outside": "clamp" for the first '
+            "value",
             field="outside",
         )
 

@@ -1,6 +1,8 @@
-"""How a file writes the cells of one column beyond what its kind says: thousands, signs around numbers, leading zeros.
+"""How a file writes the cells of one column beyond what its kind says: thousands, signs around numbers,
+leading zeros.
 
-A public fact like the format of a date. Reading does not use it, so that it changes neither a code nor a cost.
+A public fact like the format of a date. Reading does not use it, so that it changes neither a code nor a
+cost.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ _DIRECTIVE = re.compile(r"%(.)|([^%]+)", re.DOTALL)
 class CellForm:
     """How the cells of one column are written.
 
-    grouped: whether thousands of a number have the file's sign between them. decimals: the least number of digits after
-    the decimal mark, filled with zeros. before, after: what stands around a number, such as "$" or " kg". width: the
-    least number of digits of a number, filled with zeros in front. unpadded: whether days, months and hours below ten
-    are written with one digit."""
+    grouped: whether thousands of a number have the file's sign between them. decimals: the least number of
+    digits after the decimal mark, filled with zeros. before, after: what stands around a number, such as "$"
+    or " kg". width: the least number of digits of a number, filled with zeros in front. unpadded: whether
+    days, months and hours below ten are written with one digit."""
 
     grouped: bool = False
     decimals: int = 0
@@ -130,7 +132,8 @@ _SIGN: Schema = {"type": "string", "maxLength": MAX_SIGN_LENGTH}
 _DIGITS: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_WIDTH}
 SCHEMA: Schema = {
     "type": "object",
-    "description": "How a file writes the cells of the column: used by a sample that is written as the file came in.",
+    "description": "How a file writes the cells of the column: used by a sample that is written as the "
+    "file came in.",
     "properties": {
         "grouped": {"type": "boolean"},
         "decimals": _DIGITS,
@@ -144,15 +147,15 @@ SCHEMA: Schema = {
 
 
 def may_lack_zeros(style: str) -> bool:
-    """Whether days and months of one digit are read by this format of `strftime`: they end where a sign follows, and ISO
-    dates always have two."""
+    """Whether days and months of one digit are read by this format of `strftime`: they end where a sign
+    follows, and ISO dates always have two."""
     ends = re.search(r"%[mdHI]%", style.replace("%%", ""))
     return not style.startswith("%Y-%m-%d") and ends is None
 
 
 def without_zeros(texts: pd.Series, style: str) -> pd.Series:
-    """Days or moments written by a format of `strftime`, with one digit for days, months and hours below ten. Texts that
-    are not of the format, as markers of missing values, stay."""
+    """Days or moments written by a format of `strftime`, with one digit for days, months and hours below ten.
+    Texts that are not of the format, as markers of missing values, stay."""
     pattern = re.compile("".join(_piece(match) for match in _DIRECTIVE.finditer(style)))
 
     def shortened(text: str) -> str:

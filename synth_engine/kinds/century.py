@@ -1,4 +1,5 @@
-"""Years of two digits: they are those of the hundred years that end with the upper bound of the column, a public fact."""
+"""Years of two digits: they are those of the hundred years that end with the upper bound of the column, a
+public fact."""
 
 from __future__ import annotations
 
@@ -14,6 +15,6 @@ def has_two_digits(style: str) -> bool:
 
 
 def in_century(day: Day, last: int) -> Day:
-    """The same day of the year that ends in the same two digits, of the hundred years up to `last`. Errors: ValueError for a
-    29th of February that the year does not have."""
+    """The same day of the year that ends in the same two digits, of the hundred years up to `last`. Errors:
+    ValueError for a 29th of February that the year does not have."""
     return day.replace(year=last - (last - day.year) % 100)

@@ -1,4 +1,5 @@
-"""Public texts by which a text is completed of which only the beginning was found: a set of values, and a weight for each."""
+"""Public texts by which a text is completed of which only the beginning was found: a set of values, and a
+weight for each."""
 
 from __future__ import annotations
 
@@ -10,13 +11,16 @@ from synth_engine.errors import DomainError
 from synth_engine.strict_json import JsonObject
 
 MAX_COMPLETIONS = 1_000_000
-_REPAIR = 'give a set of values, such as {"set": "list", "values": ["…"]}, with "weights" if some are more likely'
+_REPAIR = (
+    'give a set of values, such as {"set": "list", "values": '
+    '["…"]}, with "weights" if some are more likely'
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Completions:
-    """`weights`: of each text of the set, in its order, not negative; none where each is as likely as another. Public: no
-    weight may come from the table."""
+    """`weights`: of each text of the set, in its order, not negative; none where each is as likely as
+    another. Public: no weight may come from the table."""
 
     values: public_sets.ValueSet
     weights: tuple[float, ...] = ()

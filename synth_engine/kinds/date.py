@@ -91,7 +91,8 @@ class Date(Attribute):
             )
 
     def parse(self, text: str) -> datetime.date | None:
-        """The day a text stands for; None if it is not of this format. ISO dates may carry a time, which is dropped."""
+        """The day a text stands for; None if it is not of this format. ISO dates may carry a time, which is
+        dropped."""
         text = text.strip(" \t")
         if len(text) > 64:
             return None

@@ -1,6 +1,7 @@
 """Attributes on a clock: moments in steps of minutes, hours, days or months, cut into public bins.
 
-A moment has no time zone. Clocks are compared as they are written: nothing is converted, no hour is doubled or skipped.
+A moment has no time zone. Clocks are compared as they are written: nothing is converted, no hour is doubled
+or skipped.
 """
 
 from __future__ import annotations
@@ -44,14 +45,17 @@ Unit = Literal["seconds", "minutes", "hours", "days", "weeks", "months"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3_600, "days": 86_400, "weeks": 604_800}
 ISO_MOMENT = "%Y-%m-%dT%H:%M:%S"
-# A day, then perhaps a clock with or without seconds, a fraction of one, and a zone; the last two are passed over.
+# A day, then perhaps a clock with or without seconds, a fraction of one, and a zone; the last two are passed
+# over.
 ISO_TEXT = (
     r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ](?P<clock>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:[.,][0-9]{1,9})?(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?)?"
+    r"(?:[T ](?P<clock>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:[.,][0-9]{1,9})?(?: "
+    r"?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?)?"
 )
 MAX_CELL_LENGTH = 64
 _ISO = re.compile(ISO_TEXT)
-# `strptime` reads six digits of a fraction and databases write up to nine: those after the sixth are passed over.
+# `strptime` reads six digits of a fraction and databases write up to nine: those after the sixth are passed
+# over.
 _FRACTION = re.compile(r"%S[.,]%f(?![%0-9])")
 _FINE_FRACTION = re.compile(r"([.,][0-9]{6})[0-9]{1,3}(?![0-9])")
 _FIRST_YEAR = 1_000
@@ -62,16 +66,18 @@ _EPOCH_SECONDS = 719_163 * 86_400  # from the day before the year 1 to 1970
 _MOMENT: Schema = {
     "type": "string",
     "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?$",
-    "description": "Without a time zone. A day alone stands for its first second as low, for its last as high.",
+    "description": "Without a time zone. A day alone stands for its first second as low, for its last as "
+    "high.",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateTime(Attribute):
-    """Moments from `low` to `high` on a clock without time zone. Values stand at `low` and every `step` `unit`s after
-    it; a moment in between counts as the one before. `width` such steps make a bin; without it, by a public rule, each
-    step has a code if there are at most 100, else there are 32 bins of (nearly) equal width. `format` is how a file
-    writes them (as in `datetime.strptime`; names of months are read in the languages of `month_names` as well)."""
+    """Moments from `low` to `high` on a clock without time zone. Values stand at `low` and every `step`
+    `unit`s after it; a moment in between counts as the one before. `width` such steps make a bin; without it,
+    by a public rule, each step has a code if there are at most 100, else there are 32 bins of (nearly) equal
+    width. `format` is how a file writes them (as in `datetime.strptime`; names of months are read in the
+    languages of `month_names` as well)."""
 
     kind: ClassVar[str] = "datetime"
     schema_position: ClassVar[int] = 60
@@ -140,8 +146,8 @@ class DateTime(Attribute):
             )
 
     def _check_format(self) -> None:
-        """Refuse a format by which a timestamp is not read as it was written. Steps spread over the range stand for
-        all."""
+        """Refuse a format by which a timestamp is not read as it was written. Steps spread over the range
+        stand for all."""
         if self.format == ISO_MOMENT:
             return  # to the second, and the year has four digits
         if any(self.parse(moment.strftime(self.format)) != moment for moment in self._probes()):
@@ -195,7 +201,8 @@ class DateTime(Attribute):
 
     @cached_property
     def _has_fraction(self) -> bool:
-        """Whether the format ends its seconds with a point or comma and a fraction, as databases write them."""
+        """Whether the format ends its seconds with a point or comma and a fraction, as databases write
+        them."""
         return _FRACTION.search(self.format) is not None
 
     @cached_property
@@ -376,8 +383,9 @@ _MONTHS_TO_1970 = 1970 * 12
 def seconds_since(attribute: DateTime, texts: list[str]) -> Seconds:
     """Seconds from the attribute's low to the moment each text states, a fraction of a second left out.
 
-    texts: the cells, shape (n,). Returns shape (n,), NaN where a text cannot be read. Entry i is a function of texts[i]
-    alone: no step infers a type, a resolution or a format from several texts, because texts belong to different records.
+    texts: the cells, shape (n,). Returns shape (n,), NaN where a text cannot be read. Entry i is a function
+    of texts[i] alone: no step infers a type, a resolution or a format from several texts, because texts
+    belong to different records.
     """
     since_1970 = (
         _iso_seconds(texts)
@@ -424,7 +432,8 @@ def _iso_seconds(texts: list[str]) -> Seconds:
 
 
 def _signs(column: pa.Array) -> NDArray[np.uint8]:
-    """Each text in the form YYYY-MM-DD hh:mm:ss, as bytes, shape (n, 19); a text that is not ISO as an impossible day."""
+    """Each text in the form YYYY-MM-DD hh:mm:ss, as bytes, shape (n, 19); a text that is not ISO as an
+    impossible day."""
     parts = pc.extract_regex(column, pattern=f"^{ISO_TEXT}$")
     day, clock = pc.struct_field(parts, "day"), pc.struct_field(parts, "clock")
     length = pc.utf8_length(clock)

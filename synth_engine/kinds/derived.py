@@ -1,4 +1,5 @@
-"""Columns that are functions of other columns: neither read nor modelled, and computed when records are generated."""
+"""Columns that are functions of other columns: neither read nor modelled, and computed when records are
+generated."""
 
 from __future__ import annotations
 
@@ -44,10 +45,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Derived(Attribute):
-    """A function of other columns, `of`: their sum, the first less the second, a copy, the year, month or weekday (1 is
-    Monday) of a day, what a public `table` lists beside a value, or the text of the nearest of some public `points` to a
-    latitude and a longitude. No record is read for it. Sums and differences have `decimals`; `marker` is written where a
-    source is missing, or the table does not list its value."""
+    """A function of other columns, `of`: their sum, the first less the second, a copy, the year, month or
+    weekday (1 is Monday) of a day, what a public `table` lists beside a value, or the text of the nearest of
+    some public `points` to a latitude and a longitude. No record is read for it. Sums and differences have
+    `decimals`; `marker` is written where a source is missing, or the table does not list its value."""
 
     kind: ClassVar[str] = "derived"
     schema_position: ClassVar[int] = 130
@@ -71,8 +72,8 @@ class Derived(Attribute):
         if not least <= len(self.of) <= most or len(set(self.of)) < len(self.of):
             raise self.error(
                 f"a {self.rule} of this number of columns, or of one column twice",
-                repair="name the columns in order, each once: two or more for a sum, two for a difference, latitude and "
-                "longitude for the nearest point, else one",
+                repair="name the columns in order, each once: two or more for a sum, two for a difference, "
+                "latitude and longitude for the nearest point, else one",
                 field="of",
             )
         if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
@@ -147,8 +148,8 @@ class Derived(Attribute):
         return texts
 
     def result(self, known: Mapping[str, Attribute], *, above: tuple[str, ...] = ()) -> Result:
-        """What its values are. Refuses sources that are not there, not in a generated table, of another kind, or computed
-        from this column. Errors: DomainError naming the column.
+        """What its values are. Refuses sources that are not there, not in a generated table, of another kind,
+        or computed from this column. Errors: DomainError naming the column.
 
         known: all columns. above: the derived columns that are computed from this one."""
         if self.name in above:
@@ -327,7 +328,8 @@ def _is_point(point: tuple[object, ...]) -> bool:
 
 
 def on_sphere(latitude: Floats, longitude: Floats) -> Floats:
-    """Points of the unit sphere, shape (points, 3): the nearest along a chord is the nearest along a great circle."""
+    """Points of the unit sphere, shape (points, 3): the nearest along a chord is the nearest along a great
+    circle."""
     north, east = np.radians(latitude), np.radians(longitude)
     return np.stack(
         [np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)], axis=1
@@ -335,8 +337,8 @@ def on_sphere(latitude: Floats, longitude: Floats) -> Floats:
 
 
 def compute(attribute: Derived, sources: list[pd.Series], texts: pd.Series) -> pd.Series:
-    """The values of a derived column. sources: its source columns, shape (rows,). texts: the first of them as a file has
-    it."""
+    """The values of a derived column. sources: its source columns, shape (rows,). texts: the first of them as
+    a file has it."""
     first = sources[0]
     if attribute.rule == "copy":
         return first

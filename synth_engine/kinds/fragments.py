@@ -42,6 +42,7 @@ def edges(item: Schema) -> Schema:
             "items": item,
             "minItems": 2,
             "maxItems": _MAX_BINS + 1,
-            "description": "Increasing, from low to high. A bin holds its lower edge; the last one holds both.",
+            "description": "Increasing, from low to high. A bin holds its lower edge; the last one holds "
+            "both.",
         }
     )

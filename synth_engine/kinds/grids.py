@@ -8,7 +8,8 @@ from fractions import Fraction
 CELLS = 1_000
 """About how many cells a grid has: more cost accuracy, fewer say less about where values lie."""
 FAR = 100
-"""Bounds of one sign whose ratio is at most this are as far from zero as from each other: their grid is even."""
+"""Bounds of one sign whose ratio is at most this are as far from zero as from each other: their grid is
+even."""
 _DECADES = 9
 """Below so many powers of ten under the largest bound a grid of two digits does not look further."""
 

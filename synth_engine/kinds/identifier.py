@@ -1,4 +1,5 @@
-"""Identifiers: left out of the table, or made anew by a public pattern, with nothing of the real ones in them."""
+"""Identifiers: left out of the table, or made anew by a public pattern, with nothing of the real ones in
+them."""
 
 from __future__ import annotations
 
@@ -32,9 +33,10 @@ Template = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Identifier(Attribute):
-    """A name, number or free text that singles out a record: dropped before anything is counted. With `regenerate` a
-    drawn table has new ones, in order ("sequence"), drawn ("random") or as UUIDs ("uuid"), unique in it. In `pattern`
-    # is a digit, @ a capital letter, * either, and a backslash takes the next sign as it is."""
+    """A name, number or free text that singles out a record: dropped before anything is counted. With
+    `regenerate` a drawn table has new ones, in order ("sequence"), drawn ("random") or as UUIDs ("uuid"),
+    unique in it. In `pattern` # is a digit, @ a capital letter, * either, and a backslash takes the next sign
+    as it is."""
 
     kind: ClassVar[str] = "identifier"
     schema_position: ClassVar[int] = 120

@@ -36,9 +36,10 @@ from synth_engine.kinds.reading import Scaled, whole_numbers
 
 @dataclass(frozen=True, kw_only=True)
 class Integer(Attribute):
-    """Whole numbers from `low` to `high`, both included. `edges` cuts them into bins as a histogram does: a bin holds
-    its lower edge, the last one holds both. Without edges, bins are `width` wide; without a width, by a public rule,
-    each value has a code if there are at most 100, else there are 32 bins of (nearly) equal width."""
+    """Whole numbers from `low` to `high`, both included. `edges` cuts them into bins as a histogram does: a
+    bin holds its lower edge, the last one holds both. Without edges, bins are `width` wide; without a width,
+    by a public rule, each value has a code if there are at most 100, else there are 32 bins of (nearly) equal
+    width."""
 
     kind: ClassVar[str] = "integer"
     schema_position: ClassVar[int] = 20

@@ -1,5 +1,5 @@
-"""Define the values that the codes of a scale stand for, as plain numbers that compare: whole numbers and numbers as
-they are, days and moments as days and seconds of the calendar."""
+"""Define the values that the codes of a scale stand for, as plain numbers that compare: whole numbers and
+numbers as they are, days and moments as days and seconds of the calendar."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Ladder(ABC):
         return np.equal(codes, -1 if self.missing_code is None else self.missing_code)
 
     def at_least(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:
-        """The smallest value of each code that is not below a bound, or, if strict, above it. It lies beyond `high`
-        where there is none."""
+        """The smallest value of each code that is not below a bound, or, if strict, above it. It lies beyond
+        `high` where there is none."""
         lowest: Floats = np.maximum(self.low[codes], self._next(codes, bound, strict=strict))
         return lowest
 
@@ -43,7 +43,8 @@ class Even(Ladder):
     start: float = 0
     step: float = 1
 
-    def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002 - the same for all codes
+    # The same for all codes
+    def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002
         steps = (bound - self.start) / self.step
         following: Floats = (
             self.start + (np.floor(steps) + 1 if strict else np.ceil(steps)) * self.step
@@ -57,7 +58,8 @@ class ListedScale(Ladder):
 
     values: Floats
 
-    def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002 - the same for all codes
+    # The same for all codes
+    def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002
         # Behind the last value there is none: infinity is above every `high`.
         beyond = np.append(self.values, np.inf)
         return beyond[np.searchsorted(self.values, bound, side="right" if strict else "left")]

@@ -1,7 +1,7 @@
 """Positions of values on the lattice of a column: from a lowest to a highest value in steps of one size.
 
-Position k stands for the value low + k · step. There are up to 2^64 positions, so they are unsigned 64-bit integers, and
-all arithmetic on them is exact.
+Position k stands for the value low + k · step. There are up to 2^64 positions, so they are unsigned 64-bit
+integers, and all arithmetic on them is exact.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ _PROBE_STEPS = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Lattice:
-    """low, high: bounds, both positions. step: the distance of neighbouring values; of numbers in their unit, of days in
-    days, of moments in seconds. form: how a file writes days or moments, as in `datetime.strptime`."""
+    """low, high: bounds, both positions. step: the distance of neighbouring values; of numbers in their unit,
+    of days in days, of moments in seconds. form: how a file writes days or moments, as in
+    `datetime.strptime`."""
 
     of: Of
     low: Bound
@@ -102,7 +103,8 @@ class Lattice:
         return None
 
     def _is_bound(self, value: Bound) -> bool:
-        """Whether a value is of the type of the scale, and no infinity; a moment is no day, nor is True a number."""
+        """Whether a value is of the type of the scale, and no infinity; a moment is no day, nor is True a
+        number."""
         if not isinstance(value, _TYPES[self.of]) or isinstance(value, bool):
             return False
         if self.of == "date":
@@ -116,7 +118,8 @@ class Lattice:
 
     @cached_property
     def zero(self) -> int:
-        """The position of the number 0, or the nearest one; days and moments have none, so that it is the first."""
+        """The position of the number 0, or the nearest one; days and moments have none, so that it is the
+        first."""
         if self.of in ("date", "datetime"):
             return 0
         return round(-self._fraction(self.low) / self._step)
@@ -128,7 +131,8 @@ class Lattice:
 
     @cached_property
     def divisors(self) -> tuple[int, ...]:
-        """Numbers of steps of which people like to use multiples, each a divisor of the next; the first is 1."""
+        """Numbers of steps of which people like to use multiples, each a divisor of the next; the first is
+        1."""
         if self.of == "date" or not self.has_zero:
             return (1,)
         if self.of == "datetime":
@@ -148,15 +152,17 @@ class Lattice:
 
     @property
     def remainder(self) -> int:
-        """The distance of position 0 from the nearest multiple of the last divisor at or below it, in steps."""
+        """The distance of position 0 from the nearest multiple of the last divisor at or below it, in
+        steps."""
         return int(self._fraction(self.low) / self._step) % self.divisors[-1]
 
     def positions(
         self, texts: list[str], attribute: Attribute
     ) -> tuple[Positions, NDArray[np.int8]]:
-        """The position of each text, the nearest one where it lies beyond the bounds or between two; and for each text 0,
-        or -1 or 1 where it lies below or above the bounds, or 2 where it cannot be read. Entry i is a function of texts[i]
-        alone (docs/proofs/reading.md, Lemma 2). attribute: with the name and the missing markers of the column."""
+        """The position of each text, the nearest one where it lies beyond the bounds or between two; and for
+        each text 0, or -1 or 1 where it lies below or above the bounds, or 2 where it cannot be read. Entry i
+        is a function of texts[i] alone (docs/proofs/reading.md, Lemma 2). attribute: with the name and the
+        missing markers of the column."""
         if self.of == "integer":
             return self._of_whole(texts)
         return self._of_floats(self._floats(texts, attribute))
@@ -197,7 +203,8 @@ class Lattice:
         return np.minimum(steps.astype(np.uint64), np.uint64(self.count - 1)), outside
 
     def _floats(self, texts: list[str], attribute: Attribute) -> Floats:
-        """Numbers as they are; days and moments as days and seconds since 1970; NaN where a text cannot be read."""
+        """Numbers as they are; days and moments as days and seconds since 1970; NaN where a text cannot be
+        read."""
         if self.of == "number":
             return decimal_numbers(texts)
         reader = self.reader(attribute)
@@ -212,14 +219,15 @@ class Lattice:
         return None if usual is None else self.form or usual
 
     def reader(self, attribute: Attribute) -> Integer | Number | Date | DateTime:
-        """The kind that writes and compares such values, and reads days and moments. attribute: with the name and the
-        missing markers of the column. Errors: DomainError."""
-        # Its bounds are one value, because they matter for nothing here; a marker may lie within those of the lattice.
+        """The kind that writes and compares such values, and reads days and moments. attribute: with the name
+        and the missing markers of the column. Errors: DomainError."""
+        # Its bounds are one value, because they matter for nothing here; a marker may lie within those of the
+        # lattice.
         return self._of_kind(attribute.name, attribute.missing, low=self.high)
 
     def check_format(self, name: str) -> None:
-        """Refuses a format by which some days or moments within the bounds are not read as they were written. Errors:
-        DomainError."""
+        """Refuses a format by which some days or moments within the bounds are not read as they were written.
+        Errors: DomainError."""
         if self.of in ("date", "datetime"):
             self._of_kind(name, None, low=self.low)
 
@@ -306,8 +314,8 @@ _TYPES: dict[Of, Any] = {
 
 
 def is_missing(sides: NDArray[np.int8], attribute: Attribute) -> NDArray[np.bool_]:
-    """Whether texts count as missing: those that cannot be read, and those beyond the bounds where the attribute says so.
-    sides: of each text, as `Lattice.positions` returns them."""
+    """Whether texts count as missing: those that cannot be read, and those beyond the bounds where the
+    attribute says so. sides: of each text, as `Lattice.positions` returns them."""
     missing: NDArray[np.bool_] = sides == 2
     if attribute.outside == "missing":
         missing |= sides != 0

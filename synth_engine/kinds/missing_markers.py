@@ -1,7 +1,8 @@
-"""Markers of missing values with codes of their own: a column of which marker a cell has, or that it has a value.
+"""Markers of missing values with codes of their own: a column of which marker a cell has, or that it has a
+value.
 
-Such a column has no cells of its own in a file: it is read from the cells of the column that it belongs to, is measured
-like any other one, and says by which marker a missing value of a generated table is written."""
+Such a column has no cells of its own in a file: it is read from the cells of the column that it belongs to,
+is measured like any other one, and says by which marker a missing value of a generated table is written."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ def marker_column(attribute: Attribute) -> Categorical | None:
 
 
 def marker_codes(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
-    """The code of each text in the column of markers, a function of this text alone. A null counts as an empty cell, or as
-    the first marker where an empty cell is none."""
+    """The code of each text in the column of markers, a function of this text alone. A null counts as an
+    empty cell, or as the first marker where an empty cell is none."""
     markers = list(attribute.missing or ())
     codes = {marker: place for place, marker in enumerate(markers, start=VALUE_CODE + 1)}
     null = codes.get("", VALUE_CODE + 1)

@@ -1,8 +1,8 @@
-"""Days in a format of `strptime` with the names of months in several languages: English, German, French, Spanish, Italian,
-Dutch, Swedish and Portuguese.
+"""Days in a format of `strptime` with the names of months in several languages: English, German, French,
+Spanish, Italian, Dutch, Swedish and Portuguese.
 
-A name, in full or cut after three letters or more, is written as English has it before the text is parsed. That is a function
-of the text and of its format alone, and no fact that a file has to state."""
+A name, in full or cut after three letters or more, is written as English has it before the text is parsed.
+That is a function of the text and of its format alone, and no fact that a file has to state."""
 
 from __future__ import annotations
 

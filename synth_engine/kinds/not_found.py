@@ -21,9 +21,9 @@ from synth_engine.kinds.undeclared import Undeclared
 
 @dataclass(frozen=True, kw_only=True)
 class NotFound(Attribute):
-    """An undeclared column whose values a run did not find. No method counts it, and all of its generated cells are
-    missing. `column` is what was described. `counted`: it has one code, the same for every record, so that a table of which
-    nothing was found has a column to count records by."""
+    """An undeclared column whose values a run did not find. No method counts it, and all of its generated
+    cells are missing. `column` is what was described. `counted`: it has one code, the same for every record,
+    so that a table of which nothing was found has a column to count records by."""
 
     kind: ClassVar[str] = "not-found"
     schema_position: ClassVar[int] = 87

@@ -35,8 +35,8 @@ _MAX_DECIMALS = 15
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Attribute):
-    """Numbers from `low` to `high` in bins: those between `edges`, else 32 of equal width. A bin holds its lower edge,
-    the last one holds both."""
+    """Numbers from `low` to `high` in bins: those between `edges`, else 32 of equal width. A bin holds its
+    lower edge, the last one holds both."""
 
     kind: ClassVar[str] = "number"
     schema_position: ClassVar[int] = 30
@@ -131,7 +131,8 @@ class Number(Attribute):
         return pa.float64()
 
     def decimals_inside(self, code: int) -> tuple[int, int, float]:
-        """First and last multiple of 1/scale inside a bin; scale 0 where there is none, and its lower edge stands for it."""
+        """First and last multiple of 1/scale inside a bin; scale 0 where there is none, and its lower edge
+        stands for it."""
         start, end = self.cuts[code], self.cuts[code + 1]
         if start == end:
             return 0, 0, 0.0
@@ -143,7 +144,8 @@ class Number(Attribute):
         scale = 10.0**decimals
         closed = code == self.value_count - 1
         first, last = math.floor(start * scale) - 1, math.ceil(end * scale) + 1
-        # Rounding may put a product on the wrong side of an edge by one step; the division is what gets written.
+        # Rounding may put a product on the wrong side of an edge by one step; the division is what gets
+        # written.
         while first / scale < start:
             first += 1
         while last / scale > end or (not closed and last / scale == end):

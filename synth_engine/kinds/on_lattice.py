@@ -1,4 +1,5 @@
-"""What kinds whose values lie on a lattice share: the kind of the same values reads, writes and compares them."""
+"""What kinds whose values lie on a lattice share: the kind of the same values reads, writes and compares
+them."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ MAX_BINS = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Range(Undeclared):
-    """Numbers or days within a range that is declared wide, from `low` to `high`; where they lie in it, and bins that
-    suit them, up to `bins`, are learned on a public grid."""
+    """Numbers or days within a range that is declared wide, from `low` to `high`; where they lie in it, and
+    bins that suit them, up to `bins`, are learned on a public grid."""
 
     kind: ClassVar[str] = "range"
     schema_position: ClassVar[int] = 80
@@ -130,8 +130,9 @@ class Range(Undeclared):
         return self.grid.value_count
 
     def cut(self, places: Sequence[int]) -> Attribute:
-        """The attribute with bins from each of these cells of the grid to the next; the last place is an end. Days have
-        bins of equal width, so of those the first and the last place count, and how many there are."""
+        """The attribute with bins from each of these cells of the grid to the next; the last place is an end.
+        Days have bins of equal width, so of those the first and the last place count, and how many there
+        are."""
         grid = self.grid
         if isinstance(grid, Date):
             cells = -(-(places[-1] - places[0]) // (len(places) - 1))
@@ -221,14 +222,14 @@ class Range(Undeclared):
 
 
 def _last_before(edge: float) -> float:
-    """Return the largest number below an edge of the grid. A last bin holds its upper edge, with which a cell begins that
-    lies beyond it: where what lies beyond is missing, the edge must be so as well."""
+    """Return the largest number below an edge of the grid. A last bin holds its upper edge, with which a cell
+    begins that lies beyond it: where what lies beyond is missing, the edge must be so as well."""
     return math.nextafter(edge, -math.inf)
 
 
 def _whole_bins(cuts: list[int], *, shared: dict[str, Any]) -> Integer:
-    """Whole numbers with these bins. The upper edge of the last bin is its largest number, so it cannot have one number
-    alone, unless all bins do."""
+    """Whole numbers with these bins. The upper edge of the last bin is its largest number, so it cannot have
+    one number alone, unless all bins do."""
     low, high = cuts[0], cuts[-1] - 1
     if len(cuts) == high - low + 2:  # increasing, so every number is a bin
         return Integer(**shared, low=low, high=high, width=1)

@@ -1,5 +1,5 @@
-"""Convert texts to numbers on the scale of a column. Each text is read by itself: nothing is inferred from several
-texts, because texts belong to different records."""
+"""Convert texts to numbers on the scale of a column. Each text is read by itself: nothing is inferred from
+several texts, because texts belong to different records."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ MAX_NARROW_CODES: Final = 1 << 16
 _HUGE = 10**300
 # The zeros are matched possessively: a long row of them is not tried again in other ways.
 _WHOLE = re.compile(r"([+-]?)(?:0++([0-9]{0,1000})|([0-9]{1,1000}))(?:\.0*)?")
-# Numbers that a library casts to what reading them alone gives: no sign +, no exponent, no blank, no base of sixteen.
+# Numbers that a library casts to what reading them alone gives: no sign +, no exponent, no blank, no base of
+# sixteen.
 _PLAIN_WHOLE = r"^-?[0-9]{1,15}$"
 _PLAIN_DECIMAL = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def code_dtype(size: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """The type of the codes 0 … size-1 of a column: 16 bits where they suffice, so that most tables take half the memory."""
+    """The type of the codes 0 … size-1 of a column: 16 bits where they suffice, so that most tables take half
+    the memory."""
     return np.dtype(np.uint16 if size <= MAX_NARROW_CODES else np.uint32)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scaled:
-    """Texts as numbers on the scale of their column. values: shape (n,), NaN where a text cannot be read; low, high: the
-    declared bounds; cuts: lower ends of the bins and the end of the last, on the same scale."""
+    """Texts as numbers on the scale of their column. values: shape (n,), NaN where a text cannot be read;
+    low, high: the declared bounds; cuts: lower ends of the bins and the end of the last, on the same
+    scale."""
 
     values: Values
     low: float
@@ -59,8 +62,9 @@ def decimal_numbers(texts: list[str]) -> Values:
 def _cast(
     texts: list[str], kind: pa.DataType, read: Callable[[str], float | None], *, plainly: str
 ) -> Values:
-    """Read each text as a number. Those that are plainly written are cast at once, which is fast, and all others are
-    read one by one: which of the two a text is depends on that text alone, whatever stands beside it."""
+    """Read each text as a number. Those that are plainly written are cast at once, which is fast, and all
+    others are read one by one: which of the two a text is depends on that text alone, whatever stands beside
+    it."""
     # Both ways give the same number for a text that matches the pattern
     # (docs/proofs/reading.md, Lemma 2), so that the number of texts in a block changes no
     # value.
@@ -77,7 +81,8 @@ def _cast(
 
 
 def read_each(read: Callable[[str], float | None], texts: list[str]) -> Values:
-    """Read each text by itself as a number; NaN where it cannot be read. A whole number may be beyond all floats."""
+    """Read each text by itself as a number; NaN where it cannot be read. A whole number may be beyond all
+    floats."""
     values = np.full(len(texts), np.nan)
     for position, text in enumerate(texts):
         value = read(text)

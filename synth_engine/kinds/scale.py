@@ -1,4 +1,5 @@
-"""Numbers, days or moments on a lattice of their own, from bounds and a smallest step; a run learns how they lie on it."""
+"""Numbers, days or moments on a lattice of their own, from bounds and a smallest step; a run learns how they
+lie on it."""
 
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ YEARS_OF_TWO_DIGITS = datetime.date(1969, 1, 1), datetime.date(2068, 12, 31)
 
 @dataclass(frozen=True, kw_only=True)
 class Scale(OnLattice, Undeclared):
-    """Numbers, days or moments from `low` to `high` in steps of `step`, and no bins: how finely the values can be
-    described, and where they lie, is learned within the budget. Without bounds they lie anywhere. `step` is the smallest
-    difference of two values: of days in days, of moments in seconds."""
+    """Numbers, days or moments from `low` to `high` in steps of `step`, and no bins: how finely the values
+    can be described, and where they lie, is learned within the budget. Without bounds they lie anywhere.
+    `step` is the smallest difference of two values: of days in days, of moments in seconds."""
 
     kind: ClassVar[str] = "scale"
     schema_position: ClassVar[int] = 85
@@ -90,7 +91,8 @@ class Scale(OnLattice, Undeclared):
         return ("a value",)
 
     def positions(self, texts: Sequence[str]) -> tuple[Positions, NDArray[np.bool_]]:
-        """The position on the lattice of each text that is no missing marker, and which ones count as missing."""
+        """The position on the lattice of each text that is no missing marker, and which ones count as
+        missing."""
         positions, sides = self.lattice.positions(list(texts), self)
         if self.missing is None:
             return positions, np.zeros(len(texts), dtype=np.bool_)
@@ -184,8 +186,8 @@ def check_markers(attribute: Attribute, lattice: Lattice) -> None:
 
 
 def widest(of: Of, step: int | float, form: str | None) -> tuple[Bound, Bound]:
-    """Bounds that hold every value, where none are given: on the lattice of 0, or of the first day. form: how a file
-    writes days or moments; a year of two digits tells a hundred years apart."""
+    """Bounds that hold every value, where none are given: on the lattice of 0, or of the first day. form: how
+    a file writes days or moments; a year of two digits tells a hundred years apart."""
     # A step that is no whole number of days, seconds or units is refused afterwards.
     if not is_step(of, step):
         step = 1

@@ -44,9 +44,10 @@ _WEIGHTS: Schema = {"type": "array", "items": {"type": "integer", "minimum": 0}}
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleBins(OnLattice):
-    """Numbers, days or moments on a lattice, as a run learned them. Bin i holds the positions cuts[i] ≤ k < cuts[i+1]; the
-    outermost bins also count what lies beyond them. `pieces` are finer positions at which the density changes, and `weights`
-    the relative numbers of records between them. `round_shares` says how many values are multiples of round numbers."""
+    """Numbers, days or moments on a lattice, as a run learned them. Bin i holds the positions cuts[i] ≤ k <
+    cuts[i+1]; the outermost bins also count what lies beyond them. `pieces` are finer positions at which the
+    density changes, and `weights` the relative numbers of records between them. `round_shares` says how many
+    values are multiples of round numbers."""
 
     kind: ClassVar[str] = "scale-bins"
     schema_position: ClassVar[int] = 86
@@ -144,7 +145,8 @@ class ScaleBins(OnLattice):
         return nullable(values, missing, self, "Int64" if self.of == "integer" else "Float64")
 
     def _not_like_markers(self, positions: Positions) -> Positions:
-        """Positions, moved by one where the value would be read as missing, because it is written like a marker."""
+        """Positions, moved by one where the value would be read as missing, because it is written like a
+        marker."""
         markers, outside = self.lattice.positions(list(self.missing or ()), self)
         # In order, so that what one marker moves is moved again by the next one.
         for position in sorted(markers[outside == 0].tolist()):
@@ -177,7 +179,8 @@ class ScaleBins(OnLattice):
             return _uniform(starts[piece], lasts[piece], rng)
         divisors = np.array(self.lattice.divisors, dtype=np.uint64)
         remainders = np.uint64(self.lattice.remainder) % divisors
-        # The distance from the start of each piece to the first multiple of each divisor; shape (pieces, divisors).
+        # The distance from the start of each piece to the first multiple of each divisor; shape (pieces,
+        # divisors).
         gaps = (divisors - (starts[:, None] % divisors + remainders) % divisors) % divisors
         widths = (lasts - starts)[:, None]
         has_one = gaps <= widths
@@ -197,11 +200,12 @@ class ScaleBins(OnLattice):
         multiples: Floats,
         rng: np.random.Generator,
     ) -> NDArray[np.intp]:
-        """The index of a divisor for each value, which shall be a multiple of it. multiples: how many of each divisor a
-        piece holds, shape (pieces, divisors).
+        """The index of a divisor for each value, which shall be a multiple of it. multiples: how many of each
+        divisor a piece holds, shape (pieces, divisors).
 
-        The part of the values that are multiples of d lies on one position in d, so that a piece has d times the number of
-        multiples in it of that part, in terms of its width: a narrow piece around a round number has little else."""
+        The part of the values that are multiples of d lies on one position in d, so that a piece has d times
+        the number of multiples in it of that part, in terms of its width: a narrow piece around a round
+        number has little else."""
         inner = np.array(self.regions[1:-1], dtype=np.uint64)
         region = np.searchsorted(inner, starts, side="right")
         shares = np.array(self.round_shares, dtype=np.float64)[region]
@@ -254,7 +258,8 @@ class ScaleBins(OnLattice):
         return self.reader.natural(values)
 
     def table_schema(self) -> TableSchemaField:
-        """The type alone: the table shows where values lie, and the description which bounds were declared."""
+        """The type alone: the table shows where values lie, and the description which bounds were
+        declared."""
         field = self.reader.table_schema()
         return TableSchemaField(field.type, field.properties)
 
@@ -316,7 +321,8 @@ def _uniform(firsts: Positions, lasts: Positions, rng: np.random.Generator) -> P
 
 
 def _json(positions: tuple[int, ...]) -> list[int | str]:
-    """Positions as JSON: those beyond 2^53, which not every reader of JSON tells apart, as texts of digits."""
+    """Positions as JSON: those beyond 2^53, which not every reader of JSON tells apart, as texts of
+    digits."""
     return [k if k <= MAX_EXACT else str(k) for k in positions]
 
 

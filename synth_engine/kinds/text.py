@@ -1,7 +1,7 @@
 """Texts of which nothing is wanted but how long they are: names, remarks, codes that mean nothing.
 
-No real text is ever counted, kept or drawn. What a mechanism sees of one is its length, and if so declared the class of
-its first sign; what a synthetic table holds is made up, sign by sign."""
+No real text is ever counted, kept or drawn. What a mechanism sees of one is its length, and if so declared
+the class of its first sign; what a synthetic table holds is made up, sign by sign."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ MAX_TEXT_LENGTH = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Attribute):
-    """Made-up text of `min_length` to `max_length` signs of the classes in `signs`; neither begins nor ends with a
-    blank. Its codes are lengths, each with its own up to 100 of them, else 32 bins; with `leading` they are lengths and
-    the class of the first sign. With a `pattern` instead of a length and classes all texts have its shape (# a digit, @
-    a capital letter, * either, a backslash takes the next sign as it is), and only being missing is counted. With `reads`,
-    a public set, a text that the set knows is measured in the spelling of the set; a run that finds texts in a set keeps
-    it so."""
+    """Made-up text of `min_length` to `max_length` signs of the classes in `signs`; neither begins nor ends
+    with a blank. Its codes are lengths, each with its own up to 100 of them, else 32 bins; with `leading`
+    they are lengths and the class of the first sign. With a `pattern` instead of a length and classes all
+    texts have its shape (# a digit, @ a capital letter, * either, a backslash takes the next sign as it is),
+    and only being missing is counted. With `reads`, a public set, a text that the set knows is measured in
+    the spelling of the set; a run that finds texts in a set keeps it so."""
 
     kind: ClassVar[str] = "text"
     schema_position: ClassVar[int] = 90
@@ -88,8 +88,8 @@ class Text(Attribute):
             or pattern.strip() != pattern
         ):
             raise self.error(
-                f"the pattern is empty, longer than {MAX_PATTERN_LENGTH} signs, begins or ends with a blank, or has control "
-                "signs",
+                f"the pattern is empty, longer than {MAX_PATTERN_LENGTH} signs, begins or ends with a "
+                "blank, or has control signs",
                 repair='write one such as "@@-####"',
                 field="pattern",
             )
@@ -154,7 +154,8 @@ class Text(Attribute):
 
     @property
     def _fewest(self) -> int:
-        """Return a lower bound of the number of texts of any code, which must exceed that of the missing markers."""
+        """Return a lower bound of the number of texts of any code, which must exceed that of the missing
+        markers."""
         if self.pattern is not None:
             return prod(map(len, self.template))
         first = min(len(CHARACTERS[each]) for each in self.classes)
@@ -228,7 +229,8 @@ class Text(Attribute):
         )
 
     def spelled(self, texts: list[str]) -> list[str]:
-        """Each text as the set in `reads` spells it, a function of this text alone; one that it does not know as it is."""
+        """Each text as the set in `reads` spells it, a function of this text alone; one that it does not know
+        as it is."""
         if self.reads is None:
             return texts
         return [
@@ -237,8 +239,8 @@ class Text(Attribute):
         ]
 
     def encode(self, texts: list[str]) -> Codes:
-        """The code of each text. One that is too short or too long, or begins with another sign, goes where it is declared
-        to: to the nearest length and the first class, or to missing."""
+        """The code of each text. One that is too short or too long, or begins with another sign, goes where
+        it is declared to: to the nearest length and the first class, or to missing."""
         if self.pattern is not None:
             return np.zeros(len(texts), dtype=code_dtype(self.size))
         texts = self.spelled(texts)

@@ -35,9 +35,10 @@ _TABLE_SCHEMA_FORMATS = {"default": "HH:MM:SS", "%H:%M:%S": "HH:MM:SS", "%H:%M":
 
 @dataclass(frozen=True, kw_only=True)
 class Time(Attribute):
-    """Times of day from `low` to `high`, in steps of `step` minutes from `low`; a time in between counts as the step
-    before. `width` such steps make a bin; without it, by a public rule, each step has a code if there are at most 100,
-    else there are 32 bins of (nearly) equal width. `format` is how a synthetic table writes them; both are read."""
+    """Times of day from `low` to `high`, in steps of `step` minutes from `low`; a time in between counts as
+    the step before. `width` such steps make a bin; without it, by a public rule, each step has a code if
+    there are at most 100, else there are 32 bins of (nearly) equal width. `format` is how a synthetic table
+    writes them; both are read."""
 
     kind: ClassVar[str] = "time"
     schema_position: ClassVar[int] = 65

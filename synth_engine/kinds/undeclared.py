@@ -1,8 +1,8 @@
 """Attributes whose categories or bins are not known beforehand: a run buys them first, out of its own budget.
 
-What is declared is wide and public: a set of texts that may be too large to list, or a range far wider than the values.
-Until it has been learned, a column of texts has no values but "other" and missing, and one on a scale has the cells of a
-public grid.
+What is declared is wide and public: a set of texts that may be too large to list, or a range far wider than
+the values. Until it has been learned, a column of texts has no values but "other" and missing, and one on a
+scale has the cells of a public grid.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ DEFAULT_RHO = 0.9
 
 @dataclass(frozen=True, kw_only=True)
 class Weak(Undeclared):
-    """One of a public set of texts, of which few occur. `rho` is the chance that no text comes out that nobody has. What
-    is not found, or not in the set, is "other", or missing if `outside` says so. completions: for a method that finds
-    beginnings of texts."""
+    """One of a public set of texts, of which few occur. `rho` is the chance that no text comes out that
+    nobody has. What is not found, or not in the set, is "other", or missing if `outside` says so.
+    completions: for a method that finds beginnings of texts."""
 
     kind: ClassVar[str] = "weak"
     schema_position: ClassVar[int] = 70
@@ -108,8 +108,8 @@ class Weak(Undeclared):
         ]
 
     def from_ranks(self, ranks: Sequence[int]) -> Categorical | NotFound:
-        """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
-        the most frequent there; "other" and missing are never left out."""
+        """The attribute whose values are those of these ranks, in their order. Of too many the first are
+        kept, so put the most frequent there; "other" and missing are never left out."""
         # Two codes are left for "other" and missing. Sorted, so that codes run in the order of
         # the set and `admits` can compare.
         texts = [

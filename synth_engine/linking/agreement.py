@@ -1,7 +1,7 @@
 """The agreement of two sides: what each will count, how records are hashed, and what is taken for granted.
 
-It is made of two public descriptions before any row is read. Its digest stands in both receipts, so that two sketches are
-estimated together only if both sides had agreed on the same.
+It is made of two public descriptions before any row is read. Its digest stands in both receipts, so that two
+sketches are estimated together only if both sides had agreed on the same.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ SCHEMA = "synth_engine/link/1"
 NGRAM = 2
 """Letters of an n-gram."""
 STRICT, LOOSE = 12, 4
-"""Hash functions that decide a bucket together, unless others are asked for: where texts are equal, so many that different persons
-hardly ever agree in all; where they may differ by a letter, so few that such pairs often do."""
+"""Hash functions that decide a bucket together, unless others are asked for: where texts are equal, so many
+that different persons hardly ever agree in all; where they may differ by a letter, so few that such pairs
+often do."""
 BUCKET = ("link_bucket_high", "link_bucket_low")
 """The names of the columns of buckets in the description of a sketch."""
 MAX_TEXTS, MAX_ATTRIBUTES, MAX_JOINT_CELLS = 8, 4, 256
@@ -39,8 +40,9 @@ SIDES: tuple[Side, ...] = get_args(Side)
 
 @dataclass(frozen=True, kw_only=True)
 class LinkSide:
-    """What one side counts. domain_sha256: the digest of its description. texts: its columns that identify a person, in the order of
-    those of the other side. attributes: its linked columns. unit: column of its persons, if any. epsilon: what it spends."""
+    """What one side counts. domain_sha256: the digest of its description. texts: its columns that identify a
+    person, in the order of those of the other side. attributes: its linked columns. unit: column of its
+    persons, if any. epsilon: what it spends."""
 
     domain_sha256: str
     unit: PrivacyUnit
@@ -79,8 +81,9 @@ class LinkSide:
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """A link of two tables. typos: the largest share of persons of both sides whose texts differ between them, as both sides
-    take for granted. rows: about how many records a side has, by which the number of buckets was chosen."""
+    """A link of two tables. typos: the largest share of persons of both sides whose texts differ between
+    them, as both sides take for granted. rows: about how many records a side has, by which the number of
+    buckets was chosen."""
 
     relation: Relation
     hashing: Hashing
@@ -92,7 +95,8 @@ class Agreement:
     def __post_init__(self) -> None:
         if len(self.left.texts) != len(self.right.texts):
             raise SpecError(
-                f"the sides are matched by {len(self.left.texts)} and {len(self.right.texts)} columns of texts",
+                f"the sides are matched by {len(self.left.texts)} and {len(self.right.texts)} columns of "
+                "texts",
                 repair="name for each column of one side that of the other, in one order",
             )
         if not 0 <= self.typos < 1:
@@ -121,15 +125,18 @@ class Agreement:
             )
         if side.unit.max_records != 1:
             raise SpecError(
-                f"a person of the {name} side has up to {side.unit.max_records:,} records, and a link counts one of each",
-                repair="set max_records of the privacy unit to 1; with a column of persons the run keeps one record of each",
+                f"a person of the {name} side has up to {side.unit.max_records:,} records, and a link "
+                "counts one of each",
+                repair="set max_records of the privacy unit to 1; with a column of persons the run keeps "
+                "one record of each",
             )
         if side.epsilon <= 0:
             raise SpecError(f"epsilon of the {name} side is 0", repair="give an amount above 0")
         cells = side.cells * self.hashing.codes
         if cells > MAX_TABLE_CELLS:
             raise SpecError(
-                f"the sketch of the {name} side has {cells:,} cells, and up to {MAX_TABLE_CELLS:,} are counted",
+                f"the sketch of the {name} side has {cells:,} cells, and up to {MAX_TABLE_CELLS:,} are "
+                "counted",
                 repair="use fewer buckets, or link columns with fewer values",
             )
 
@@ -145,14 +152,15 @@ class Agreement:
     def sentence_of_both(self) -> str:
         """What a person who is in both tables loses."""
         return (
-            f"this sketch belongs to link {self.digest[:16]}; for a person in both tables the two sketches together are "
-            f"{plain(self.epsilon_of_both)}-differentially private, which is more than each by itself"
+            f"this sketch belongs to link {self.digest[:16]}; for a person in both tables the two sketches "
+            f"together are {plain(self.epsilon_of_both)}-differentially private, which is more than each "
+            "by itself"
         )
 
     @property
     def expected_error(self) -> tuple[float, float]:
-        """The error of the number of persons in both to expect where half of the records are: in persons, and as a share of them. From
-        public numbers alone."""
+        """The error of the number of persons in both to expect where half of the records are: in persons, and
+        as a share of them. From public numbers alone."""
         deviation = forecast.deviation(
             [
                 (_epsilon_of_cell(side, self.relation), side.cells)
@@ -168,8 +176,9 @@ class Agreement:
         """The error to expect, in words."""
         deviation, share = self.expected_error
         return (
-            f"with {self.rows:,} records a side, half of them in both, the number of persons in both is off by about "
-            f"{share:.0%} ({deviation:,.0f} persons); texts that many persons share make it worse"
+            f"with {self.rows:,} records a side, half of them in both, the number of persons in both is "
+            f"off by about {share:.0%} ({deviation:,.0f} persons); texts that many persons share make it "
+            "worse"
         )
 
     @cached_property
@@ -238,7 +247,8 @@ class Agreement:
         return read
 
     def require_description(self, name: Side, domain: Domain) -> None:
-        """Refuse another description than the one that was agreed on, before anything is spent. Errors: DomainError."""
+        """Refuse another description than the one that was agreed on, before anything is spent. Errors:
+        DomainError."""
         if domain.digest != self.side(name).domain_sha256:
             raise DomainError(
                 f"the description is not the one of the {name} side of the link",
@@ -248,7 +258,8 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """One side of a link before it is agreed on: its description, columns of texts, linked columns and epsilon."""
+    """One side of a link before it is agreed on: its description, columns of texts, linked columns and
+    epsilon."""
 
     domain: Domain
     texts: Sequence[str]
@@ -265,8 +276,10 @@ def agree(
     functions: int | None = None,
     seed: str,
 ) -> Agreement:
-    """A link of two descriptions. rows: about how many records a side has; the number of buckets is chosen by it. functions: hash
-    functions that decide a bucket together, None for the usual number. seed: of these, 32 hexadecimal digits that nobody chose. Errors: SpecError, DomainError, RelationMismatch naming side and column; nothing is read."""
+    """A link of two descriptions. rows: about how many records a side has; the number of buckets is chosen by
+    it. functions: hash functions that decide a bucket together, None for the usual number. seed: of these, 32
+    hexadecimal digits that nobody chose. Errors: SpecError, DomainError, RelationMismatch naming side and
+    column; nothing is read."""
     if left.domain.relation is not right.domain.relation:
         raise RelationMismatch(
             f"the left side protects by the {left.domain.relation.value} relation and the right one by "

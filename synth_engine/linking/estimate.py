@@ -1,7 +1,8 @@
-"""What two sketches say together: how many persons are in both tables, and how their linked columns go together.
+"""What two sketches say together: how many persons are in both tables, and how their linked columns go
+together.
 
-All of it is post-processing of the noisy counts. docs/linking.md derives the estimator and its variance, and states when its
-intervals hold.
+All of it is post-processing of the noisy counts. docs/linking.md derives the estimator and its variance, and
+states when its intervals hold.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ class EstimateRange:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkEstimate:
-    """A link as its sketches show it. left, right: records of each side; both: persons in both tables; left_only, right_only: the
-    others. joint, joint_deviation: persons in both by their linked columns on the left (rows) and on the right (columns), and the
-    standard deviation of each cell before the table was made whole. receipts: the digest of the core of the receipt of each sketch."""
+    """A link as its sketches show it. left, right: records of each side; both: persons in both tables;
+    left_only, right_only: the others. joint, joint_deviation: persons in both by their linked columns on the
+    left (rows) and on the right (columns), and the standard deviation of each cell before the table was made
+    whole. receipts: the digest of the core of the receipt of each sketch."""
 
     agreement: Agreement
     receipts: Mapping[Side, str]
@@ -137,8 +139,8 @@ class LinkEstimate:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """The noisy counts of one side. cells: shape (buckets, combinations), without the records that have no text, of which there are
-    `without`. variance, fourth: cumulants of the noise of one cell."""
+    """The noisy counts of one side. cells: shape (buckets, combinations), without the records that have no
+    text, of which there are `without`. variance, fourth: cumulants of the noise of one cell."""
 
     cells: Floats
     without: float
@@ -218,8 +220,9 @@ def estimate(first: Sketch, second: Sketch) -> LinkEstimate:
 def _matched(left: _Counts, right: _Counts) -> tuple[float, float]:
     """The number of pairs of one person that share a bucket, and its standard deviation.
 
-    Of d = √r h − e / √r, with r = |E| / |H|, the sum of squares is about that of the weights of records that have no partner:
-    different records that share a bucket by chance cancel, however unequal the buckets are, if both sides fill them alike.
+    Of d = √r h − e / √r, with r = |E| / |H|, the sum of squares is about that of the weights of records that
+    have no partner: different records that share a bucket by chance cancel, however unequal the buckets are,
+    if both sides fill them alike.
     """
     ratio = right.total / left.total
     difference = math.sqrt(ratio) * left.buckets - right.buckets / math.sqrt(ratio)
@@ -255,8 +258,9 @@ def _joint(
 ) -> tuple[Floats, Floats]:
     """Persons in both tables by their linked columns, and the standard deviation of each cell.
 
-    Differences of a column's counts from its share of the bucket have no chance matches on average: their products show by how much
-    pairs differ from those of independent columns. The margins follow from products with the difference of both sides."""
+    Differences of a column's counts from its share of the bucket have no chance matches on average: their
+    products show by how much pairs differ from those of independent columns. The margins follow from products
+    with the difference of both sides."""
     shares = [_shares(side) for side in (left, right)]
     own = [
         side.cells - np.outer(side.buckets, share)
@@ -332,7 +336,8 @@ def _joint_deviations(
 def _product_variance(
     first: Any, first_noise: Any, second: Any, second_noise: Any, number: int, chance: float
 ) -> Any:
-    """The variance of an inner product of two vectors over the buckets. first, second: their sums of squares without noise."""
+    """The variance of an inner product of two vectors over the buckets. first, second: their sums of squares
+    without noise."""
     of_noise = first * second_noise + second * first_noise + number * first_noise * second_noise
     return of_noise + chance * first * second
 
@@ -346,7 +351,8 @@ def _shares(side: _Counts) -> Floats:
 
 
 def _whole(table: Floats, both: float, *, left: _Counts, right: _Counts) -> Floats:
-    """The nearest table of this kind without negative cells, with the sum `both`, and with no margin above what its side has."""
+    """The nearest table of this kind without negative cells, with the sum `both`, and with no margin above
+    what its side has."""
     table = np.maximum(table, 0.0)
     limits = [np.maximum(side.cells.sum(axis=0), 0.0) for side in (left, right)]
     if table.sum() <= 0:

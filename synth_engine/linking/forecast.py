@@ -12,7 +12,8 @@ FEWEST_BITS = 6
 
 
 def laplace_cumulants(epsilon: float) -> tuple[float, float]:
-    """The variance and the fourth cumulant of discrete Laplace noise of scale 1/epsilon: twice those of a geometric law."""
+    """The variance and the fourth cumulant of discrete Laplace noise of scale 1/epsilon: twice those of a
+    geometric law."""
     q = math.exp(-epsilon)
     return 2 * q / (1 - q) ** 2, 2 * q * (1 + 4 * q + q * q) / (1 - q) ** 4
 
@@ -24,8 +25,9 @@ def deviation(
     buckets: int,
     overlap: float = TYPICAL_OVERLAP,
 ) -> float:
-    """The expected standard deviation of the number of persons in both tables (docs/linking.md). sides: epsilon of a cell and
-    number of combinations of linked columns, of each. rows: of each side. overlap: the share of rows that are in both."""
+    """The expected standard deviation of the number of persons in both tables (docs/linking.md). sides:
+    epsilon of a cell and number of combinations of linked columns, of each. rows: of each side. overlap: the
+    share of rows that are in both."""
     noise, fourth = 0.0, 0.0
     for epsilon, cells in sides:
         variance, cumulant = laplace_cumulants(epsilon)

@@ -1,7 +1,9 @@
-"""Locality-sensitive hashing of texts: each record falls into one bucket, by its own texts and public numbers alone.
+"""Locality-sensitive hashing of texts: each record falls into one bucket, by its own texts and public numbers
+alone.
 
-MinHash (Broder 1997) over n-grams: of every hash function the least value among the n-grams of a record; all of these
-together decide the bucket. Two records agree in one of them with a chance that is the Jaccard similarity of their n-grams.
+MinHash (Broder 1997) over n-grams: of every hash function the least value among the n-grams of a record; all
+of these together decide the bucket. Two records agree in one of them with a chance that is the Jaccard
+similarity of their n-grams.
 """
 
 from __future__ import annotations
@@ -33,8 +35,9 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, kw_only=True)
 class Hashing:
-    """How records become buckets. ngram: letters of an n-gram. functions: how many hash functions decide together. bits: there are
-    2^bits buckets, the last of which is that of records without any text. seed: 32 hexadecimal digits, public."""
+    """How records become buckets. ngram: letters of an n-gram. functions: how many hash functions decide
+    together. bits: there are 2^bits buckets, the last of which is that of records without any text. seed: 32
+    hexadecimal digits, public."""
 
     ngram: int
     functions: int
@@ -74,8 +77,9 @@ class Hashing:
         return 1 << high, 1 << (self.bits - high)
 
     def buckets_of(self, columns: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-        """The bucket of each record. columns: the texts of each column, all of one length n. Returns shape (n,), from 0 to
-        `buckets`, the last of which is that of records without any text. Entry i depends on the i-th texts alone."""
+        """The bucket of each record. columns: the texts of each column, all of one length n. Returns shape
+        (n,), from 0 to `buckets`, the last of which is that of records without any text. Entry i depends on
+        the i-th texts alone."""
         grams, owners = self._grams(columns)
         records = len(columns[0])
         buckets = np.full(records, self.buckets, dtype=np.int64)
@@ -111,7 +115,8 @@ class Hashing:
 
 
 def normalised(text: str) -> str:
-    """A text without accents, case and everything but letters and digits: the same for a name however it is written."""
+    """A text without accents, case and everything but letters and digits: the same for a name however it is
+    written."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return _SEPARATORS.sub("", letters)
@@ -137,7 +142,8 @@ def _column_grams(texts: Sequence[str], length: int) -> tuple[Hashes, NDArray[np
 
 
 def _mixed(numbers: Hashes) -> Hashes:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014), modulo 2⁶⁴: a bijection that spreads all bits."""
+    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014), modulo 2⁶⁴: a bijection that spreads all
+    bits."""
     mixed = numbers + _GOLDEN
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST
     mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND

@@ -1,4 +1,5 @@
-"""The sketch of one side: one noisy table of buckets and linked columns, its plan, its receipt and its file."""
+"""The sketch of one side: one noisy table of buckets and linked columns, its plan, its receipt and its
+file."""
 
 from __future__ import annotations
 
@@ -41,15 +42,18 @@ class LinkSketch(Mechanism):
     """A table of buckets and linked columns of one side of a link.
 
     Asks: one `measure` of the bucket and the linked columns (static).
-    Privacy: discrete Laplace noise with the whole epsilon. The bucket of a record is a function of its own texts and of public
+    Privacy: discrete Laplace noise with the whole epsilon. The bucket of a record is a function of its own
+    texts and of public
         numbers, so that a record falls into one cell. Proof: docs/proofs/link-sketch.md.
-    Public assumptions: the agreement, in which are both descriptions' digests, the hash functions and the linked columns.
+    Public assumptions: the agreement, in which are both descriptions' digests, the hash functions and the
+    linked columns.
     """
 
     id: ClassVar[str] = MECHANISM
     title: ClassVar[str] = "Sketch of a link"
     summary: ClassVar[str] = (
-        "Counts records by buckets of their hashed texts, so that persons in two tables can be estimated from both sketches."
+        "Counts records by buckets of their hashed texts, so that persons in two tables can be estimated "
+        "from both sketches."
     )
     paper: ClassVar[str] = "Broder 1997 (MinHash); Ping, Stoyanovich and Howe 2017 (3.2)"
     keeps: ClassVar[tuple[str, ...]] = ()
@@ -123,7 +127,8 @@ class SketchPlan(Plan):
 
 
 def plan(agreement: Agreement, side: Side) -> SketchPlan:
-    """The plan of one side, from public facts alone. Its receipt names the link and the loss of a person who is in both tables."""
+    """The plan of one side, from public facts alone. Its receipt names the link and the loss of a person who
+    is in both tables."""
     domain, spec = agreement.domain_of(side), spec_of(agreement, side)
     return LinkSketch(agreement=agreement, side=side).calibrate(domain, spec)
 
@@ -144,7 +149,8 @@ def spec_of(agreement: Agreement, side: Side) -> Spec:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sketch:
-    """What left the room of one side. counts: noisy, two axes of buckets and one further axis for each linked column."""
+    """What left the room of one side. counts: noisy, two axes of buckets and one further axis for each linked
+    column."""
 
     agreement: Agreement
     side: Side
@@ -177,8 +183,8 @@ class Sketch:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], agreement: Agreement) -> Sketch:
-        """Reads a sketch of this link, and checks that its receipt is of this plan and of these counts; what the receipt proves is
-        for the verifier to say. Errors: InputError."""
+        """Reads a sketch of this link, and checks that its receipt is of this plan and of these counts; what
+        the receipt proves is for the verifier to say. Errors: InputError."""
         if document.get("schema") != SCHEMA:
             raise InputError(
                 "the document is no sketch", repair="give the file that `link sketch` wrote"

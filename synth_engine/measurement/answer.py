@@ -19,10 +19,11 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order; along it codes,
-    or the bins into which they were merged. interaction: they are not of the counts, but of their interaction. partition:
-    of intervals, the digest of their cuts and divisors (`question.partition_digest`); else empty. first: where noise was added
-    to an answer afterwards, the answer that the run had; it is never stored."""
+    """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order;
+    along it codes, or the bins into which they were merged. interaction: they are not of the counts, but of
+    their interaction. partition: of intervals, the digest of their cuts and divisors
+    (`question.partition_digest`); else empty. first: where noise was added to an answer afterwards, the
+    answer that the run had; it is never stored."""
 
     clique: Clique
     noise: Noise
@@ -75,8 +76,8 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
-    """The values of a weak attribute whose noisy counts reach a threshold: their numbers within the public set, which may
-    be larger than any machine word, and those counts, in the order of the numbers."""
+    """The values of a weak attribute whose noisy counts reach a threshold: their numbers within the public
+    set, which may be larger than any machine word, and those counts, in the order of the numbers."""
 
     attribute: str
     noise: Noise
@@ -119,8 +120,8 @@ class Discovery:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leaves:
-    """Noisy counts of the parts of a hierarchy: int64, shape (parts, …), with an axis for each attribute of `by`. Where there
-    is a threshold, what does not reach it is 0."""
+    """Noisy counts of the parts of a hierarchy: int64, shape (parts, …), with an axis for each attribute of
+    `by`. Where there is a threshold, what does not reach it is 0."""
 
     partition: NodeSet
     by: Clique = ()
@@ -176,7 +177,8 @@ class Leaves:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoxChoices:
-    """The column by which each box is divided: an index of `columns`, or `UNDIVIDED` for one that was not asked about."""
+    """The column by which each box is divided: an index of `columns`, or `UNDIVIDED` for one that was not
+    asked about."""
 
     columns: Clique
     choices: Choices
@@ -198,7 +200,8 @@ class BoxChoices:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoxCounts:
-    """Noisy counts of boxes, in their order: int64, one axis. boxes: the digest of what they are counts of (`Boxes.digest`)."""
+    """Noisy counts of boxes, in their order: int64, one axis. boxes: the digest of what they are counts of
+    (`Boxes.digest`)."""
 
     boxes: str
     noise: Noise

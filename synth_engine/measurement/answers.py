@@ -66,8 +66,9 @@ _KIND_OF_VERB: Mapping[str, type[Answer]] = {
 
 
 class _Kind(NamedTuple):
-    """The form in which the answers of one kind are stored. field: of the header; prefix: of the names of arrays; digested, others: the arrays of an answer whose
-    values are in the digest, and those whose digest is in its header."""
+    """The form in which the answers of one kind are stored. field: of the header; prefix: of the names of
+    arrays; digested, others: the arrays of an answer whose values are in the digest, and those whose digest
+    is in its header."""
 
     field: str
     type: type[Measurement | Scores | Growth | Leaves | Discovery | BoxChoices | BoxCounts]
@@ -105,7 +106,8 @@ class AnsweredCall:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Everything that a mechanism got from the room: its calls with their answers, in the order in which it asked."""
+    """Everything that a mechanism got from the room: its calls with their answers, in the order in which it
+    asked."""
 
     answered: tuple[AnsweredCall, ...] = ()
 

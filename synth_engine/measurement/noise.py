@@ -54,8 +54,8 @@ class Noise:
 
     @property
     def mean_deviation(self) -> float:
-        """The expected absolute value of the noise of one cell; for the Gaussian as for the continuous one, unless it is
-        rounded and narrow."""
+        """The expected absolute value of the noise of one cell; for the Gaussian as for the continuous one,
+        unless it is rounded and narrow."""
         scale = float(self.scale)
         if self.law == "rounded-gaussian" and scale < 1:
             return rounded.moment(scale, 1)
@@ -64,8 +64,8 @@ class Noise:
         return -2 * math.exp(-1 / scale) / math.expm1(-2 / scale)
 
     def reaches(self, number: int) -> float:
-        """The chance that the noise of one cell is at least so large; number: 1 or more. Of the discrete Gaussian as of the
-        rounded one."""
+        """The chance that the noise of one cell is at least so large; number: 1 or more. Of the discrete
+        Gaussian as of the rounded one."""
         scale = float(self.scale)
         if self.law == "discrete-laplace":
             # P(X >= k) = q^k / (1 + q) of the two-sided geometric law, with q = exp(-1 /

@@ -1,7 +1,7 @@
 """The noisy counts of a run with the bins by which they count: what later estimates of counts are made from.
 
-Stored answers do not repeat how codes were merged into bins, because the plan says it. Here the plan asks once more, of a session
-that reads the stored answers, and the bins are written down beside the counts.
+Stored answers do not repeat how codes were merged into bins, because the plan says it. Here the plan asks
+once more, of a session that reads the stored answers, and the bins are written down beside the counts.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ Bins = npt.NDArray[np.int64]
 class PaidCounts:
     """One noisy table of counts, or of their interaction contrast.
 
-    clique: the columns, one for each axis of `values` (int64). bins: for each column the bin of each of its codes, shape
-    (codes,), bins from 0 on without a gap. variance: of the noise of one value. law: of that noise. interaction: whether
-    `values` are the interaction contrast (`Session.interaction`) instead of counts."""
+    clique: the columns, one for each axis of `values` (int64). bins: for each column the bin of each of its
+    codes, shape (codes,), bins from 0 on without a gap. variance: of the noise of one value. law: of that
+    noise. interaction: whether `values` are the interaction contrast (`Session.interaction`) instead of
+    counts."""
 
     clique: Clique
     values: Counts
@@ -80,11 +81,12 @@ def paid_counts(
     domain: Domain,
     progress: Callable[[float], None] = _nobody_watches,
 ) -> tuple[list[PaidCounts], Domain]:
-    """The tables of counts of a run, in the order in which they were asked for, and the domain by which they count.
+    """The tables of counts of a run, in the order in which they were asked for, and the domain by which they
+    count.
 
-    ask: the plan of the run (anything with its method `ask`); domain: the one that the plan starts from; progress: is told
-    the share that is done, from 0 to 1. Only answers that count codes or bins of codes are returned.
-    Errors: InputError for answers of another plan."""
+    ask: the plan of the run (anything with its method `ask`); domain: the one that the plan starts from;
+    progress: is told the share that is done, from 0 to 1. Only answers that count codes or bins of codes are
+    returned. Errors: InputError for answers of another plan."""
     with watching.watched(progress) as tell:
         session = _Listening(answers, domain=domain, progress=tell)
         ask.ask(session)  # type: ignore[attr-defined]  # the type of plans lies above this layer
@@ -93,7 +95,8 @@ def paid_counts(
 
 
 def counted_calls(ask: object, answers: Answers, *, domain: Domain) -> frozenset[int]:
-    """The places, from 0 on, of the answers that `paid_counts` returns. Errors: InputError for answers of another plan."""
+    """The places, from 0 on, of the answers that `paid_counts` returns. Errors: InputError for answers of
+    another plan."""
     session = _Listening(answers, domain=domain)
     ask.ask(session)  # type: ignore[attr-defined]  # the type of plans lies above this layer
     session.finish()

@@ -26,8 +26,8 @@ function of paid answers alone."""
 
 
 def partition_digest(lattice: Lattice, cuts: Sequence[int], divisors: Sequence[int]) -> str:
-    """SHA-256 of what intervals are counts of, so that stored answers are not taken for those of other intervals, or of
-    another lattice with as many positions."""
+    """SHA-256 of what intervals are counts of, so that stored answers are not taken for those of other
+    intervals, or of another lattice with as many positions."""
     facts = {
         "values": [lattice.of, lattice.label(0), lattice.label(lattice.count - 1)],
         # As text: positions are larger than the numbers that JSON is sure to hold.
@@ -39,14 +39,16 @@ def partition_digest(lattice: Lattice, cuts: Sequence[int], divisors: Sequence[i
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of a
-    discovery or of items; `candidates`: of a selection, a division, or scores; `threshold`: of a discovery; `cells`: counts
-    that get noise, written down or not, which of group sizes are as many as a unit may have records, or of choices and scores the cells of
-    all candidates; `bins`: how many codes or bins each attribute counts by, of a measurement where codes were merged, and of
-    every interaction; `rule`, `branching`: of a tree, by what it is grown, and how many children a node has at each depth; `parts`,
-    `by`: of leaves, how many parts of the hierarchy over the clique are counted, and further attributes by which each is; `parts` also of
-    boxes over the clique, how many are counted or may be divided;
-    `parting`: of groups drawn anew, the name of the public parts in which origins are counted, empty for origins themselves."""
+    """A public question. `clique`: of a measurement, empty for the number of records, or the one attribute of
+    a discovery or of items; `candidates`: of a selection, a division, or scores; `threshold`: of a discovery;
+    `cells`: counts that get noise, written down or not, which of group sizes are as many as a unit may have
+    records, or of choices and scores the cells of all candidates; `bins`: how many codes or bins each
+    attribute counts by, of a measurement where codes were merged, and of every interaction; `rule`,
+    `branching`: of a tree, by what it is grown, and how many children a node has at each depth; `parts`,
+    `by`: of leaves, how many parts of the hierarchy over the clique are counted, and further attributes by
+    which each is; `parts` also of boxes over the clique, how many are counted or may be divided;
+    `parting`: of groups drawn anew, the name of the public parts in which origins are counted, empty for
+    origins themselves."""
 
     verb: Literal[
         "measure",
@@ -133,9 +135,10 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """A clique that may be selected, or gets a score: the L1 distance of the true counts from `reference`, less
-    `penalty`; both are public, so the penalty moves no score between neighbours. The reference can no more be written
-    to: the same array in a later question has the same distance. `merged`: attributes that are counted by bins."""
+    """A clique that may be selected, or gets a score: the L1 distance of the true counts from `reference`,
+    less `penalty`; both are public, so the penalty moves no score between neighbours. The reference can no
+    more be written to: the same array in a later question has the same distance. `merged`: attributes that
+    are counted by bins."""
 
     clique: Clique
     reference: Counts

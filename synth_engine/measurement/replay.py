@@ -15,8 +15,8 @@ from synth_engine.measurement.question import Clique
 class Replay:
     """The stored answers of a run, read one after another by the plan that asked for them.
 
-    Answers come from a file: those of another plan must not become a model of this one. Every method therefore states what
-    comes next. Errors: InputError where something else does, always the same one."""
+    Answers come from a file: those of another plan must not become a model of this one. Every method
+    therefore states what comes next. Errors: InputError where something else does, always the same one."""
 
     def __init__(self, answers: Answers) -> None:
         self._upcoming = deque(answers.answered)
@@ -45,7 +45,8 @@ class Replay:
         return candidates[self.selection(len(candidates))]
 
     def scores(self, number: int | None) -> dict[Clique, float]:
-        """The next answer: the noisy scores of the candidates of its query, as many as `number` says, if it does."""
+        """The next answer: the noisy scores of the candidates of its query, as many as `number` says, if it
+        does."""
         candidates = self._upcoming[0].call.query.candidates if self._upcoming else ()
         scores = self.next(Scores, lambda one: one.values.size == len(candidates))
         self.require(number in (None, len(candidates)))
@@ -84,7 +85,8 @@ class Replay:
 
     @contextmanager
     def fitting_together(self) -> Iterator[None]:
-        """Within, a ValueError means that answers contradict each other, so that no run can have given them."""
+        """Within, a ValueError means that answers contradict each other, so that no run can have given
+        them."""
         try:
             yield
         except ValueError as error:

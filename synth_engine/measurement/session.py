@@ -46,8 +46,8 @@ class Session(Protocol):
     def measure(
         self, clique: Clique, *, noise: Noise, merged: Merged | None = None
     ) -> Measurement:
-        """Counts of every cell of the clique plus independent noise on each cell. The empty clique has one cell, the
-        number of records. merged: attributes of the clique that are counted by bins."""
+        """Counts of every cell of the clique plus independent noise on each cell. The empty clique has one
+        cell, the number of records. merged: attributes of the clique that are counted by bins."""
         ...
 
     def interaction(
@@ -71,14 +71,14 @@ class Session(Protocol):
     def select_split(
         self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction
     ) -> int:
-        """The index of a column by which the groups of `chosen` are divided as little as possible: of a large number of records
-        in the largest class of their group. Larger `scale` means more noise."""
+        """The index of a column by which the groups of `chosen` are divided as little as possible: of a large
+        number of records in the largest class of their group. Larger `scale` means more noise."""
         ...
 
     def divide(self, boxes: Boxes, *, among: Truth, scale: Fraction) -> BoxChoices:
-        """A column for each box by which it is divided as little as possible: of a large number of records in the largest of the boxes
-        that it becomes. Boxes are disjoint, so all choices together cost what one costs. among: which columns may be chosen, shape
-        (boxes, columns); a box without one stays."""
+        """A column for each box by which it is divided as little as possible: of a large number of records in
+        the largest of the boxes that it becomes. Boxes are disjoint, so all choices together cost what one
+        costs. among: which columns may be chosen, shape (boxes, columns); a box without one stays."""
         ...
 
     def boxes(self, boxes: Boxes, *, noise: Noise) -> BoxCounts:
@@ -86,16 +86,18 @@ class Session(Protocol):
         ...
 
     def items(self, name: str, *, noise: Noise) -> Measurement:
-        """Weighted counts of every item that a weak basket may hold, plus independent noise on each: every record has one
-        vote of `VOTE` parts, shared by the items in its basket, and equally long by the norm that the noise goes by."""
+        """Weighted counts of every item that a weak basket may hold, plus independent noise on each: every
+        record has one vote of `VOTE` parts, shared by the items in its basket, and equally long by the norm
+        that the noise goes by."""
         ...
 
     def intervals(
         self, name: str, cuts: Sequence[int], *, noise: Noise, divisors: Sequence[int] = (1,)
     ) -> Measurement:
-        """Counts the values of a column on a lattice by intervals of positions, from each cut to the next, plus
-        independent noise on each; last, where values may be missing, the records without one. divisors: within each
-        interval, positions are counted by the largest of these that divides them; each one divides the next."""
+        """Counts the values of a column on a lattice by intervals of positions, from each cut to the next,
+        plus independent noise on each; last, where values may be missing, the records without one. divisors:
+        within each interval, positions are counted by the largest of these that divides them; each one
+        divides the next."""
         ...
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
@@ -125,8 +127,9 @@ class Session(Protocol):
         threshold: int | None = None,
         together: bool = True,
     ) -> Leaves:
-        """Counts of each part of a hierarchy, in each cell of the table of `by`, plus independent noise on each. threshold:
-        counts below it are given as 0, and then time does not depend on how many parts are empty. together: as of `grow`."""
+        """Counts of each part of a hierarchy, in each cell of the table of `by`, plus independent noise on
+        each. threshold: counts below it are given as 0, and then time does not depend on how many parts are
+        empty. together: as of `grow`."""
         ...
 
     def resample(

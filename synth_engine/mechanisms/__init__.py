@@ -1,4 +1,5 @@
-"""The methods on offer. Adding one is a file here, a line in `REGISTRY`, a proof note, and a row in docs/methods.md."""
+"""The methods on offer. Adding one is a file here, a line in `REGISTRY`, a proof note, and a row in
+docs/methods.md."""
 
 from __future__ import annotations
 
@@ -77,8 +78,8 @@ __all__ = [
 
 
 def describe(domain: Domain | None = None) -> list[MechanismFacts]:
-    """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations, losses, kind.
-    domain: those that are for a table like it."""
+    """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations,
+    losses, kind. domain: those that are for a table like it."""
     return [
         mechanism.describe()
         for mechanism in REGISTRY.values()
@@ -87,12 +88,14 @@ def describe(domain: Domain | None = None) -> list[MechanismFacts]:
 
 
 def traits(mechanism: str) -> type[Mechanism]:
-    """The class of a method, whose class variables pages read; of a method that is not on offer here, the defaults."""
+    """The class of a method, whose class variables pages read; of a method that is not on offer here, the
+    defaults."""
     return REGISTRY.get(mechanism, Mechanism)
 
 
 def takes_records(mechanism: str) -> bool:
-    """Whether the plan of a method depends on about how many records there are, as its parameter `records` says."""
+    """Whether the plan of a method depends on about how many records there are, as its parameter `records`
+    says."""
     config = REGISTRY.get(mechanism)
     return config is not None and parameters.RECORDS in config.parameters["properties"]
 
@@ -104,9 +107,9 @@ def assumes_records(domain: Domain, spec: Spec) -> bool:
 
 
 def recommended(domain: Domain | None = None) -> str:
-    """The id of the method that is right for most tables like this one: `on-the-map` where totals of one of two columns
-    are public; `adaptive` where most columns say where records lie, a text over an alphabet counted as two such columns (what many
-    further columns have to do with each other would matter more);
+    """The id of the method that is right for most tables like this one: `on-the-map` where totals of one of
+    two columns are public; `adaptive` where most columns say where records lie, a text over an alphabet
+    counted as two such columns (what many further columns have to do with each other would matter more);
     otherwise `auto`."""
     if domain is None:
         return Auto.id
@@ -122,8 +125,8 @@ def recommended(domain: Domain | None = None) -> str:
 def plan(
     domain: Domain, spec: Spec, *, rule: Rule = "basic", prior: PublicTable | None = None
 ) -> Plan:
-    """Validate and calibrate. rule: how the account that pays adds up losses; without an account, basic. prior: a public
-    table beside which answers are read.
+    """Validate and calibrate. rule: how the account that pays adds up losses; without an account, basic.
+    prior: a public table beside which answers are read.
     Errors: SpecError, DomainError, RelationMismatch; nothing is read."""
     mechanism = REGISTRY.get(spec.mechanism)
     if mechanism is None:
@@ -152,7 +155,8 @@ def plan(
 
 
 def without_prior(spec: Spec) -> Spec:
-    """The request as its mechanism reads it, without what it states of a public table: stored requests state theirs."""
+    """The request as its mechanism reads it, without what it states of a public table: stored requests state
+    theirs."""
     mechanism = traits(spec.mechanism)
     # Other methods may have a parameter of that name.
     if not mechanism.takes_prior or spec.parameters.get(mechanism.prior_key) is None:
@@ -165,8 +169,8 @@ def without_prior(spec: Spec) -> Spec:
 def estimate(
     domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
 ) -> Estimate:
-    """Calibrates a plan, once, and returns what it would give and need. Arguments and errors are those of `plan`; rows: how
-    many records to assume."""
+    """Calibrates a plan, once, and returns what it would give and need. Arguments and errors are those of
+    `plan`; rows: how many records to assume."""
     return Estimate(plan=plan(domain, spec, rule=rule), rows=rows)
 
 
@@ -178,10 +182,10 @@ def forecast_curve(
     rows: int | None = None,
     rule: Rule = "basic",
 ) -> list[forecast.Point]:
-    """The error to expect of every mechanism at each epsilon, from public facts alone: points with mechanism, epsilon,
-    oneway and pairs (mean total variation distance of one- and two-way tables). The mechanism of the spec has its
-    parameters, the others their defaults; one that does not offer this loss or domain has no points. `rows`: how many
-    records to reckon with; absent: the public number, else the spec's, else 10,000.
+    """The error to expect of every mechanism at each epsilon, from public facts alone: points with mechanism,
+    epsilon, oneway and pairs (mean total variation distance of one- and two-way tables). The mechanism of the
+    spec has its parameters, the others their defaults; one that does not offer this loss or domain has no
+    points. `rows`: how many records to reckon with; absent: the public number, else the spec's, else 10,000.
     `rule`: of the account that would pay."""
     return forecast.curve(REGISTRY, domain, spec=spec, epsilons=epsilons, rows=rows, rule=rule)
 
@@ -193,9 +197,10 @@ def draw_blocks(
     *,
     codes: Iterable[Codes] | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain; columns of separate markers stand behind those of the table. The same model, rows and seed give the
-    same table for ever (docs/adr/0174-one-sampler.md). codes: the blocks to decode, which nothing is drawn for then."""
+    """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every
+    row keeps to every constraint of the domain; columns of separate markers stand behind those of the table.
+    The same model, rows and seed give the same table for ever (docs/adr/0174-one-sampler.md). codes: the
+    blocks to decode, which nothing is drawn for then."""
     texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     start = 0

@@ -43,8 +43,8 @@ ALL_BUDGET = (Fraction(1),)
 PRECISE_DEVIATIONS = 8.0
 """A count of so many standard deviations of its noise is more precise than the grid of ratios."""
 MAX_SHIFT = 3.0
-"""Standard deviations of the noise by which an estimate may exceed its noisy count (Efron and Morris 1972, limited
-translation)."""
+"""Standard deviations of the noise by which an estimate may exceed its noisy count (Efron and Morris 1972,
+limited translation)."""
 ROUNDS = 6
 """Passes that fit a table to the tables of its pairs; more of them change less than the noise."""
 
@@ -56,11 +56,12 @@ LOOKS_A_PASS = 0.2
 class ContingencyTableMechanism(Mechanism):
     """The contingency table of all columns together.
 
-    Asks: one `measure` of all modelled attributes together, fixed beforehand (static).
-    Privacy: discrete Laplace (always for delta 0) or discrete Gaussian noise on every cell, with the whole budget; for
+    Asks: one `measure` of all modelled attributes together, fixed beforehand (static). Privacy: discrete
+    Laplace (always for delta 0) or discrete Gaussian noise on every cell, with the whole budget; for
         delta above 0 the noise shrinks to the least for which the privacy-loss distribution meets the target.
         Proofs: docs/proofs/contingency-table.md, docs/proofs/measure.md, docs/proofs/accounting.md.
-    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only where
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records
+    only where
         it is a public invariant.
     """
 
@@ -70,11 +71,12 @@ class ContingencyTableMechanism(Mechanism):
     has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Contingency table"
     summary: ClassVar[str] = (
-        "Measures one noisy table of all columns together. Every relation of any number of columns is in it; for few "
-        "columns with few values, up to about as many combinations as records."
+        "Measures one noisy table of all columns together. Every relation of any number of columns is in "
+        "it; for few columns with few values, up to about as many combinations as records."
     )
     paper: ClassVar[str] = (
-        "Dwork, McSherry, Nissim and Smith 2006 (histograms); Barak, Chaudhuri, Dwork, Kale, McSherry and Talwar 2007"
+        "Dwork, McSherry, Nissim and Smith 2006 (histograms); Barak, Chaudhuri, Dwork, Kale, McSherry and "
+        "Talwar 2007"
     )
     keeps: ClassVar[tuple[str, ...]] = (
         "relations of all columns together",
@@ -94,8 +96,8 @@ class ContingencyTableMechanism(Mechanism):
                     "laplace": "Laplace",
                     "gaussian": "Gaussian",
                 },
-                "description": "Of a single table Laplace noise is more accurate at the same epsilon; Gaussian is much "
-                "cheaper in an account that adds up rho, and is what is taken there.",
+                "description": "Of a single table Laplace noise is more accurate at the same epsilon; "
+                "Gaussian is much cheaper in an account that adds up rho, and is what is taken there.",
             },
         },
         "additionalProperties": False,
@@ -108,11 +110,13 @@ class ContingencyTableMechanism(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        """Returns whether the columns, undeclared ones as they may become, have no more cells than a table may have."""
+        """Returns whether the columns, undeclared ones as they may become, have no more cells than a table
+        may have."""
         return _cells(domain_learning.expected_domain(domain)) <= MAX_TABLE_CELLS
 
     def resolve_defaults(self, spec: Spec, *, rule: Rule) -> ContingencyTableMechanism:
-        """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several times more."""
+        """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several
+        times more."""
         open_ = self.noise == "by-delta" and spec.delta > 0
         return replace(self, noise="gaussian") if open_ and rule == "zcdp" else self
 
@@ -183,7 +187,8 @@ def _cells(domain: Domain) -> int:
 
 
 def _forecast(domain: Domain, noise: Noise, *, rows: int) -> ErrorForecast:
-    """The error of one table that contains all pairs: a cell of a smaller table is the sum of the same number of cells."""
+    """The error of one table that contains all pairs: a cell of a smaller table is the sum of the same number
+    of cells."""
     sizes = domain.sizes
     cells = _cells(domain)
     deviations = {name: _deviation(noise, summed=cells // size) for name, size in sizes.items()}
@@ -204,13 +209,13 @@ def _deviation(noise: Noise, *, summed: int) -> float:
 
 
 def shrink_to_margins(measurement: Measurement, *, ordered: Sequence[int], rows: int) -> Floats:
-    """Counts that are not negative and add up to `rows`, by empirical Bayes within one answer: most cells hold nothing,
-    and cutting their noise at zero would favour rare values.
+    """Counts that are not negative and add up to `rows`, by empirical Bayes within one answer: most cells
+    hold nothing, and cutting their noise at zero would favour rare values.
 
-    Columns are estimated from their sums, whose noise is small beside their counts; pairs of columns are read against
-    independence, and the whole table against the table of most entropy that has these pairs (Barak et al. 2007 publish
-    lower-order margins that agree; here they are the expectation to which empty cells are shrunk).
-    ordered: how many codes of each attribute stand in their public order. rows: 1 or more.
+    Columns are estimated from their sums, whose noise is small beside their counts; pairs of columns are read
+    against independence, and the whole table against the table of most entropy that has these pairs (Barak et
+    al. 2007 publish lower-order margins that agree; here they are the expectation to which empty cells are
+    shrunk). ordered: how many codes of each attribute stand in their public order. rows: 1 or more.
     """
     noisy = measurement.values.astype(np.float64)
     variance = measurement.noise.variance
@@ -276,8 +281,8 @@ def _read(
     variance: float,
     law: shrinkage.Law,
 ) -> Floats:
-    """The posterior mean of each cell given its expectation, with the margins. Counts far above the noise stay as they
-    are: the grid of ratios is coarser than their noise."""
+    """The posterior mean of each cell given its expectation, with the margins. Counts far above the noise
+    stay as they are: the grid of ratios is coarser than their noise."""
     sigma = math.sqrt(variance)
     ratios = shrinkage.estimate_ratios(
         values, expected, variance=variance, law=law, grid=shrinkage.WIDE_GRID

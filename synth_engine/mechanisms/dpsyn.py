@@ -1,4 +1,5 @@
-"""DPSyn: many overlapping groups of columns are measured, made to agree, and records are made that have their tables."""
+"""DPSyn: many overlapping groups of columns are measured, made to agree, and records are made that have their
+tables."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "random": ("random",),
     "triples": ("triples",),
 }
-"""Designs among which the expected error decides. Random views have to be asked for: what their noise does in tables with
-many empty cells is worse than reckoned, ten times on market baskets (docs/proofs/dpsyn.md)."""
+"""Designs among which the expected error decides. Random views have to be asked for: what their noise does in
+tables with many empty cells is worse than reckoned, ten times on market baskets (docs/proofs/dpsyn.md)."""
 BYTES = 64
 """Of memory, for each cell of a view: its answer, what it is made into, what is between, and its weight."""
 _DIGITS = 10**9
@@ -48,11 +49,14 @@ class DPSyn(Mechanism):
     """Views of many columns each, chosen without the data.
 
     Asks: one `measure` for each view, all fixed beforehand (static).
-    Privacy: discrete Laplace (delta 0) with shares of epsilon in proportion to cells^(1/3), or rounded Gaussian with
-        shares of mu² in proportion to cells^(1/2), cells rounded to a power of two. Which views there are follows from
+    Privacy: discrete Laplace (delta 0) with shares of epsilon in proportion to cells^(1/3), or rounded
+    Gaussian with
+        shares of mu² in proportion to cells^(1/2), cells rounded to a power of two. Which views there are
+            follows from
         the sizes of the columns, a number of records that is public or a guess, and the target. Proofs:
         docs/proofs/dpsyn.md, docs/proofs/accounting.md.
-    Public assumptions: the domain, its sizes, the unit, the relation; the number of records only where it is a public
+    Public assumptions: the domain, its sizes, the unit, the relation; the number of records only where it is
+    a public
         invariant.
     """
 
@@ -60,8 +64,9 @@ class DPSyn(Mechanism):
     counts_groups: ClassVar[bool] = True
     title: ClassVar[str] = "Overlapping views (DPSyn)"
     summary: ClassVar[str] = (
-        "Measures many overlapping groups of columns, chosen from the sizes of the columns alone, makes their tables agree, "
-        "and changes random records as little as possible until they have these tables. Treats all columns alike."
+        "Measures many overlapping groups of columns, chosen from the sizes of the columns alone, makes "
+        "their tables agree, and changes random records as little as possible until they have these "
+        "tables. Treats all columns alike."
     )
     paper: ClassVar[str] = (
         "Li, Zhang and Wang 2018 (DPSyn); Qardaji, Yang and Li 2014 (PriView)"
@@ -85,8 +90,9 @@ class DPSyn(Mechanism):
                     "triples": "Every three columns in at least one",
                     "random": "At random",
                 },
-                "description": "How the groups of columns that are measured are made up. It does not depend on the table. Pairs and "
-                "triples of columns with more cells than a group may have are left out.",
+                "description": "How the groups of columns that are measured are made up. It does not "
+                "depend on the table. Pairs and triples of columns with more cells than a group may have "
+                "are left out.",
             },
             "number": {
                 "type": "integer",
@@ -94,7 +100,8 @@ class DPSyn(Mechanism):
                 "maximum": view_design.MAX_VIEWS,
                 "default": 0,
                 "title": "Number of groups",
-                "description": "More groups say more, and each with more noise. 0: as the least error is expected.",
+                "description": "More groups say more, and each with more noise. 0: as the least error is "
+                "expected.",
             },
             "cells": {
                 "type": "integer",
@@ -102,8 +109,8 @@ class DPSyn(Mechanism):
                 "maximum": 1_000_000,
                 "default": 0,
                 "title": "Most cells of a group",
-                "description": "A column that has more values than this is measured by itself. 0: as the least error is "
-                "expected.",
+                "description": "A column that has more values than this is measured by itself. 0: as the "
+                "least error is expected.",
             },
             "records": records_parameter("the number and size of groups are set by it"),
             "synthesis": {
@@ -115,7 +122,8 @@ class DPSyn(Mechanism):
                     "mcf": "By minimum-cost flow",
                     "sts": "One by one, from sorted groups",
                 },
-                "description": "How records are made that have the tables measured. Minimum-cost flow keeps far more of them.",
+                "description": "How records are made that have the tables measured. Minimum-cost flow "
+                "keeps far more of them.",
             },
             "ripple_threshold": {
                 "type": "number",
@@ -123,8 +131,9 @@ class DPSyn(Mechanism):
                 "maximum": 10,
                 "default": ripple.THRESHOLD,
                 "title": "Negative counts: from where",
-                "description": "In standard deviations of the noise of a cell: how far below zero a cell may stay while the "
-                "tables are made to agree. Further below it is set to zero, and its neighbours give what it lacked.",
+                "description": "In standard deviations of the noise of a cell: how far below zero a cell "
+                "may stay while the tables are made to agree. Further below it is set to zero, and its "
+                "neighbours give what it lacked.",
             },
             "ripple_neighbours": {
                 "type": "integer",
@@ -132,8 +141,8 @@ class DPSyn(Mechanism):
                 "maximum": 10**6,
                 "default": 0,
                 "title": "Negative counts: neighbours",
-                "description": "How many cells that differ in one column give what a cell below zero lacked, the largest ones. "
-                "0: all of them.",
+                "description": "How many cells that differ in one column give what a cell below zero "
+                "lacked, the largest ones. 0: all of them.",
             },
             "memory_mb": pairs.MEMORY,
         },
@@ -260,9 +269,9 @@ def _public(facts: tuple[str, ...], purpose: str) -> np.random.Generator:
 
 
 def _weights(counts: Sequence[int], *, pure: bool) -> tuple[Fraction, ...]:
-    """Laplace: shares of epsilon that minimise the sum, over views, of cells times variance (2 l² / epsilon_i²) for a
-    given sum of epsilons. Gaussian: of rho (l² / (2 rho_i)). Cells are rounded to a power of two, so that scales are
-    few."""
+    """Laplace: shares of epsilon that minimise the sum, over views, of cells times variance (2 l² /
+    epsilon_i²) for a given sum of epsilons. Gaussian: of rho (l² / (2 rho_i)). Cells are rounded to a power
+    of two, so that scales are few."""
     power = 1 / 3 if pure else 1 / 2
     rounded = [2 ** round(math.log2(count)) for count in counts]
     return tuple(Fraction(round(count**power * _DIGITS), _DIGITS) for count in rounded)
@@ -313,7 +322,8 @@ class DPSynPlan(Plan):
         )
 
     def _column(self, name: str, views: Sequence[View]) -> Table:
-        """Of one column, by the smallest view that has it; up to what cutting at zero changed, all of them agree."""
+        """Of one column, by the smallest view that has it; up to what cutting at zero changed, all of them
+        agree."""
         axis = list(self.domain.sizes).index(name)
         view = min(
             (view for view in views if axis in view.axes), key=lambda view: view.values.size

@@ -41,10 +41,12 @@ _COMPARED = 40
 class Independent(Mechanism):
     """A histogram of every attribute.
 
-    Asks: one `measure` for each modelled attribute, all fixed beforehand (static).
-    Privacy: discrete Laplace (always for delta 0) with shares of epsilon in proportion to sqrt(K_j), K_j the number
-        of codes; or discrete Gaussian with shares of rho in proportion to K_j^(2/3). For delta > 0 all noise then
-        shrinks by one factor, to the least for which the composition of privacy-loss distributions meets the target.
+    Asks: one `measure` for each modelled attribute, all fixed beforehand (static). Privacy: discrete Laplace
+    (always for delta 0) with shares of epsilon in proportion to sqrt(K_j), K_j the number
+        of codes; or discrete Gaussian with shares of rho in proportion to K_j^(2/3). For delta > 0 all noise
+            then
+        shrinks by one factor, to the least for which the composition of privacy-loss distributions meets the
+            target.
         Proofs: docs/proofs/independent.md, docs/proofs/accounting.md.
     Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records
         only where it is a public invariant.
@@ -75,8 +77,9 @@ class Independent(Mechanism):
                     "gaussian": "Gaussian",
                 },
                 "description": (
-                    "With few columns Laplace is more accurate at the same epsilon; Gaussian is much cheaper in an "
-                    "account that adds up rho, and is what is taken there. Elsewhere the more accurate of the two is."
+                    "With few columns Laplace is more accurate at the same epsilon; Gaussian is much "
+                    "cheaper in an account that adds up rho, and is what is taken there. Elsewhere the "
+                    "more accurate of the two is."
                 ),
             }
         },
@@ -90,7 +93,8 @@ class Independent(Mechanism):
     noise: str = "by-delta"
 
     def resolve_defaults(self, spec: Spec, *, rule: Rule) -> Independent:
-        """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several times more."""
+        """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several
+        times more."""
         return replace(self, noise="gaussian") if self._open(spec) and rule == "zcdp" else self
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
@@ -168,8 +172,8 @@ class _Calibration:
 
 
 def _more_accurate(domain: Domain, spec: Spec) -> _Calibration:
-    """Of many columns Gaussian noise is the better one unless epsilon is so large that plain shares of it do; then
-    how far Laplace noise could shrink is not looked into."""
+    """Of many columns Gaussian noise is the better one unless epsilon is so large that plain shares of it do;
+    then how far Laplace noise could shrink is not looked into."""
     sizes = [a.size for a in domain.modelled]
     # Each size is one more distribution to compose, which takes seconds for many.
     few = len(set(sizes)) <= _COMPARED
@@ -186,8 +190,9 @@ def _gaussian(domain: Domain, spec: Spec) -> _Calibration:
 
 
 def _weights(domain: Domain, law: NoiseLaw) -> dict[str, Fraction]:
-    """Laplace: shares that minimise the summed L1 error of the tables, sum of K_j / epsilon_j, for a given sum of
-    epsilon_j. Gaussian: sum of K_j sigma_j, with sigma_j proportional to rho_j^(-1/2), for a given sum of rho_j."""
+    """Laplace: shares that minimise the summed L1 error of the tables, sum of K_j / epsilon_j, for a given
+    sum of epsilon_j. Gaussian: sum of K_j sigma_j, with sigma_j proportional to rho_j^(-1/2), for a given sum
+    of rho_j."""
     if law == "discrete-laplace":
         return {
             name: Fraction(math.isqrt(size * _DIGITS**2), _DIGITS)

@@ -1,4 +1,5 @@
-"""Random data: every value of every column is equally likely. Only the number of records comes from the table."""
+"""Random data: every value of every column is equally likely. Only the number of records comes from the
+table."""
 
 from __future__ import annotations
 
@@ -27,10 +28,11 @@ from synth_engine.spec import Spec
 class Random(Mechanism):
     """Values drawn uniformly from the declared domain.
 
-    Asks: one `measure` of the empty clique, the number of records (static).
-    Privacy: discrete Laplace for delta 0, else discrete Gaussian (the least that its privacy-loss distribution
+    Asks: one `measure` of the empty clique, the number of records (static). Privacy: discrete Laplace for
+    delta 0, else discrete Gaussian (the least that its privacy-loss distribution
         allows, and much cheaper than Laplace where rho is paid for), with the whole target.
-        Where the number of records is public there is nothing to ask and nothing to pay: no release is needed, and
+        Where the number of records is public there is nothing to ask and nothing to pay: no release is
+            needed, and
         none is made. Proof: docs/proofs/random.md.
     Public assumptions: the domain, the unit, the relation.
     """
@@ -39,8 +41,8 @@ class Random(Mechanism):
     family: ClassVar[Family] = "special"
     title: ClassVar[str] = "Random values"
     summary: ClassVar[str] = (
-        "Measures the noisy number of records and nothing else; every value of every column is equally likely. "
-        "For trying out software on a table of the right shape and size, at a tiny epsilon."
+        "Measures the noisy number of records and nothing else; every value of every column is equally "
+        "likely. For trying out software on a table of the right shape and size, at a tiny epsilon."
     )
     paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (random mode)"
     keeps: ClassVar[tuple[str, ...]] = ("number of records",)

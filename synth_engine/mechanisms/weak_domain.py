@@ -1,4 +1,5 @@
-"""Histograms of columns whose values are not known beforehand: CatHist, made exact, and columns drawn independently."""
+"""Histograms of columns whose values are not known beforehand: CatHist, made exact, and columns drawn
+independently."""
 
 from __future__ import annotations
 
@@ -38,15 +39,18 @@ _WEAK_CODES = 30
 
 @dataclass(frozen=True, kw_only=True)
 class WeakDomain(Mechanism):
-    """Thresholded noisy counts over a public set of values of any size, for every weak column; a noisy histogram for
-    every other one.
+    """Thresholded noisy counts over a public set of values of any size, for every weak column; a noisy
+    histogram for every other one.
 
-    Asks: one `discover` for each weak attribute, one `measure` for each other, and, where no column tells the number of
+    Asks: one `discover` for each weak attribute, one `measure` for each other, and, where no column tells the
+    number of
         records, one for that; all fixed beforehand (static).
-    Privacy: discrete Laplace throughout, with shares of epsilon; for delta > 0 all noise shrinks to the least for which
+    Privacy: discrete Laplace throughout, with shares of epsilon; for delta > 0 all noise shrinks to the least
+    for which
         the composition of privacy-loss distributions meets the target. Proofs: docs/proofs/discover.md,
         docs/proofs/independent.md, docs/proofs/accounting.md.
-    Public assumptions: the sets and their order, rho, the rest of the domain, the unit, the relation; the number of
+    Public assumptions: the sets and their order, rho, the rest of the domain, the unit, the relation; the
+    number of
         records only where it is a public invariant.
     """
 
@@ -54,8 +58,8 @@ class WeakDomain(Mechanism):
     family: ClassVar[Family] = "special"
     title: ClassVar[str] = "Columns with unknown values"
     summary: ClassVar[str] = (
-        "Finds the frequent values of columns out of a public set that is too large to list, such as all pairs of "
-        "English words, with their noisy counts, and draws the columns independently."
+        "Finds the frequent values of columns out of a public set that is too large to list, such as all "
+        "pairs of English words, with their noisy counts, and draws the columns independently."
     )
     paper: ClassVar[str] = "Rodriguez and Howe 2018 (CatHist)"
     keeps: ClassVar[tuple[str, ...]] = (
@@ -259,7 +263,8 @@ class WeakDomainPlan(Plan):
 def _frequencies(
     declared: Attribute, resolved: Attribute, answer: Discovery, *, rows: int
 ) -> npt.NDArray[np.float64]:
-    """Noisy counts of what was found; the records that are left have another value, or one too rare to be found."""
+    """Noisy counts of what was found; the records that are left have another value, or one too rare to be
+    found."""
     if not isinstance(declared, Weak):
         raise TypeError("only weak attributes are discovered")
     ranks = [rank for rank, _ in answer.ranked_counts]

@@ -1,4 +1,5 @@
-"""The private alternative to filled counts: a noisy table of the same groups by the contingency table's mechanism, its error and its price."""
+"""The private alternative to filled counts: a noisy table of the same groups by the contingency table's
+mechanism, its error and its price."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ MECHANISM = "contingency-table"
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateAlternative:
-    """A noisy count of each group with a guarantee. deviation: records by which the count of a group is off, a standard deviation of its
-    noise before anything is estimated from it."""
+    """A noisy count of each group with a guarantee. deviation: records by which the count of a group is off,
+    a standard deviation of its noise before anything is estimated from it."""
 
     plan: Plan
     deviation: float
@@ -28,15 +29,17 @@ class PrivateAlternative:
     def sentence(self) -> str:
         """What it offers, in words."""
         return (
-            f"with differential privacy: a {MECHANISM} of the same groups at epsilon = {plain(self.plan.epsilon)}, whose noise has a "
-            f"standard deviation of {self.deviation:,.1f} records a group"
+            f"with differential privacy: a {MECHANISM} of the same groups at epsilon = "
+            f"{plain(self.plan.epsilon)}, whose noise has a standard deviation of {self.deviation:,.1f} "
+            "records a group"
         )
 
 
 def alternative(
     plan: FillPlan, *, epsilon: Fraction, delta: Fraction = Fraction(0), rule: Rule = "basic"
 ) -> PrivateAlternative:
-    """The plan of a private table of the same groups. No row is read. Errors: SpecError for a loss that is none."""
+    """The plan of a private table of the same groups. No row is read. Errors: SpecError for a loss that is
+    none."""
     grouped = Domain(
         attributes=plan.attributes, unit=plan.domain.unit, relation=plan.domain.relation
     )

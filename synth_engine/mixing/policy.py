@@ -1,6 +1,8 @@
-"""A policy for counts of real records: how large each group has to be, how little of it one contributor may be, on how many days.
+"""A policy for counts of real records: how large each group has to be, how little of it one contributor may
+be, on how many days.
 
-Public facts alone: a plan is made of a description, and refuses what no number of added records can meet before a row is read.
+Public facts alone: a plan is made of a description, and refuses what no number of added records can meet
+before a row is read.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ MAX_COLUMNS, MAX_GROUPS = 6, 10_000
 FEWEST_RECORDS, MOST_RECORDS = 10, 10**6
 LARGEST_SHARE = Fraction(1, 2)
 NOT_PRIVATE = (
-    "These counts meet a policy. They are NOT differentially private: every group that meets the policy by itself is the exact number of "
-    "real records. To the other groups synthetic records were added until they meet it; how many, and to which, is not published."
+    "These counts meet a policy. They are NOT differentially private: every group that meets the policy by "
+    "itself is the exact number of real records. To the other groups synthetic records were added until "
+    "they meet it; how many, and to which, is not published."
 )
 """What filled counts are called wherever they are shown."""
 Counts = npt.NDArray[np.int64]
@@ -39,8 +42,8 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class FillPolicy:
-    """What each group has to meet. least_records: records of a group. largest_share: of a group's records, the most that one contributor
-    may have. least_days: different days on which a group has records."""
+    """What each group has to meet. least_records: records of a group. largest_share: of a group's records,
+    the most that one contributor may have. least_days: different days on which a group has records."""
 
     least_records: int = 100
     largest_share: Fraction = Fraction(1, 10)
@@ -69,8 +72,9 @@ class FillPolicy:
             )
 
     def needed(self, *, records: int, largest: int, days: int) -> int:
-        """The fewest records with which a group meets the policy. largest: records of its largest contributor. Each added record has a
-        contributor of its own, and a day of its own where days are lacking."""
+        """The fewest records with which a group meets the policy. largest: records of its largest
+        contributor. Each added record has a contributor of its own, and a day of its own where days are
+        lacking."""
         return max(
             self.least_records,
             records + max(0, self.least_days - days),
@@ -87,8 +91,9 @@ class FillPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class FillPlan:
-    """Counts of a table that are filled to a policy. by: the columns that make a group. day: the column of days, where the policy asks
-    for several of them. contributor: the column that tells contributors apart; None where each record has its own."""
+    """Counts of a table that are filled to a policy. by: the columns that make a group. day: the column of
+    days, where the policy asks for several of them. contributor: the column that tells contributors apart;
+    None where each record has its own."""
 
     domain: Domain
     by: tuple[str, ...]
@@ -171,7 +176,8 @@ class FillPlan:
 
     @property
     def counted(self) -> Domain:
-        """The description under which the table is read: the columns of groups and days, each record by itself."""
+        """The description under which the table is read: the columns of groups and days, each record by
+        itself."""
         names = (*self.by, *([self.day] if self.day and self.day not in self.by else ()))
         return Domain(
             attributes=tuple(self.domain.attribute(name) for name in names),
@@ -228,7 +234,8 @@ def groupable(domain: Domain) -> list[Attribute]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FilledCounts:
-    """Counts of all groups after records were added. counts: int64, one axis for each column of the groups."""
+    """Counts of all groups after records were added. counts: int64, one axis for each column of the
+    groups."""
 
     plan: FillPlan
     counts: Counts
@@ -250,7 +257,8 @@ class FilledCounts:
         ]
 
     def to_json(self) -> JsonObject:
-        """The document that is published. It has no number of added records, and does not say which groups were filled."""
+        """The document that is published. It has no number of added records, and does not say which groups
+        were filled."""
         return {
             "schema": SCHEMA,
             "statement": NOT_PRIVATE,

@@ -1,7 +1,7 @@
 """Repair of a synthetic table: its rows are weighted, or repeated and left out, until public totals are met.
 
-Post-processing of synthetic rows and public numbers, so that it costs no privacy. Raking is iterative proportional fitting: weights are scaled
-to each total in turn (Deming and Stephan 1940).
+Post-processing of synthetic rows and public numbers, so that it costs no privacy. Raking is iterative
+proportional fitting: weights are scaled to each total in turn (Deming and Stephan 1940).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class PublicTotals:
-    """How many records have each combination of values of some columns, as a public table says. name: of the file, for messages."""
+    """How many records have each combination of values of some columns, as a public table says. name: of the
+    file, for messages."""
 
     name: str
     columns: tuple[str, ...]
@@ -85,14 +86,16 @@ def require_one_population(totals: Sequence[PublicTotals]) -> None:
 
 
 def weights(table: pd.DataFrame, totals: Sequence[PublicTotals]) -> Floats:
-    """A weight of each row with which the table meets all totals. table: texts. Errors: SpecError naming the totals that it cannot meet."""
+    """A weight of each row with which the table meets all totals. table: texts. Errors: SpecError naming the
+    totals that it cannot meet."""
     require_one_population(totals)
     margins = [(_cells(table, each), _targets(each)) for each in totals]
     for each, (cells, targets) in zip(totals, margins, strict=True):
         empty = int(((np.bincount(cells, minlength=targets.size) == 0) & (targets > 0)).sum())
         if empty:
             raise SpecError(
-                f"no row of the table is in {empty:,} combination{'s' if empty > 1 else ''} of the totals {each.name!r}",
+                f"no row of the table is in {empty:,} combination{'s' if empty > 1 else ''} of the totals "
+                f"{each.name!r}",
                 repair="generate more rows, or use totals of fewer values",
             )
     fitted = np.full(len(table), totals[0].sum / len(table))
@@ -106,19 +109,22 @@ def weights(table: pd.DataFrame, totals: Sequence[PublicTotals]) -> Floats:
         if off <= TOLERANCE * totals[0].sum:
             return fitted
     raise SpecError(
-        "no weights of these rows meet all totals at once: they contradict each other where the table has no rows",
+        "no weights of these rows meet all totals at once: they contradict each other where the table has "
+        "no rows",
         repair="generate more rows, or leave one of the totals out",
     )
 
 
 def repaired(table: pd.DataFrame, totals: PublicTotals) -> pd.DataFrame:
-    """The rows of a table, some of them repeated and some left out, so that one table of totals is met exactly. Errors: as `weights`."""
+    """The rows of a table, some of them repeated and some left out, so that one table of totals is met
+    exactly. Errors: as `weights`."""
     times = repetitions(table, totals)
     return table.loc[table.index.repeat(times)].reset_index(drop=True)
 
 
 def repetitions(table: pd.DataFrame, totals: PublicTotals) -> npt.NDArray[np.int64]:
-    """How often each row is taken so that one table of totals is met exactly, shape (rows,). Errors: as `weights`."""
+    """How often each row is taken so that one table of totals is met exactly, shape (rows,). Errors: as
+    `weights`."""
     fitted = weights(table, [totals])
     cells, targets = _cells(table, totals), _targets(totals)
     order = np.argsort(cells, kind="stable")

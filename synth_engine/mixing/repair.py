@@ -1,6 +1,8 @@
-"""Repair of rows that a model generated: public totals from a document, what meets them, and the receipt of the table.
+"""Repair of rows that a model generated: public totals from a document, what meets them, and the receipt of
+the table.
 
-Post-processing of a released model and of public numbers (`raking`). The receipt names that of the release by its digest.
+Post-processing of a released model and of public numbers (`raking`). The receipt names that of the release by
+its digest.
 """
 
 from __future__ import annotations
@@ -26,23 +28,25 @@ from synth_engine.strict_json import JsonObject
 
 SCHEMA = "synth_engine/repair-receipt/1"
 STATEMENT = (
-    "This table is post-processing: its rows were generated from the model of the release below and weighted, or repeated and left out, "
-    "until they meet totals that a person gave as public. No table was read, so that it costs no privacy beyond the release, whose "
-    "receipt proves its guarantee. Nothing proves that the totals are public: what is not public in them is not protected."
+    "This table is post-processing: its rows were generated from the model of the release below and "
+    "weighted, or repeated and left out, until they meet totals that a person gave as public. No table was "
+    "read, so that it costs no privacy beyond the release, whose receipt proves its guarantee. Nothing "
+    "proves that the totals are public: what is not public in them is not protected."
 )
 MAX_LABELS = 100_000
 """Values and bins of a column that totals can name as the description does."""
 MET = 1e-6
-"""The largest share of all records by which a total may be missed and still be called met: raking ends long before."""
+"""The largest share of all records by which a total may be missed and still be called met: raking ends long
+before."""
 Way = Literal["weights", "rows"]
 """weights: a column of weights meets the totals. rows: rows are repeated and left out."""
 WAYS: tuple[Way, ...] = get_args(Way)
 
 
-# --- totals ----------------------------------------------------------------------------------------------------------
+# --- totals -------------------------------------------------------------------------------------------------
 def totals_of_document(document: object) -> tuple[PublicTotals, ...]:
-    """Totals from a JSON document `{"totals": [{"name": …, "columns": [column], "counts": [{"values": [text], "count": number}]}]}`.
-    Errors: SpecError by name and rule."""
+    """Totals from a JSON document `{"totals": [{"name": …, "columns": [column], "counts": [{"values": [text],
+    "count": number}]}]}`. Errors: SpecError by name and rule."""
     listed = document.get("totals") if isinstance(document, Mapping) else None
     if (
         not isinstance(document, Mapping)
@@ -115,7 +119,8 @@ def _texts(given: object) -> TypeGuard[list[str]]:
 
 
 def totals_of_text(text: str) -> tuple[PublicTotals, ...]:
-    """Totals from a text: a JSON document, or tables as CSV, an empty line between two. A table is called by its columns. Errors: InputError."""
+    """Totals from a text: a JSON document, or tables as CSV, an empty line between two. A table is called by
+    its columns. Errors: InputError."""
     if text.lstrip().startswith("{"):
         try:
             document = strict_json.loads(text)
@@ -187,11 +192,12 @@ def document_of(totals: Sequence[PublicTotals]) -> JsonObject:
     }
 
 
-# --- repair ----------------------------------------------------------------------------------------------------------
+# --- repair -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RepairedRows:
-    """Rows that meet totals. frame: values, texts: the same as files write them; with the column `weight` if rows are weighted.
-    met: a line for each of the totals. effective_rows: how many rows of equal weights are as precise (Kish 1965)."""
+    """Rows that meet totals. frame: values, texts: the same as files write them; with the column `weight` if
+    rows are weighted. met: a line for each of the totals. effective_rows: how many rows of equal weights are
+    as precise (Kish 1965)."""
 
     frame: pd.DataFrame
     texts: pd.DataFrame
@@ -211,8 +217,8 @@ def require_way(totals: Sequence[PublicTotals], way: Way) -> None:
 def repair(
     domain: Domain, frame: pd.DataFrame, totals: Sequence[PublicTotals], *, way: Way
 ) -> RepairedRows:
-    """Weigh generated rows, or repeat and leave out some, until they meet public totals. frame: values, shape (rows, columns). Errors:
-    SpecError naming the totals that cannot be met."""
+    """Weigh generated rows, or repeat and leave out some, until they meet public totals. frame: values, shape
+    (rows, columns). Errors: SpecError naming the totals that cannot be met."""
     require_way(totals, way)
     if WEIGHT in {column.name for column in domain.table_columns}:
         raise SpecError(
@@ -243,7 +249,8 @@ def repair(
 
 
 def labels_of(attribute: Attribute) -> tuple[str, ...]:
-    """The values and bins of a column as totals name them; none where they are not listed, or more than `MAX_LABELS`."""
+    """The values and bins of a column as totals name them; none where they are not listed, or more than
+    `MAX_LABELS`."""
     if isinstance(attribute, Derived) or not 0 < attribute.size <= MAX_LABELS:
         return ()
     return attribute.labels
@@ -252,7 +259,8 @@ def labels_of(attribute: Attribute) -> tuple[str, ...]:
 def _compared(
     domain: Domain, texts: pd.DataFrame, totals: Sequence[PublicTotals]
 ) -> pd.DataFrame:
-    """The columns that totals are by: bins by their names where totals name bins alone, such as `20 to 29`, else the texts of the file."""
+    """The columns that totals are by: bins by their names where totals name bins alone, such as `20 to 29`,
+    else the texts of the file."""
     columns = {str(name): texts[name] for name in texts}
     for attribute in domain.table_columns:
         named = {
@@ -296,12 +304,12 @@ def _effective(weights: np.ndarray) -> int:
     return round(float(weights.sum()) ** 2 / squares) if squares else 0
 
 
-# --- receipt ---------------------------------------------------------------------------------------------------------
+# --- receipt ------------------------------------------------------------------------------------------------
 def receipt(
     release: Mapping[str, Any], *, model: Mapping[str, Any], made: Mapping[str, Any]
 ) -> JsonObject:
-    """The receipt of a repaired table. release: the receipt of the release, which is verified; model: its document. made: what else the
-    receipt states of the table. Errors: VerificationError."""
+    """The receipt of a repaired table. release: the receipt of the release, which is verified; model: its
+    document. made: what else the receipt states of the table. Errors: VerificationError."""
     verified = verifier.verify(dict(release))
     guarantee = release["guarantee"]
     document: JsonObject = {

@@ -1,11 +1,11 @@
 """Drawing many rows fast: alias tables, and a generator that is a function of a counter.
 
-A row's code takes one number of 64 bits, which depends on the seed, the table and the number of the row alone. Blocks of
-rows may therefore be drawn in any order, by any number of threads, and are the same bytes. Rows are independent of one
-another; the sampling error of a count is that of a binomial one.
+A row's code takes one number of 64 bits, which depends on the seed, the table and the number of the row
+alone. Blocks of rows may therefore be drawn in any order, by any number of threads, and are the same bytes.
+Rows are independent of one another; the sampling error of a count is that of a binomial one.
 
-Alias method: Walker (1977), tables as in Vose (1991). Generator: the output function of SplitMix64 (Steele, Lea and Flood,
-2014) of a key and the row's number.
+Alias method: Walker (1977), tables as in Vose (1991). Generator: the output function of SplitMix64 (Steele,
+Lea and Flood, 2014) of a key and the row's number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _SECOND = 0x94D049BB133111EB
 
 @dataclass(frozen=True, eq=False)
 class AliasTable:
-    """Of each group of a table's other columns, the distribution of its last one. thresholds, aliases: shape (groups · size,)."""
+    """Of each group of a table's other columns, the distribution of its last one. thresholds, aliases: shape
+    (groups · size,)."""
 
     parents: tuple[str, ...]
     columns: tuple[str, ...]
@@ -113,7 +114,8 @@ def _key(seed: str, purpose: Sequence[str]) -> int:
 def _build(
     weights: NDArray[np.int64], thresholds: NDArray[np.uint32], aliases: NDArray[np.uint32]
 ) -> None:
-    """Fill the tables of every group. Whole numbers, and one division at the end: the same tables on every machine."""
+    """Fill the tables of every group. Whole numbers, and one division at the end: the same tables on every
+    machine."""
     groups, size = weights.shape
     small = np.empty(size, dtype=np.int64)
     large = np.empty(size, dtype=np.int64)

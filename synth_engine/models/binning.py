@@ -36,8 +36,9 @@ def is_merged_in_order(attribute: Attribute) -> bool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Binning:
-    """`bins`: the bin of each code, 0 to b - 1, every bin used; int64, shape (codes,). `within`: the weights of the codes,
-    their one-way table, of which each bin's part says how its records are spread over its codes; same shape."""
+    """`bins`: the bin of each code, 0 to b - 1, every bin used; int64, shape (codes,). `within`: the weights
+    of the codes, their one-way table, of which each bin's part says how its records are spread over its
+    codes; same shape."""
 
     attribute: str
     bins: Weights

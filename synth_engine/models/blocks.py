@@ -1,4 +1,5 @@
-"""The blocks of rows in which a table is drawn: how large they are, their seeds, and the refined rows so far."""
+"""The blocks of rows in which a table is drawn: how large they are, their seeds, and the refined rows so
+far."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ MANY = 1_000_000
 FEW = (1 << 15) + FIRST
 """Rows that are refined of a table of `MANY` or more, of which the others are copies."""
 MOST_LOOKUPS = 135_000_000
-"""Number of table look-ups in one pass over the rows that are refined of smaller tables: about ten seconds."""
+"""Number of table look-ups in one pass over the rows that are refined of smaller tables: about ten
+seconds."""
 _THREADS = 2
 
 
@@ -37,8 +39,8 @@ def in_threads(draw: Callable[[int], Codes], starts: Sequence[int]) -> Iterator[
 
 
 def sizes(rows: int) -> list[int]:
-    """Rows of each block: every one has twice as many as the one before, up to the largest. A last one that would be small
-    is drawn with the one before it, because few rows cannot make up for what a table lacks."""
+    """Rows of each block: every one has twice as many as the one before, up to the largest. A last one that
+    would be small is drawn with the one before it, because few rows cannot make up for what a table lacks."""
     planned: list[int] = []
     size, left = FIRST, rows
     while left > size + size // 2:
@@ -60,7 +62,8 @@ def early(rows: int) -> list[int]:
 
 
 def rows_refined(rows: int, columns: int) -> int:
-    """How many rows are refined one by one: as many as is affordable, because copies of few rows cannot have the rare cells of a large table."""
+    """How many rows are refined one by one: as many as is affordable, because copies of few rows cannot have
+    the rare cells of a large table."""
     if rows >= MANY:
         return record_refinement.rows_refined(FEW, columns)
     return record_refinement.rows_refined(rows, columns, lookups=MOST_LOOKUPS)
@@ -88,8 +91,8 @@ def seed_of(seed: str, number: int) -> str:
 
 
 def turns(rows: int, *, base: int) -> tuple[int, int]:
-    """How many whole turns of copies follow `base` refined rows, and how many rows after those: enough to make up for what whole
-    turns do to a histogram, where there are so many."""
+    """How many whole turns of copies follow `base` refined rows, and how many rows after those: enough to
+    make up for what whole turns do to a histogram, where there are so many."""
     whole, last = divmod(max(0, rows - base), max(base, 1))
     if whole and last < base // 2:
         whole, last = whole - 1, last + base
@@ -99,7 +102,8 @@ def turns(rows: int, *, base: int) -> tuple[int, int]:
 class Refined:
     """The refined rows of the blocks so far, and copies of them once there are enough.
 
-    sizes: codes of each column. rows: how many are refined one by one; the others are copies of these (`record_refinement.rows_refined`).
+    sizes: codes of each column. rows: how many are refined one by one; the others are copies of these
+    (`record_refinement.rows_refined`).
     """
 
     def __init__(self, sizes: Mapping[str, int], *, rows: int) -> None:
@@ -125,7 +129,8 @@ class Refined:
         self._have = len(next(iter(self.codes.values())))
 
     def copies(self, rows: int, *, seed: str) -> Codes:
-        """The next so many copies. Every refined row is copied once, in random order, before any of them is copied again."""
+        """The next so many copies. Every refined row is copied once, in random order, before any of them is
+        copied again."""
         parts = []
         while rows > 0:
             turn, place = divmod(self._copied, self._have)

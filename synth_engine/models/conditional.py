@@ -14,9 +14,10 @@ _GOLDEN = (5**0.5 - 1) / 2
 def draw(weights: Weights, given: list[Codes], *, rows: int, rng: np.random.Generator) -> Codes:
     """Codes of the last attribute of a table of weights, given the codes of the others; shape (rows,).
 
-    Within a group of records that agree on the others, in random order, quantiles are evenly spaced from one random
-    start (systematic sampling), so that counts are within one of their expectation; starts of the groups are spread
-    by the golden ratio, so that the errors of many small groups cancel. Groups without weight follow the table's sums.
+    Within a group of records that agree on the others, in random order, quantiles are evenly spaced from one
+    random start (systematic sampling), so that counts are within one of their expectation; starts of the
+    groups are spread by the golden ratio, so that the errors of many small groups cancel. Groups without
+    weight follow the table's sums.
     """
     size = weights.shape[-1]
     table = with_sums(weights).reshape(-1, size)

@@ -1,4 +1,5 @@
-"""One table of all columns of a description: a share for each combination of labels that has one, read strictly."""
+"""One table of all columns of a description: a share for each combination of labels that has one, read
+strictly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One column of a description: its shares, or those it has for each combination of other columns, read strictly. Every
-refusal names the column, a rule and a repair, and repeats nothing but names of fields."""
+"""One column of a description: its shares, or those it has for each combination of other columns, read
+strictly. Every refusal names the column, a rule and a repair, and repeats nothing but names of fields."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Texts = Mapping[str, tuple[str, ...]]
 class DescribedColumn:
     """One entry of a list of columns.
 
-    every: the labels of all columns of the domain; before: the columns that this one may be given. Errors: InputError, here
-    and in `weights`.
+    every: the labels of all columns of the domain; before: the columns that this one may be given. Errors:
+    InputError, here and in `weights`.
     """
 
     def __init__(

@@ -1,6 +1,8 @@
-"""The tree of a description: a share for each node at which the tree ends, beside the values that the node stands for.
+"""The tree of a description: a share for each node at which the tree ends, beside the values that the node
+stands for.
 
-Shares can be edited. Labels are for people; what the nodes are is written under `form`, and both have to agree.
+Shares can be edited. Labels are for people; what the nodes are is written under `form`, and both have to
+agree.
 """
 
 from __future__ import annotations
@@ -139,7 +141,8 @@ def _boxes(
     levels: npt.NDArray[np.int64],
     domain: Domain,
 ) -> Labels:
-    """Of each cell the range of each coordinate: the labels of its first and its last bin, or, of public points, degrees."""
+    """Of each cell the range of each coordinate: the labels of its first and its last bin, or, of public
+    points, degrees."""
     first = points.positions(cells)
     low, high = np.array(points.low), np.array(points.high)
     boxes: Labels = [{} for _ in range(levels.size)]

@@ -1,8 +1,8 @@
-"""A model as a document for people: every share beside the label that it belongs to, to be read, kept, edited and sampled
-from later.
+"""A model as a document for people: every share beside the label that it belongs to, to be read, kept, edited
+and sampled from later.
 
-`write` and `read` undo each other: a description that nobody edited gives the very model that it was written from. What
-a description may say is in docs/description.md; everything is checked on the way in.
+`write` and `read` undo each other: a description that nobody edited gives the very model that it was written
+from. What a description may say is in docs/description.md; everything is checked on the way in.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def _joint(model: Model) -> Table | SparseTable | None:
 
 
 def read(document: object) -> Model:
-    """The model that a description stands for. Errors: InputError, DomainError, with column, rule and repair."""
+    """The model that a description stands for. Errors: InputError, DomainError, with column, rule and
+    repair."""
     if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
         raise InputError("this is no description", repair=f"its schema has to be {SCHEMA!r}")
     unknown = [str(key) for key in document if key not in _FIELDS]
@@ -188,7 +189,8 @@ def read(document: object) -> Model:
 
 
 def _of_places(document: Mapping[str, object], domain: Domain) -> Model:
-    """A model that counts places by their cells: a description of its table of cells, and the cells of each place."""
+    """A model that counts places by their cells: a description of its table of cells, and the cells of each
+    place."""
     coded, places = document["coded"], document.get("places")
     known = {"schema", "mechanism", "model_sha256", "rows", "domain", "coded", "places"}
     if not isinstance(coded, Mapping) or "coded" in coded or not set(document) <= known:
@@ -264,11 +266,12 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
     return tuple(read_labels)
 
 
-# --- out ----------------------------------------------------------------------------------------------------------
+# --- out ----------------------------------------------------------------------------------------------------
 
 
 def _texts(domain: Domain, merged: Sequence[Binning]) -> Texts:
-    """The labels by which tables name the values of each column; those of bins are numbers, from "bin 1" on."""
+    """The labels by which tables name the values of each column; those of bins are numbers, from "bin 1"
+    on."""
     of = {one.attribute: one.size for one in merged}
     return {
         name: tuple(f"bin {number}" for number in range(1, of[name] + 1))
@@ -321,7 +324,7 @@ def _sizes(most: int) -> list[str]:
     return [str(size) for size in range(1, most + 1)]
 
 
-# --- in -----------------------------------------------------------------------------------------------------------
+# --- in -----------------------------------------------------------------------------------------------------
 
 
 def _mechanism(value: object) -> str:

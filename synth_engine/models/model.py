@@ -69,21 +69,26 @@ def require_rows(rows: int) -> None:
 class Model:
     """Tables that together cover the modelled attributes, and the (noisy or public) number of rows.
 
-    Without a network the tables are independent and cover each attribute once. With one, the i-th table is of the
-    parents and the attribute of the i-th node, and gives the attribute when its parents are drawn already.
+    Without a network the tables are independent and cover each attribute once. With one, the i-th table is of
+    the parents and the attribute of the i-th node, and gives the attribute when its parents are drawn
+    already.
 
-    `targets` are tables of groups of attributes, which may overlap, that the rows drawn so far are changed to have, by the
-    method `synthesis`: record by record until they are near (`finish`, tables of two to `MAX_TARGET_COLUMNS` attributes), by minimum-cost
-    flow, or made anew from sorted tables.
-    `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes are drawn
-    within them in the end. `mixture`: where tables of three attributes that are no targets start in `finish`.
+    `targets` are tables of groups of attributes, which may overlap, that the rows drawn so far are changed to
+    have, by the method `synthesis`: record by record until they are near (`finish`, tables of two to
+    `MAX_TARGET_COLUMNS` attributes), by minimum-cost flow, or made anew from sorted tables.
+    `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes
+    are drawn within them in the end. `mixture`: where tables of three attributes that are no targets start in
+    `finish`.
 
-    `tree`: of the columns of a hierarchy, beside the tables of others, and `notes`, what there is to say of it. `cells`: of two columns with too many values for a table.
+    `tree`: of the columns of a hierarchy, beside the tables of others, and `notes`, what there is to say of
+    it. `cells`: of two columns with too many values for a table.
 
-    `coded`: the model of a table in which each of some `places` is one column of cells instead of two of degrees. It then
-    generates all columns, and each place takes its degrees within its cell; this model has no tables of its own.
+    `coded`: the model of a table in which each of some `places` is one column of cells instead of two of
+    degrees. It then generates all columns, and each place takes its degrees within its cell; this model has
+    no tables of its own.
 
-    `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
+    `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up
+    to `WHOLE`.
     """
 
     mechanism: str
@@ -137,7 +142,8 @@ class Model:
         self._check_groups()
 
     def _columns_of_coded(self) -> list[str]:
-        """The columns of this model that `coded` generates. Errors: InputError where it is of other places."""
+        """The columns of this model that `coded` generates. Errors: InputError where it is of other
+        places."""
         coded = self.coded
         if coded is None and not self.places:
             return []
@@ -225,13 +231,15 @@ class Model:
         return blocks.together(list(self.sample_blocks(rows, seed=seed)))
 
     def sample_blocks(self, rows: int, *, seed: str) -> Iterator[Codes]:
-        """Codes of each attribute, with every declared constraint kept, in blocks. The same seed gives the same rows for ever: another way to
-        draw is another `SCHEMA`.
+        """Codes of each attribute, with every declared constraint kept, in blocks. The same seed gives the
+        same rows for ever: another way to draw is another `SCHEMA`.
 
-        Models with targets draw a block when it is asked for, and all rows that were drawn so far have the histograms of the targets to
-        rounding, where no cell that may not be entered is in the way. Of many rows those after the refined ones (`blocks.rows_refined`)
-        are copies of these, each as often as another; the last ones are copies that are changed until the columns of the whole table
-        are right. Models of tables alone draw `blocks.MANY` rows and more by alias tables; others draw all codes at once.
+        Models with targets draw a block when it is asked for, and all rows that were drawn so far have the
+        histograms of the targets to rounding, where no cell that may not be entered is in the way. Of many
+        rows those after the refined ones (`blocks.rows_refined`) are copies of these, each as often as
+        another; the last ones are copies that are changed until the columns of the whole table are right.
+        Models of tables alone draw `blocks.MANY` rows and more by alias tables; others draw all codes at
+        once.
         """
         require_rows(rows)
         if self.coded is not None:
@@ -301,11 +309,13 @@ class Model:
             yield self._completed(codes, seed=blocks.seed_of(seed, number))
 
     def sample_growing(self, sizes: Iterable[int], *, seed: str, most: int) -> Iterator[Codes]:
-        """Codes of a table that grows until no further size is asked for, of a model that refines in blocks. After each block all rows so far
-        have the histograms of the targets to rounding and are as near to the targets as a whole table of so many.
+        """Codes of a table that grows until no further size is asked for, of a model that refines in blocks.
+        After each block all rows so far have the histograms of the targets to rounding and are as near to the
+        targets as a whole table of so many.
 
-        sizes: the most rows of each block, asked for when the block before is drawn. most: rows of the table in the end; as many as a table of so
-        many has are refined (`blocks.rows_refined`), and those after them are copies."""
+        sizes: the most rows of each block, asked for when the block before is drawn. most: rows of the table
+        in the end; as many as a table of so many has are refined (`blocks.rows_refined`), and those after
+        them are copies."""
         if self.coded is not None:
             for number, block in enumerate(
                 self.coded.sample_growing(sizes, seed=seed, most=most)
@@ -326,7 +336,8 @@ class Model:
     def _copies_with_columns(
         self, base: blocks.Refined, rows: int, *, seed: str
     ) -> Iterator[Codes]:
-        """The rows after those of the base: whole turns of copies, and a last part of half a base or more that is changed."""
+        """The rows after those of the base: whole turns of copies, and a last part of half a base or more
+        that is changed."""
         turns, last = blocks.turns(rows, base=base.rows)
         yield from blocks.copies(base, turns * base.rows, seed=seed)
         if last <= 0:
@@ -467,8 +478,8 @@ class Model:
 
     @cached_property
     def _possible(self) -> tuple[Table, ...]:
-        """The tables without the cells that the domain's constraints exclude. Sums are kept where they were measured;
-        uniform values stay uniform among those that can be."""
+        """The tables without the cells that the domain's constraints exclude. Sums are kept where they were
+        measured; uniform values stay uniform among those that can be."""
         given: list[restricting.Weighted] = [
             (table.clique, table.weights.astype(np.float64)) for table in self.tables
         ]

@@ -1,5 +1,5 @@
-"""The part of a model that is tables: independent ones, or a network in which each gives one column others that are drawn
-already."""
+"""The part of a model that is tables: independent ones, or a network in which each gives one column others
+that are drawn already."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Table:
     weights: Weights
 
     def check(self, domain: Domain, merged: Mapping[str, Binning]) -> None:
-        """Errors: InputError for another shape than the domain and the bins give it, and for weights that are none."""
+        """Errors: InputError for another shape than the domain and the bins give it, and for weights that are
+        none."""
         shape, weights = bins.shape(domain, self.clique, merged), self.weights
         if (
             weights.shape != shape
@@ -77,15 +78,16 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """An attribute of a network, and those that it is drawn from. Nodes stand in the order of growth, which is the
-    order of drawing: parents before their children."""
+    """An attribute of a network, and those that it is drawn from. Nodes stand in the order of growth, which
+    is the order of drawing: parents before their children."""
 
     attribute: str
     parents: Clique
 
 
 def check(network: Sequence[Node], tables: Sequence[Table]) -> None:
-    """Errors: InputError where the i-th table is not that of the i-th node, or a parent comes after its child."""
+    """Errors: InputError where the i-th table is not that of the i-th node, or a parent comes after its
+    child."""
     known: set[str] = set()
     if [table.clique for table in tables] != [
         (*node.parents, node.attribute) for node in network
@@ -115,7 +117,8 @@ def sample(network: Sequence[Node], tables: Sequence[Table], rows: int, *, seed:
 
 
 def sample_apart(tables: Sequence[Table], rows: int, *, population: int, seed: str) -> Codes:
-    """Codes of each attribute of independent tables, shape (rows,): a random part of a population, in random order."""
+    """Codes of each attribute of independent tables, shape (rows,): a random part of a population, in random
+    order."""
     codes: Codes = {}
     for table in tables:
         rng = generator(seed, purpose=("sample", *table.clique))
@@ -125,8 +128,8 @@ def sample_apart(tables: Sequence[Table], rows: int, *, population: int, seed: s
         if weights.size <= MAX_NARROW_CODES:
             counts = round_to_total(weights, population)
         else:
-            # Most of so many codes have less than one record each: the largest weights, and of equal ones the first codes,
-            # would get all of them.
+            # Most of so many codes have less than one record each: the largest weights, and of equal ones the
+            # first codes, would get all of them.
             counts = round_in_order(weights, population, start=int(rng.integers(WHOLE)))
         cells = np.repeat(np.arange(counts.size, dtype=np.uint32), counts)
         rng.shuffle(cells)

@@ -21,8 +21,8 @@ from synth_engine.strict_json import JsonObject
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlaceCells:
-    """The cells of a place, and its tree, whose leaves are parts of cells. A record of a cell lies in one of its leaves, by
-    their weights; each is as likely as another where none has a weight.
+    """The cells of a place, and its tree, whose leaves are parts of cells. A record of a cell lies in one of
+    its leaves, by their weights; each is as likely as another where none has a weight.
 
     place: its name; areas: the cell of each leaf, shape (leaves,), from 0 on without a gap."""
 

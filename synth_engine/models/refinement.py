@@ -31,8 +31,8 @@ _FEW_COLUMNS = 3
 class Refinement:
     """What the rows of a model are refined to.
 
-    targets: tables of two columns or more. merged: the columns whose codes are bins. mixture: where tables of three columns
-    start. Rows that keep the constraints among columns without bins still keep them.
+    targets: tables of two columns or more. merged: the columns whose codes are bins. mixture: where tables of
+    three columns start. Rows that keep the constraints among columns without bins still keep them.
     """
 
     targets: Targets
@@ -41,8 +41,8 @@ class Refinement:
     mixture: TripleMixture | None = None
 
     def refine(self, before: Codes, codes: Codes, *, rng: np.random.Generator) -> Codes:
-        """Columns of codes (of bins, where an attribute has them) whose tables, together with those of the rows before, are near to the
-        targets."""
+        """Columns of codes (of bins, where an attribute has them) whose tables, together with those of the
+        rows before, are near to the targets."""
         names = list(codes)
         axes, facts = self._by_place(names)
         refined = record_refinement.refine(
@@ -57,8 +57,8 @@ class Refinement:
     def match_columns(
         self, before: Codes, codes: Codes, *, times: int, rng: np.random.Generator
     ) -> Codes:
-        """Columns of codes whose histograms, together with those of the rows before, each of which counts so many times, are those of the
-        targets to rounding."""
+        """Columns of codes whose histograms, together with those of the rows before, each of which counts so
+        many times, are those of the targets to rounding."""
         names = list(codes)
         axes, facts = self._by_place(names)
         matched = column_counts.match(
@@ -124,8 +124,8 @@ def _cell_constraints(
     axis_of: Mapping[str, int],
     targets: Sequence[set[str]],
 ) -> tuple[list[tuple[Axes, Truth]], list[Axes]]:
-    """Tables of cells that may be entered, and, where these were too large, attributes to be changed together only. targets: the columns of
-    each."""
+    """Tables of cells that may be entered, and, where these were too large, attributes to be changed together
+    only. targets: the columns of each."""
     allowed: list[tuple[Axes, Truth]] = []
     tied: list[Axes] = []
     for component in decidable_components(domain, merged):

@@ -1,4 +1,5 @@
-"""The part of a model that is a large table of two columns of which few cells are not empty, and the records drawn from it."""
+"""The part of a model that is a large table of two columns of which few cells are not empty, and the records
+drawn from it."""
 
 from __future__ import annotations
 
@@ -18,15 +19,16 @@ from synth_engine.strict_json import JsonObject
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SparseTable:
-    """`cells`: those of the table of `clique` that are not empty, int64, as the first code times the size of the second column
-    plus the second code, in order. Their `weights` add up to `WHOLE`."""
+    """`cells`: those of the table of `clique` that are not empty, int64, as the first code times the size of
+    the second column plus the second code, in order. Their `weights` add up to `WHOLE`."""
 
     clique: tuple[str, str]
     cells: npt.NDArray[np.int64]
     weights: Weights
 
     def check(self, domain: Domain) -> None:
-        """Errors: InputError for cells that are not of the domain, or not in order, and for weights that are none."""
+        """Errors: InputError for cells that are not of the domain, or not in order, and for weights that are
+        none."""
         sound = (
             self.cells.shape == self.weights.shape
             and self.cells.ndim == 1
@@ -48,8 +50,8 @@ class SparseTable:
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
     ) -> dict[str, Codes]:
-        """Codes of both columns of `rows` records, a random part of a `population`: the nearest whole numbers to the
-        weights, in random order."""
+        """Codes of both columns of `rows` records, a random part of a `population`: the nearest whole numbers
+        to the weights, in random order."""
         chosen = np.repeat(self.cells, round_to_total(self.weights, population))
         rng.shuffle(chosen)
         codes = np.divmod(chosen[:rows], domain.sizes[self.clique[1]])

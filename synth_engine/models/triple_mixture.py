@@ -1,4 +1,5 @@
-"""The mixture of a model: where the tables of three columns start that are no targets, when rows are refined."""
+"""The mixture of a model: where the tables of three columns start that are no targets, when rows are
+refined."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ MAX_COMPONENTS = 1_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MixtureColumn:
-    """A column within the components of a mixture. bins: the bin of each value that tables count, int64, shape (values,), 0 to
-    b - 1, every bin used; weights: of the bins within the components, int64, shape (b, components), adding up to `WHOLE`."""
+    """A column within the components of a mixture. bins: the bin of each value that tables count, int64,
+    shape (values,), 0 to b - 1, every bin used; weights: of the bins within the components, int64, shape (b,
+    components), adding up to `WHOLE`."""
 
     attribute: str
     bins: Weights
@@ -52,8 +54,8 @@ class MixtureColumn:
             raise _malformed()
 
     def shares(self, histogram: Floats) -> Floats:
-        """Return the shares of the values within each component, shape (values, components), where records of a bin are spread
-        over its values as in the histogram."""
+        """Return the shares of the values within each component, shape (values, components), where records of
+        a bin are spread over its values as in the histogram."""
         within = self.weights / np.maximum(self.weights.sum(axis=0), 1)
         of_bin = np.bincount(self.bins, weights=histogram)[self.bins]
         values = np.bincount(self.bins)[self.bins]
@@ -76,8 +78,8 @@ class MixtureColumn:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TripleMixture:
-    """A mixture of products of columns. shares: weights of the components, adding up to `WHOLE`; columns: those that are in a
-    target."""
+    """A mixture of products of columns. shares: weights of the components, adding up to `WHOLE`; columns:
+    those that are in a target."""
 
     shares: Weights
     columns: tuple[MixtureColumn, ...]
@@ -88,8 +90,8 @@ class TripleMixture:
         shares: Floats,
         columns: Mapping[str, tuple[Floats, Weights]],
     ) -> TripleMixture:
-        """shares: of the components; columns: of each the shares of its bins within the components, shape (bins, components),
-        and the bin of each value."""
+        """shares: of the components; columns: of each the shares of its bins within the components, shape
+        (bins, components), and the bin of each value."""
         return cls(
             shares=whole_weights(shares),
             columns=tuple(

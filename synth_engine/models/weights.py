@@ -1,4 +1,5 @@
-"""Whole-number weights, and the randomness by which rows are drawn from them: exact, and the same on every machine."""
+"""Whole-number weights, and the randomness by which rows are drawn from them: exact, and the same on every
+machine."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def generator(seed: str, *, purpose: tuple[str, ...]) -> np.random.Generator:
 
 
 def round_to_total(weights: Weights, total: int) -> Weights:
-    """Whole numbers in proportion to the weights (which add up to `WHOLE`) with the given sum, by largest remainder."""
+    """Whole numbers in proportion to the weights (which add up to `WHOLE`) with the given sum, by largest
+    remainder."""
     # At most 10^9 * 10^9, which int64 holds.
     scaled = weights * np.int64(total)
     counts: Weights = scaled // WHOLE
@@ -38,8 +40,9 @@ def round_to_total(weights: Weights, total: int) -> Weights:
 
 
 def round_in_order(weights: Weights, total: int, *, start: int) -> Weights:
-    """Whole numbers with the given sum, such that of any weights side by side their sum is off by less than one: each
-    weight (they add up to `WHOLE`) gets the whole numbers that the scale passes on its way. start: below `WHOLE`."""
+    """Whole numbers with the given sum, such that of any weights side by side their sum is off by less than
+    one: each weight (they add up to `WHOLE`) gets the whole numbers that the scale passes on its way. start:
+    below `WHOLE`."""
     reached = np.cumsum(np.append(0, weights)) * np.int64(total) + start
     counts: Weights = np.diff(reached // WHOLE)
     return counts

@@ -1,7 +1,7 @@
 """Noise for a part of a budget, and its price: the one place where a mechanism asks for either.
 
-Of a pure budget the noise is discrete Laplace; of rho discrete Gaussian; of mu² rounded Gaussian. Every scale is rounded up,
-so that what is bought never costs more than its part.
+Of a pure budget the noise is discrete Laplace; of rho discrete Gaussian; of mu² rounded Gaussian. Every scale
+is rounded up, so that what is bought never costs more than its part.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def parameter(of: str, description: str, *, most: float = 0.9) -> ParameterRule:
 
 
 def noise(part: Budget, sensitivity: Sensitivity, *, laplace: bool = False) -> Noise:
-    """The least noise of that kind which costs no more than the part. laplace: discrete Laplace noise of any budget.
+    """The least noise of that kind which costs no more than the part. laplace: discrete Laplace noise of any
+    budget.
 
     Errors: SpecError for noise that cannot be drawn."""
     if laplace or isinstance(part, Pure):

@@ -60,7 +60,8 @@ FIRST_SCALE_SHARE, FURTHER_SCALE_SHARE, MAX_SCALE_SHARE = (
 )
 """The same for columns on a lattice, whose bins are counted again by the mechanism (bench/values.py)."""
 MAX_LEARNING_SHARE = Fraction(60, 100)
-"""Share of the budget for learning at most, if no column on a lattice is found for its part: the mechanism has the rest."""
+"""Share of the budget for learning at most, if no column on a lattice is found for its part: the mechanism
+has the rest."""
 MOST_OF_A_SCALE = Fraction(4)
 """What such a column may cost at most, as a multiple of its part."""
 CUT_TAIL = 0.0005
@@ -68,8 +69,8 @@ CUT_TAIL = 0.0005
 SPLIT_DEVIATIONS = 4.0
 """Standard deviations of a count: bins that would hold less are not split."""
 RUN_DEVIATIONS, CELL_DEVIATIONS = 5.0, 5.0
-"""Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records: among some
-thousand runs chance goes that far less than once in a hundred tables."""
+"""Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records:
+among some thousand runs chance goes that far less than once in a hundred tables."""
 MIN_SPREAD = 0.5
 """Noise of a smaller spread is mostly 0 and sometimes 1, which a normal tail does not foresee."""
 FALSE_ITEMS = 5e-5
@@ -95,8 +96,8 @@ def text_share(columns: int) -> Fraction:
 
 
 def shares(domain: Domain) -> dict[str, Fraction]:
-    """Returns the share of the budget that learning each undeclared column costs: columns on a lattice have equal parts of
-    one share, all others of another one."""
+    """Returns the share of the budget that learning each undeclared column costs: columns on a lattice have
+    equal parts of one share, all others of another one."""
     scales = [a.name for a in domain.undeclared if isinstance(a, Scale)]
     others = [a.name for a in domain.undeclared if not isinstance(a, Scale)]
     parts: dict[str, Fraction] = {}
@@ -196,8 +197,8 @@ def question(
     *,
     most: Fraction = Fraction(1),
 ) -> AnyQuestion:
-    """Makes the question with noise that costs the budget, and the least threshold that meets
-    the column's rho. most: as a multiple of the budget, what a column on a lattice may cost that is not found for it."""
+    """Makes the question with noise that costs the budget, and the least threshold that meets the column's
+    rho. most: as a multiple of the budget, what a column on a lattice may cost that is not found for it."""
     if isinstance(attribute, Scale):
         scale = IntervalRounds(
             attribute=attribute, budget=budget, sensitivity=sensitivity, most=most
@@ -231,7 +232,8 @@ def threshold(attribute: Undeclared, noise: Noise) -> int | None:
         > thresholds.MAX_BY_CHANCE
     ):
         raise SpecError(
-            f"rho of a column is so small that more than {thresholds.MAX_BY_CHANCE} values come out by chance",
+            f"rho of a column is so small that more than {thresholds.MAX_BY_CHANCE} values come out by "
+            "chance",
             repair="give a rho such as 0.9",
         )
     return threshold_
@@ -261,7 +263,8 @@ def not_found(
 
 
 def _is_noise(question_: AnyQuestion, answer: AnyAnswer) -> bool:
-    """Whether no item of a basket was counted clearly more often than noise is, so that noise chose its items."""
+    """Whether no item of a basket was counted clearly more often than noise is, so that noise chose its
+    items."""
     if not isinstance(question_.attribute, WeakBasket) or not isinstance(answer, Measurement):
         return False
     values = answer.values.astype(np.float64)
@@ -290,8 +293,9 @@ def paid_further(questions: Sequence[AnyQuestion], answers: Sequence[AnyAnswer])
 def resolved_domain(
     domain: Domain, learned: Mapping[str, Attribute], *, counted: bool = False
 ) -> Domain:
-    """Returns the domain with what was learned. Of a table of which nothing was found and nothing declared, the first column
-    is counted all the same, so that a method has records to count. counted: each column that was not found is."""
+    """Returns the domain with what was learned. Of a table of which nothing was found and nothing declared,
+    the first column is counted all the same, so that a method has records to count. counted: each column that
+    was not found is."""
     declared = any(a.parts for a in domain.attributes if not isinstance(a, Undeclared))
     alone = not declared and not any(a.parts for a in learned.values())
     with_a_code = {
@@ -354,11 +358,11 @@ def expected_domain(domain: Domain) -> Domain:
 
 
 def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int] | None:
-    """Cells of a grid at which bins begin, and the end of the last; None where no cells hold clearly more than noise. The first
-    `along` codes are the cells of the grid.
+    """Cells of a grid at which bins begin, and the end of the last; None where no cells hold clearly more
+    than noise. The first `along` codes are the cells of the grid.
 
-    Ends that hold next to nothing are cut off. Then the bin with the most records is split near its median, over and
-    over; a cell with many records becomes a bin of its own on the way.
+    Ends that hold next to nothing are cut off. Then the bin with the most records is split near its median,
+    over and over; a cell with many records becomes a bin of its own on the way.
     """
     spread = max(math.sqrt(noise.variance), MIN_SPREAD)
     grid = values[:along].astype(np.float64)
@@ -380,7 +384,8 @@ def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[in
 
 
 def _extent(grid: npt.NDArray[np.float64], *, spread: float) -> tuple[int, int]:
-    """The cells outside of which no run of cells, of any length, holds clearly more than noise; (0, 0) if none does."""
+    """The cells outside of which no run of cells, of any length, holds clearly more than noise; (0, 0) if
+    none does."""
     reached = np.append(0.0, np.cumsum(grid))
     first, last = grid.size, 0
     length = 1

@@ -16,8 +16,8 @@ from synth_engine.privacy.receipt import Guarantee
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The estimate of a plan that was calibrated once. Each part is computed when it is first asked for. rows: how many records
-    to assume; None: the public number, else those asked for, else 10,000."""
+    """The estimate of a plan that was calibrated once. Each part is computed when it is first asked for.
+    rows: how many records to assume; None: the public number, else those asked for, else 10,000."""
 
     plan: Plan
     rows: int | None = None
@@ -49,8 +49,9 @@ class Estimate:
 
     @property
     def point(self) -> Point | None:
-        """The errors as a point of the chart beside epsilon; None where the chart computes its points in another way: by a
-        formula in place of calibration, after another stage, or not at all for such a domain."""
+        """The errors as a point of the chart beside epsilon; None where the chart computes its points in
+        another way: by a formula in place of calibration, after another stage, or not at all for such a
+        domain."""
         config, domain = self.plan.config, self.plan.domain
         charted = type(config).forecast is Mechanism.forecast and type(config).suits(domain)
         if not charted or isinstance(self.plan, MultiStagePlan):

@@ -1,4 +1,5 @@
-"""The error to expect of every mechanism at several epsilons, from public facts alone: what a chart beside epsilon draws."""
+"""The error to expect of every mechanism at several epsilons, from public facts alone: what a chart beside
+epsilon draws."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ from synth_engine.spec import Spec
 def by_formula(
     law: NoiseLaw, weights: Mapping[str, Fraction], *, domain: Domain, spec: Spec
 ) -> dict[str, Noise]:
-    """Noise for one table of each name, whose shares of epsilon (Laplace) or rho (Gaussian) are in proportion to the
-    weights. What privacy-loss distributions would take off it, a few per cent, takes longer than a chart may."""
+    """Noise for one table of each name, whose shares of epsilon (Laplace) or rho (Gaussian) are in proportion
+    to the weights. What privacy-loss distributions would take off it, a few per cent, takes longer than a
+    chart may."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     whole = float(sum(weights.values()))
     if law == "discrete-laplace":

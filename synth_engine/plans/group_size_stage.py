@@ -1,5 +1,5 @@
-"""A static mechanism for a table in which persons have several rows: one more question, fixed like all the others, so that
-what certifies a static plan certifies this one."""
+"""A static mechanism for a table in which persons have several rows: one more question, fixed like all the
+others, so that what certifies a static plan certifies this one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def noise(cap: Budget, domain: Domain) -> Noise:
 
 
 def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan | None:
-    """The share of epsilon for group sizes, under Laplace noise, and the rest for the mechanism, whose calls have to be
-    certified by sums of epsilon or by their distributions; None where they are not. Sums of rho or mu² know no such
-    shares."""
+    """The share of epsilon for group sizes, under Laplace noise, and the rest for the mechanism, whose calls
+    have to be certified by sums of epsilon or by their distributions; None where they are not. Sums of rho or
+    mu² know no such shares."""
     if config.kind != "static":
         return None
     inner = config.calibrate(domain, replace(spec, epsilon=spec.epsilon * (1 - SHARE)))

@@ -1,21 +1,24 @@
 """Several plausible tables (implicates) of one release: multiple imputation of the table that was measured.
 
-An implicate is a table that could have given the noisy answers. A mechanism publishes y = A x + e: counts A x of the real table
-x, and noise e of a public law. With a flat prior on consistent tables and Gaussian noise, the least-squares estimate from
-y + e*, where e* is fresh noise of the same law, has exactly the posterior law of x given y (perturb and optimise; Papandreou
-and Yuille 2010). Here the estimate is the plan's own fit, which also shrinks and keeps counts consistent and not negative, so
-the law holds approximately; measured coverage: docs/benchmarks.md.
+An implicate is a table that could have given the noisy answers. A mechanism publishes y = A x + e: counts A x
+of the real table x, and noise e of a public law. With a flat prior on consistent tables and Gaussian noise,
+the least-squares estimate from y + e*, where e* is fresh noise of the same law, has exactly the posterior law
+of x given y (perturb and optimise; Papandreou and Yuille 2010). Here the estimate is the plan's own fit,
+which also shrinks and keeps counts consistent and not negative, so the law holds approximately; measured
+coverage: docs/benchmarks.md.
 
-A fit that shrinks makes tables too much alike. With a normal prior a count is moved to its expectation with a weight w below 1:
-given the answers the truth has variance w s², with s² that of the noise, and refits of noise of the same width have w² s². Noise
-wider by the root of 1/w gives both the same variance. Counts of three and more standard deviations of the noise, of which intervals
-are asked, keep about three quarters of a deviation or more, so that noise 1.15 times as wide is enough. Interactions, of which
-`auto` measures pairs, are read around what other answers predict and keep a little more than half: their noise is 1.35 times as
+A fit that shrinks makes tables too much alike. With a normal prior a count is moved to its expectation with a
+weight w below 1: given the answers the truth has variance w s², with s² that of the noise, and refits of
+noise of the same width have w² s². Noise wider by the root of 1/w gives both the same variance. Counts of
+three and more standard deviations of the noise, of which intervals are asked, keep about three quarters of a
+deviation or more, so that noise 1.15 times as wide is enough. Interactions, of which `auto` measures pairs,
+are read around what other answers predict and keep a little more than half: their noise is 1.35 times as
 wide.
 
-What was not perturbed is the same in all implicates: which tables were selected, values and cuts that a run learned, and scores.
-What no answer counts is the model's in every one of them, so that implicates agree there without being right. Nothing but noisy
-answers and a public seed goes in: this is post-processing, which costs nothing (docs/proofs/implicates.md).
+What was not perturbed is the same in all implicates: which tables were selected, values and cuts that a run
+learned, and scores. What no answer counts is the model's in every one of them, so that implicates agree there
+without being right. Nothing but noisy answers and a public seed goes in: this is post-processing, which costs
+nothing (docs/proofs/implicates.md).
 """
 
 from __future__ import annotations
@@ -58,8 +61,8 @@ def seed_of(receipt_digest: str, number: int) -> str:
 
 
 def require(plan: Plan, answers: Answers) -> frozenset[int]:
-    """Returns the places of the answers that are perturbed. Errors: SpecError for a method whose answers are no counts of a
-    fixed table, InputError for answers of another plan."""
+    """Returns the places of the answers that are perturbed. Errors: SpecError for a method whose answers are
+    no counts of a fixed table, InputError for answers of another plan."""
     others = [line for line in answers.answered if not isinstance(line.answer, _SUPPORTED)]
     counted = frozenset() if others else counted_calls(plan, answers, domain=plan.domain)
     if not counted:
@@ -71,8 +74,8 @@ def require(plan: Plan, answers: Answers) -> frozenset[int]:
 
 
 def fit(plan: Plan, answers: Answers, *, seed: str) -> Model:
-    """The model of one implicate. seed: public, different for each; the same one gives the same model. Errors: SpecError,
-    InputError."""
+    """The model of one implicate. seed: public, different for each; the same one gives the same model.
+    Errors: SpecError, InputError."""
     return plan.fit(perturbed(answers, places=require(plan, answers), seed=seed))
 
 

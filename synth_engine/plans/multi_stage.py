@@ -18,9 +18,9 @@ from synth_engine.strict_json import JsonObject
 
 @dataclass(frozen=True, kw_only=True)
 class MultiStagePlan(Plan):
-    """A mechanism after a first stage. All that is forecast before a run comes from its `outlook`: the mechanism's own plan,
-    calibrated once, for the domain as it may become. sizes: the noise of the numbers of rows a person, None if they are
-    not asked for."""
+    """A mechanism after a first stage. All that is forecast before a run comes from its `outlook`: the
+    mechanism's own plan, calibrated once, for the domain as it may become. sizes: the noise of the numbers of
+    rows a person, None if they are not asked for."""
 
     sizes: Noise | None
 
@@ -30,7 +30,8 @@ class MultiStagePlan(Plan):
 
     @abstractmethod
     def second_stage(self, given: Replay) -> Plan:
-        """The mechanism's plan after the first stage was answered. given: from the answers to that stage on."""
+        """The mechanism's plan after the first stage was answered. given: from the answers to that stage
+        on."""
 
     def fit_replay(self, given: Replay) -> Model:
         sizes = self._group_sizes(given)

@@ -1,7 +1,8 @@
 """Checks the parameters of a mechanism against its JSON schema, as much of it as forms and help texts show.
 
-A value may come as text (a form field, `--param key=value`) and is read by the type that the schema names; a list or an
-object comes as JSON text, or as it is. No error repeats what was given: an entry of a list is named by its place.
+A value may come as text (a form field, `--param key=value`) and is read by the type that the schema names; a
+list or an object comes as JSON text, or as it is. No error repeats what was given: an entry of a list is
+named by its place.
 """
 
 from __future__ import annotations
@@ -55,14 +56,16 @@ RECORDS = "records"
 
 
 def records_parameter(use: str) -> ParameterRule:
-    """The JSON schema of about how many records there are, of a method whose plan depends on it. use: for what, in words."""
+    """The JSON schema of about how many records there are, of a method whose plan depends on it. use: for
+    what, in words."""
     return {
         "type": "integer",
         "minimum": 0,
         "maximum": MAX_RECORDS,
         "default": 0,
         "title": "Records, roughly",
-        "description": f"About how many there are, as far as this is public: {use}. 0: the public number, else 10,000.",
+        "description": f"About how many there are, as far as this is public: {use}. 0: the public number, "
+        "else 10,000.",
     }
 
 
@@ -80,8 +83,8 @@ _REPAIRS = {
 
 
 def validate(given: Mapping[str, object], *, schema: ParameterSchema) -> dict[str, object]:
-    """Every parameter with its value, defaults filled in; lists come out as tuples, so that nobody changes them. Errors:
-    SpecError naming the parameter."""
+    """Every parameter with its value, defaults filled in; lists come out as tuples, so that nobody changes
+    them. Errors: SpecError naming the parameter."""
     properties = schema.get("properties", {})
     for name in given:
         if name not in properties:

@@ -66,8 +66,8 @@ _CAPS: Mapping[type[Budget], str] = {
 
 
 def price(rule: Rule, *, epsilon: Fraction, delta: Fraction, rho: Fraction | None) -> Price:
-    """What an account of that rule holds for a guarantee, rounded up. rho: what it costs under zero-concentrated privacy, None
-    where no rho bounds it.
+    """What an account of that rule holds for a guarantee, rounded up. rho: what it costs under
+    zero-concentrated privacy, None where no rho bounds it.
 
     Errors: SpecError for another rule, and for one of rho where there is none."""
     if rule == "basic":
@@ -132,8 +132,8 @@ class Mechanism(ABC):
     looks_at_all_pairs: ClassVar[bool] = False
     """Whether it scores every pair of columns, so that its models say how dependent all of them are."""
     most_codes: ClassVar[int] = MAX_NARROW_CODES
-    """The most codes of a column that it takes; more have only columns with public points. Methods that count every code, or
-    refine rows of 16-bit codes, stay below it."""
+    """The most codes of a column that it takes; more have only columns with public points. Methods that count
+    every code, or refine rows of 16-bit codes, stay below it."""
     takes_open: ClassVar[bool] = False
     """Whether it learns undeclared columns by itself, instead of running after they were learned."""
 
@@ -169,7 +169,8 @@ class Mechanism(ABC):
         }
 
     def plan(self, domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
-        """Check what every mechanism needs, then calibrate. rule: how the account that pays adds up losses."""
+        """Check what every mechanism needs, then calibrate. rule: how the account that pays adds up
+        losses."""
         config, complete_spec = self.validate(domain, spec, rule=rule)
         return config.calibrate(domain, complete_spec)
 
@@ -197,9 +198,10 @@ class Mechanism(ABC):
         for attribute in domain.modelled:
             if attribute.size > self.most_codes:
                 raise attribute.error(
-                    f"{self.id} takes columns of up to {self.most_codes:,} codes, and this one has {attribute.size:,}",
-                    repair="describe it by larger areas, such as the parts of a partition, leave it out, or choose on-the-map, "
-                    "independent or a method of trees",
+                    f"{self.id} takes columns of up to {self.most_codes:,} codes, and this one has "
+                    f"{attribute.size:,}",
+                    repair="describe it by larger areas, such as the parts of a partition, leave it out, "
+                    "or choose on-the-map, independent or a method of trees",
                     field="values",
                 )
 
@@ -210,24 +212,25 @@ class Mechanism(ABC):
         than a chart of many points may."""
         return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
 
-    def resolve_defaults(self, spec: Spec, *, rule: Rule) -> Self:  # noqa: ARG002 - for those that leave something open
+    # For those that leave something open
+    def resolve_defaults(self, spec: Spec, *, rule: Rule) -> Self:  # noqa: ARG002
         """Resolves parameters that were left open, for an account of that rule."""
         return self
 
     @abstractmethod
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        """Noise from public facts and the target loss alone. within: what is left of a budget that was fixed beforehand,
-        for a mechanism that runs after another stage; all of its calls have to fit there, and what the target buys by
-        itself does not matter."""
+        """Noise from public facts and the target loss alone. within: what is left of a budget that was fixed
+        beforehand, for a mechanism that runs after another stage; all of its calls have to fit there, and
+        what the target buys by itself does not matter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(ABC):
     """A mechanism with its noise set.
 
-    calls: for a static mechanism the whole journal, known beforehand; for an adaptive one empty, and `cap`
-    is given. found_by: what the noise of a static one was set by, where that is not the plain sum of its calls. prior: a
-    public table beside which answers are read.
+    calls: for a static mechanism the whole journal, known beforehand; for an adaptive one empty, and `cap` is
+    given. found_by: what the noise of a static one was set by, where that is not the plain sum of its calls.
+    prior: a public table beside which answers are read.
     """
 
     config: Mechanism
@@ -239,8 +242,8 @@ class Plan(ABC):
     prior: PublicTable | None = None
 
     def with_prior(self, prior: PublicTable) -> Self:
-        """The same plan, which reads its answers beside a public table; what is asked, and its loss, stay. The request states
-        the table. Errors: SpecError."""
+        """The same plan, which reads its answers beside a public table; what is asked, and its loss, stay.
+        The request states the table. Errors: SpecError."""
         if not self.config.takes_prior:
             raise SpecError(
                 f"{self.mechanism} reads no public table", repair="leave it out, or use auto"
@@ -248,14 +251,15 @@ class Plan(ABC):
         names = {attribute.name for attribute in self.domain.attributes}
         if others := [name for name in prior.renamed if name not in names]:
             raise SpecError(
-                f"{len(others):,} columns renamed for the public table are not in the description, among them {others[0]!r}",
+                f"{len(others):,} columns renamed for the public table are not in the description, among "
+                f"them {others[0]!r}",
                 repair="take the names of columns from the description",
             )
         shared = list(codec.encode_public(self.domain, prior))
         if not shared:
             raise SpecError(
-                f"the public table shares none of the {len(self.domain.attributes):,} columns of the description: its "
-                f"{len(prior.sheet.names):,} columns have other names, or other values",
+                f"the public table shares none of the {len(self.domain.attributes):,} columns of the "
+                f"description: its {len(prior.sheet.names):,} columns have other names, or other values",
                 repair="rename columns of the public table, declare the values that it has, or leave it out",
             )
         key = self.config.prior_key
@@ -286,8 +290,8 @@ class Plan(ABC):
         """Ask the room, which records the answers. Nothing else of a plan meets rows."""
 
     def fit(self, answers: Answers) -> Model:
-        """Post-processing: the same answers give the same model. Errors: InputError for answers of another plan, and for
-        another public table than the request states."""
+        """Post-processing: the same answers give the same model. Errors: InputError for answers of another
+        plan, and for another public table than the request states."""
         self._require_stated_prior()
         given = Replay(answers)
         model = self.fit_replay(given)
@@ -299,27 +303,30 @@ class Plan(ABC):
         """Fits a model to the answers, which are read in the order in which `ask` asks."""
 
     def published(self, answers: Answers) -> JsonObject | None:
-        """Post-processing, too: a table that is itself what the method publishes, as JSON; None where the model says it all."""
+        """Post-processing, too: a table that is itself what the method publishes, as JSON; None where the
+        model says it all."""
         del answers
         return None
 
     def findings(self, answers: Answers, *, rows: int) -> JsonObject | None:
-        """Post-processing, too: what was looked for and how much of it was found, as JSON, where the model does not say it. rows:
-        of the model."""
+        """Post-processing, too: what was looked for and how much of it was found, as JSON, where the model
+        does not say it. rows: of the model."""
         del answers, rows
         return None
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
-        mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
-        how many records to assume; absent: the public number, else those asked for, else 10,000."""
+        """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`)
+        and the mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for
+        granted. `rows`: how many records to assume; absent: the public number, else those asked for, else
+        10,000."""
         return self.expected_error_on(
             error_forecast.typical(self.domain.sizes, rows=self._guess(rows))
         )
 
     def expected_error_on(self, table: StandIn) -> ErrorForecast:
-        """The same on a table of this shape and dependence: a typical one, or one that the model of a release describes. Errors:
-        NotImplementedError for a method whose errors do not follow from the two, which has its own `expected_error`."""
+        """The same on a table of this shape and dependence: a typical one, or one that the model of a release
+        describes. Errors: NotImplementedError for a method whose errors do not follow from the two, which has
+        its own `expected_error`."""
         raise NotImplementedError
 
     @property
@@ -333,14 +340,16 @@ class Plan(ABC):
         """The hierarchy of its tree; None of a method without one."""
         return None
 
-    def min_records_to_split(self, rows: int | None = None) -> int | None:  # noqa: ARG002 - for those that grow a tree
-        """About how many records it takes for a node of its tree to be opened, from public facts alone: where there are fewer in
-        all, most likely none is below the first depth. None of a method without a tree. `rows` as in `expected_error`."""
+    # For those that grow a tree
+    def min_records_to_split(self, rows: int | None = None) -> int | None:  # noqa: ARG002
+        """About how many records it takes for a node of its tree to be opened, from public facts alone: where
+        there are fewer in all, most likely none is below the first depth. None of a method without a tree.
+        `rows` as in `expected_error`."""
         return None
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
-        """Memory and time of a run, from public facts alone; `rows` as in `expected_error`. For a static mechanism, by its
-        calls; one that chooses what to ask says more."""
+        """Memory and time of a run, from public facts alone; `rows` as in `expected_error`. For a static
+        mechanism, by its calls; one that chooses what to ask says more."""
         rows_expected = self._guess(rows)
         tables = resources.of_groups(
             rows_expected, [(call.query.cells,) for call in self.calls], in_memory_at_once=True
@@ -357,7 +366,8 @@ class Plan(ABC):
         exceeded."""
         rows_expected = self._guess(rows)
         table = resources.of_table(rows_expected, sizes=self.domain.sizes).memory_bytes
-        # The forecast of memory may be absurd where a set of values is huge: it must not keep a run from being made.
+        # The forecast of memory may be absurd where a set of values is huge: it must not keep a run from
+        # being made.
         beyond = min(
             MAX_ESTIMATED_BYTES,
             ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table),
@@ -423,8 +433,8 @@ class Plan(ABC):
 
     @property
     def rho(self) -> Fraction | None:
-        """The cost in a zCDP account: the sum over the events, pure ones with half their squared epsilon; of a cap on mu²
-        its half. None where the plan's loss has no rho."""
+        """The cost in a zCDP account: the sum over the events, pure ones with half their squared epsilon; of
+        a cap on mu² its half. None where the plan's loss has no rho."""
         if self.cap is None:
             return accountant.rho(self.events)
         # epsilon-DP implies (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4).
@@ -470,10 +480,12 @@ class Plan(ABC):
         )
 
     def not_found(self, answers: Answers) -> tuple[str, ...]:
-        """The columns that were to be learned and of which the answers say nothing: a function of them and of the plan."""
+        """The columns that were to be learned and of which the answers say nothing: a function of them and of
+        the plan."""
         return self.columns_not_found(Replay(answers))
 
-    def columns_not_found(self, given: Replay) -> tuple[str, ...]:  # noqa: ARG002 - of a plan that learns nothing
+    # Of a plan that learns nothing
+    def columns_not_found(self, given: Replay) -> tuple[str, ...]:  # noqa: ARG002
         """The same. given: the answers from the first question of this plan on."""
         return ()
 
@@ -485,7 +497,8 @@ class Plan(ABC):
         post_processing: Mapping[str, object] | None = None,
         chosen_after_looking: bool = False,
     ) -> receipt.Receipt:
-        """The receipt of a run of this plan that gave these answers; without any, the one that a static plan will have."""
+        """The receipt of a run of this plan that gave these answers; without any, the one that a static plan
+        will have."""
         calls = self.calls if answers is None else answers.calls
         not_found = () if answers is None else self.not_found(answers)
         if not_found:

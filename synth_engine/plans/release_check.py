@@ -1,8 +1,9 @@
-"""A check of a release: figures that are measured on the real table with budget, and have a receipt of their own.
+"""A check of a release: figures that are measured on the real table with budget, and have a receipt of their
+own.
 
-The release has a public model. A table that is drawn from it with a public seed is public, too, so how far the real table
-is from it are questions that the Session has: `score`, the distance of a marginal from a public reference, and `measure`,
-its counts. Proof: docs/proofs/check.md.
+The release has a public model. A table that is drawn from it with a public seed is public, too, so how far
+the real table is from it are questions that the Session has: `score`, the distance of a marginal from a
+public reference, and `measure`, its counts. Proof: docs/proofs/check.md.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ KINDS: tuple[FigureKind, ...] = (
     "worst-groups",
 )
 CRITERION_KINDS: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts", "ks", "auc")
-"""Kinds of which something may have to hold. Private figures say all of them but the last, which a check alone measures."""
+"""Kinds of which something may have to hold. Private figures say all of them but the last, which a check
+alone measures."""
 _COUNTED: frozenset[FigureKind] = frozenset({"counts", "marginal", "count", "ks"})
 """Kinds that need the noisy counts of one marginal."""
 _FIELDS: dict[FigureKind, frozenset[str]] = {
@@ -90,21 +92,24 @@ _FIELDS: dict[FigureKind, frozenset[str]] = {
     "worst-groups": frozenset({"size", "tables"}),
 }
 _CLASSIFIED: frozenset[FigureKind] = frozenset({"auc", "accuracy"})
-"""Kinds about a classifier that is trained on the synthetic table: the column that it predicts comes first."""
+"""Kinds about a classifier that is trained on the synthetic table: the column that it predicts comes
+first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedFigure:
     """A figure that is asked for.
 
-    distance: the total variation distance of the marginal of one to three columns. mean-distance: the mean of those of all
-    pairs of two or more columns. counts: of the cells of the marginal of one to three columns that have at least `least` records in the
-    synthetic table, how many counts lie within `within` (0.05: five per cent) of the real ones. marginal: the counts of one to three
-    columns in the real table. count: the number of records of the real table that have one of `codes` in each of one to three
-    columns; codes: for each column, ascending. ks: the Kolmogorov-Smirnov distance of an ordered column, by its codes. auc, accuracy: of
-    a classifier that is trained on the synthetic table and tested on the real one: it predicts from the other one to three columns whether
-    the first one has one of `codes`, which is one list. worst-groups: the groups of records, by the values of `size` of the columns, 1 or 2,
-    whose numbers in the two tables differ most; those of the `tables` marginals that are farthest apart are counted.
+    distance: the total variation distance of the marginal of one to three columns. mean-distance: the mean of
+    those of all pairs of two or more columns. counts: of the cells of the marginal of one to three columns
+    that have at least `least` records in the synthetic table, how many counts lie within `within` (0.05: five
+    per cent) of the real ones. marginal: the counts of one to three columns in the real table. count: the
+    number of records of the real table that have one of `codes` in each of one to three columns; codes: for
+    each column, ascending. ks: the Kolmogorov-Smirnov distance of an ordered column, by its codes. auc,
+    accuracy: of a classifier that is trained on the synthetic table and tested on the real one: it predicts
+    from the other one to three columns whether the first one has one of `codes`, which is one list.
+    worst-groups: the groups of records, by the values of `size` of the columns, 1 or 2, whose numbers in the
+    two tables differ most; those of the `tables` marginals that are farthest apart are counted.
     """
 
     kind: FigureKind
@@ -180,8 +185,8 @@ class CheckedFigure:
             yield from itertools.combinations(self.columns, 2)
 
     def candidates(self, domain: Domain) -> tuple[Clique, ...]:
-        """The marginals among which worst groups are looked for, with columns in the order of the description: those that are
-        short enough to be listed."""
+        """The marginals among which worst groups are looked for, with columns in the order of the
+        description: those that are short enough to be listed."""
         names = [name for name in domain.sizes if name in self.columns]
         return tuple(
             clique
@@ -225,14 +230,16 @@ class CheckedFigure:
             cells = math.prod(domain.shape(clique))
             if cells > MAX_TABLE_CELLS:
                 raise SpecError(
-                    f"the table of {' × '.join(clique)} has {cells:,} cells, more than the {MAX_TABLE_CELLS:,} that are counted",
+                    f"the table of {' × '.join(clique)} has {cells:,} cells, more than the "
+                    f"{MAX_TABLE_CELLS:,} that are counted",
                     repair="choose columns with fewer values",
                 )
         self._require_cells(domain)
         if self.kind == "worst-groups" and len(self.candidates(domain)) <= self.tables:
             raise SpecError(
-                f"worst groups are those of {self.tables} of {len(self.candidates(domain))} tables of {self.size} of the columns "
-                f"with up to {MAX_LISTED:,} cells, so that there is nothing to choose",
+                f"worst groups are those of {self.tables} of {len(self.candidates(domain))} tables of "
+                f"{self.size} of the columns with up to {MAX_LISTED:,} cells, so that there is nothing to "
+                "choose",
                 repair="name more columns, or ask for the counts of these tables",
             )
         if self.is_classified:
@@ -251,7 +258,8 @@ class CheckedFigure:
         cells = math.prod(domain.shape(self.columns)) if self.is_counted else 0
         if self.kind == "marginal" and cells > MAX_LISTED:
             raise SpecError(
-                f"the table of {' × '.join(self.columns)} has {cells:,} cells, and up to {MAX_LISTED:,} are listed",
+                f"the table of {' × '.join(self.columns)} has {cells:,} cells, and up to {MAX_LISTED:,} "
+                "are listed",
                 repair="choose fewer columns, or ask for the count of some values",
             )
         if self.kind == "ks" and not any(
@@ -318,8 +326,8 @@ def _share(value: object) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedRelease:
-    """The release that is checked. core: the digest of the receipt of the release, which citations name. seed, rows: of the table that is drawn
-    from its model."""
+    """The release that is checked. core: the digest of the receipt of the release, which citations name.
+    seed, rows: of the table that is drawn from its model."""
 
     core: str
     seed: str
@@ -329,8 +337,8 @@ class CheckedRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """What a check will say, from public facts alone: half the width of the interval of each distance, as a share, and of each
-    count, in records. records: how many there are, about."""
+    """What a check will say, from public facts alone: half the width of the interval of each distance, as a
+    share, and of each count, in records. records: how many there are, about."""
 
     records: int
     distance: float
@@ -341,10 +349,13 @@ class Precision:
 class ReleaseCheck(Mechanism):
     """Figures of a release, measured.
 
-    Asks: `measure` of the number of records unless that is public, one `score` of all distances, and `measure` of each marginal
-        whose counts are needed, then of those of classifiers, whose codes are merged to bins; last, for each figure of worst groups,
+    Asks: `measure` of the number of records unless that is public, one `score` of all distances, and
+    `measure` of each marginal
+        whose counts are needed, then of those of classifiers, whose codes are merged to bins; last, for each
+            figure of worst groups,
         a `select` for each of its tables, and `measure` of the tables selected.
-    Privacy: discrete Laplace noise for a delta of 0, else rounded Gaussian noise; all of it under a cap that is fixed
+    Privacy: discrete Laplace noise for a delta of 0, else rounded Gaussian noise; all of it under a cap that
+    is fixed
         beforehand. Proof: docs/proofs/check.md.
     Public assumptions: the domain, the unit, the relation, and the model of the release.
     """
@@ -382,7 +393,8 @@ def plan(
     epsilon: Fraction,
     delta: Fraction,
 ) -> CheckPlan:
-    """Calibrate a check, from public facts alone. Errors: SpecError naming the figure that cannot be computed."""
+    """Calibrate a check, from public facts alone. Errors: SpecError naming the figure that cannot be
+    computed."""
     domain = of.model.domain
     if not 1 <= len(figures) <= MAX_FIGURES:
         raise SpecError(
@@ -438,8 +450,9 @@ def figures_of(spec: Spec) -> tuple[CheckedFigure, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckAnswers:
-    """The answers of a check by what they are about. total: of the number of records, None where that is public. classified: of
-    each classifier, in the order of `CheckPlan.classifiers`. worst: the tables that were chosen for each figure of worst groups."""
+    """The answers of a check by what they are about. total: of the number of records, None where that is
+    public. classified: of each classifier, in the order of `CheckPlan.classifiers`. worst: the tables that
+    were chosen for each figure of worst groups."""
 
     total: Measurement | None
     scores: dict[Clique, int]
@@ -451,13 +464,15 @@ class CheckAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckPlan(Plan):
-    """A check with its noise set. It needs no list of calls: they stand under a cap that is fixed beforehand."""
+    """A check with its noise set. It needs no list of calls: they stand under a cap that is fixed
+    beforehand."""
 
     config: ReleaseCheck
 
     @cached_property
     def distances(self) -> tuple[Clique, ...]:
-        """The marginals whose distances are measured, each once, with columns in the order of the description."""
+        """The marginals whose distances are measured, each once, with columns in the order of the
+        description."""
         return self._ordered(
             clique for figure in self.config.figures for clique in figure.cliques
         )
@@ -521,15 +536,15 @@ class CheckPlan(Plan):
 
     @property
     def asks_total(self) -> bool:
-        """Whether the number of records has to be measured: for distances, unless it is public. Where each person has a limited
-        number of records, fewer of them are counted than the table has."""
+        """Whether the number of records has to be measured: for distances, unless it is public. Where each
+        person has a limited number of records, fewer of them are counted than the table has."""
         public = self.domain.rows is not None and self.domain.unit.column is None
         return bool(self.distances) and not public
 
     @cached_property
     def noises(self) -> tuple[Noise | None, Noise | None, tuple[Noise, ...]]:
-        """Noise of the number of records, of the distances, and of each table of counts, then of those of classifiers and of worst
-        groups."""
+        """Noise of the number of records, of the distances, and of each table of counts, then of those of
+        classifiers and of worst groups."""
         number = len(self.distances)
         parts = iter(self._parts[: len(self._parts) - self._choices])
         of_counts = histogram_sensitivity(self.domain.unit, self.domain.relation)
@@ -548,8 +563,9 @@ class CheckPlan(Plan):
     def _parts(self) -> tuple[Budget, ...]:
         """The budget of each question, in the order of `noises`; last, those of the choices.
 
-        The parts make the sum of the errors least. Of m distances an error is in proportion to m / epsilon, or to (m / rho)^(1/2);
-        that of the others to one over these. A choice among large differences needs less than the counts do.
+        The parts make the sum of the errors least. Of m distances an error is in proportion to m / epsilon,
+        or to (m / rho)^(1/2); that of the others to one over these. A choice among large differences needs
+        less than the counts do.
         """
         cap = self._cap
         number = len(self.distances)
@@ -570,7 +586,8 @@ class CheckPlan(Plan):
         return self.cap
 
     def require_moderate(self) -> None:
-        """Errors: SpecError for a check of too many marginals or cells, and for noise that cannot be drawn."""
+        """Errors: SpecError for a check of too many marginals or cells, and for noise that cannot be
+        drawn."""
         if len(self.distances) > MAX_DISTANCES:
             raise SpecError(
                 f"the figures need {len(self.distances):,} distances, more than {MAX_DISTANCES:,}",
@@ -665,8 +682,9 @@ class CheckPlan(Plan):
         return chosen
 
     def _candidate(self, clique: Clique) -> Candidate:
-        """A table, whose score is its distance less what two samples of the same people would differ by: of a cell of t records
-        about 2 (t / pi)^(1/2). It is summed in whole numbers, to be the same on every machine."""
+        """A table, whose score is its distance less what two samples of the same people would differ by: of a
+        cell of t records about 2 (t / pi)^(1/2). It is summed in whole numbers, to be the same on every
+        machine."""
         reference = self.reference(clique)
         roots = np.sqrt(10_000.0 * reference).astype(np.int64)
         return Candidate(

@@ -1,8 +1,10 @@
-"""A classifier that is trained on the synthetic table of a release, and what of the real table its figures are counts of.
+"""A classifier that is trained on the synthetic table of a release, and what of the real table its figures
+are counts of.
 
-It is a table: each predictor has at most `MAX_BINS` bins, and each combination of bins has a score, the share of the
-synthetic records in it that have the target. Bins and scores are functions of the synthetic table, which is public, so that the
-real records that it is right about are cells of one marginal with merged codes (docs/proofs/check.md).
+It is a table: each predictor has at most `MAX_BINS` bins, and each combination of bins has a score, the share
+of the synthetic records in it that have the target. Bins and scores are functions of the synthetic table,
+which is public, so that the real records that it is right about are cells of one marginal with merged codes
+(docs/proofs/check.md).
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ OTHERS, TARGET = 0, 1
 class Classifier:
     """The measurements of a classifier, and how it judges.
 
-    clique: its columns in the order of the description. merged: the bins of each column. target_axis: the place of the column
-    that is predicted. order: the cells of the predictors, the last one fastest, from the lowest score to the highest. says: whether it
-    expects the target in each cell of the predictors.
+    clique: its columns in the order of the description. merged: the bins of each column. target_axis: the
+    place of the column that is predicted. order: the cells of the predictors, the last one fastest, from the
+    lowest score to the highest. says: whether it expects the target in each cell of the predictors.
     """
 
     clique: Clique
@@ -42,7 +44,8 @@ class Classifier:
     says: npt.NDArray[np.bool_]
 
     def by_cell(self, values: Counts) -> Counts:
-        """Counts of its marginal as two rows, others and target, with a column for each cell of the predictors."""
+        """Counts of its marginal as two rows, others and target, with a column for each cell of the
+        predictors."""
         return np.moveaxis(values, self.target_axis, 0).reshape(2, -1)
 
 
@@ -55,8 +58,9 @@ def trained(
 ) -> Classifier:
     """The classifier of a public table.
 
-    codes: of the table. sizes: name and number of codes of every column of the classifier, in the order of the description.
-    target: the column that is predicted. positive: the codes of it that count as the target: some, and not all."""
+    codes: of the table. sizes: name and number of codes of every column of the classifier, in the order of
+    the description. target: the column that is predicted. positive: the codes of it that count as the target:
+    some, and not all."""
     clique = tuple(name for name, _ in sizes)
     of_target = np.zeros(dict(sizes)[target], dtype=np.int64)
     of_target[list(positive)] = TARGET
@@ -104,8 +108,8 @@ def _bins(
 
 
 def _by_share(hits: Sequence[int], others: Sequence[int]) -> list[int]:
-    """Places from the smallest share of hits to the largest; one of each is added, so that an empty one stands in the middle.
-    Fractions are exact, so that the order is the same on every machine."""
+    """Places from the smallest share of hits to the largest; one of each is added, so that an empty one
+    stands in the middle. Fractions are exact, so that the order is the same on every machine."""
     shares = [
         Fraction(hit + 1, hit + other + 2) for hit, other in zip(hits, others, strict=True)
     ]

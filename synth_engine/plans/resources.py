@@ -25,7 +25,8 @@ MAX_LISTED_GROUPS = 200_000
 """Groups of attributes that are estimated one by one; of more, only these are."""
 
 START = 2.0
-"""Seconds, whatever the table: libraries are loaded, a certificate is found. A worker that runs already has them loaded."""
+"""Seconds, whatever the table: libraries are loaded, a certificate is found. A worker that runs already has
+them loaded."""
 _READ, _DRAWN = 1.1e-7, 6e-8  # for each cell of the table
 _LISTED = 8e-5  # for each code of a long list, with its point and the parts that it belongs to
 _COUNTED = 1.2e-8  # for each record and group of attributes
@@ -84,10 +85,10 @@ _BYTES_OF_FLOWS = 40 * MEGABYTE
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceEstimate:
-    """`memory_bytes`: at the peak, beyond what the process itself takes. `seconds`: of one processor, from a file to a
-    table as large as the data. `drawing_seconds`: of these, the part that generating the table takes, for which a release does
-    not wait. `confirming_seconds`: of these, the part in which the verifier computes the loss before anything is charged,
-    where that takes long."""
+    """`memory_bytes`: at the peak, beyond what the process itself takes. `seconds`: of one processor, from a
+    file to a table as large as the data. `drawing_seconds`: of these, the part that generating the table
+    takes, for which a release does not wait. `confirming_seconds`: of these, the part in which the verifier
+    computes the loss before anything is charged, where that takes long."""
 
     memory_bytes: int
     seconds: float
@@ -115,8 +116,8 @@ class ResourceEstimate:
 
 
 def of_table(rows: int, *, sizes: Mapping[str, int]) -> ResourceEstimate:
-    """Estimates reading a description and a table of that many records, and generating one as large. sizes: codes of each
-    attribute, of which only long lists take time and memory of their own."""
+    """Estimates reading a description and a table of that many records, and generating one as large. sizes:
+    codes of each attribute, of which only long lists take time and memory of their own."""
     attributes = len(sizes)
     listed = sum(size for size in sizes.values() if size > MAX_CODES)
     cells = rows * attributes
@@ -179,8 +180,8 @@ def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> ResourceEstimat
 
 
 def of_mixture(pairs: int, *, width: int, fits: int) -> ResourceEstimate:
-    """Estimates fitting so many mixtures, one after the other, to tables of so many pairs, each laid out in a square of
-    that width."""
+    """Estimates fitting so many mixtures, one after the other, to tables of so many pairs, each laid out in a
+    square of that width."""
     lines = pairs * width
     memory = lines * (_BYTES_OF_A_CELL_MIXED * width + _BYTES_OF_A_LINE_MIXED)
     return ResourceEstimate(memory_bytes=memory, seconds=fits * _MIXED * lines * width)
@@ -197,7 +198,8 @@ def of_reading(shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
 
 
 def of_estimates(shapes: Sequence[tuple[int, ...]], *, columns: int) -> ResourceEstimate:
-    """Estimates reading the noisy counts of so many columns and of pairs of these shapes, by compiled loops."""
+    """Estimates reading the noisy counts of so many columns and of pairs of these shapes, by compiled
+    loops."""
     return ResourceEstimate(
         memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(map(prod, shapes), default=0),
         seconds=_ESTIMATED_COLUMN * columns + _ESTIMATED_PAIR * len(shapes),
@@ -207,8 +209,8 @@ def of_estimates(shapes: Sequence[tuple[int, ...]], *, columns: int) -> Resource
 def of_confirming_groups(
     priors: Mapping[int, tuple[int, int]], *, unit: int, copies: int, epsilon: float
 ) -> ResourceEstimate:
-    """Estimates computing the delta of resampled groups as the verifier does. priors: by size of groups, the prior of one origin in
-    parts of 1 / unit, and the number of origins."""
+    """Estimates computing the delta of resampled groups as the verifier does. priors: by size of groups, the
+    prior of one origin in parts of 1 / unit, and the number of origins."""
     # For each number x of records of an origin, masses are added from the first of them at which the
     # expectation has a part, until those left out are below 2^-40.
     grown, steps = expm1(epsilon), 0.0
@@ -245,7 +247,8 @@ def of_finish(
 
 
 def bytes_of_target(shape: tuple[int, ...]) -> int:
-    """Estimates the memory that refinement takes for a target of this shape: its costs are stored once for each axis."""
+    """Estimates the memory that refinement takes for a target of this shape: its costs are stored once for
+    each axis."""
     return (_BYTES_OF_A_TARGET + _BYTES_OF_A_COPY * len(shape)) * prod(shape)
 
 
@@ -283,7 +286,8 @@ def of_flows(rows: int, views: int) -> ResourceEstimate:
 def groups_up_to(
     sizes: Mapping[str, int], *, columns: int, cells: int | None = None
 ) -> list[tuple[int, ...]]:
-    """The shapes of all groups of two attributes up to `columns`, of at most so many cells; the first `MOST_LISTED`."""
+    """The shapes of all groups of two attributes up to `columns`, of at most so many cells; the first
+    `MOST_LISTED`."""
     every = (
         shape
         for count in range(2, columns + 1)
@@ -299,28 +303,31 @@ def groups_up_to(
 
 
 def require_cells(sizes: Mapping[str, int], *, most: int) -> None:
-    """Refuses a table of all these attributes together that has more than `most` cells, before anything is spent.
-    sizes: of the attributes. Errors: SpecError naming the largest ones."""
+    """Refuses a table of all these attributes together that has more than `most` cells, before anything is
+    spent. sizes: of the attributes. Errors: SpecError naming the largest ones."""
     cells = prod(sizes.values())
     if cells <= most:
         return
     raise SpecError(
         f"the columns together make a table of {cells:,} cells, more than {most:,}",
-        repair=f"declare fewer values or wider bins for {_largest(sizes)}, leave columns out, or take another method",
+        repair=f"declare fewer values or wider bins for {_largest(sizes)}, leave columns out, or take "
+        "another method",
     )
 
 
 def require_within(
     needed: ResourceEstimate, *, memory_mb: int, sizes: Mapping[str, int]
 ) -> None:
-    """Refuses what needs more memory than the steward allows, before anything is spent. sizes: of the attributes, or of
-    their bins, as the mechanism would count them. Errors: SpecError naming the largest ones."""
+    """Refuses what needs more memory than the steward allows, before anything is spent. sizes: of the
+    attributes, or of their bins, as the mechanism would count them. Errors: SpecError naming the largest
+    ones."""
     needed_mb = -(-needed.memory_bytes // MEGABYTE)
     if needed_mb <= memory_mb:
         return
     raise SpecError(
         f"this run needs about {needed_mb:,} MB, more than the {memory_mb:,} MB of memory_mb",
-        repair=f"declare fewer values or wider bins for {_largest(sizes)}, leave columns out, or allow more memory",
+        repair=f"declare fewer values or wider bins for {_largest(sizes)}, leave columns out, or allow "
+        "more memory",
     )
 
 

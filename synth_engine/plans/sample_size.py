@@ -32,18 +32,22 @@ LOST, CLOSE = 1, 10
 """Strengths below which noise outweighs what a column holds, and from which on it hardly shows."""
 MANY_CODES = 100
 CELLS_OF_A_COLUMN, RECORDS_IN_CELLS = 2, 0.85
-"""Cells of the first partition of a lattice, powers of two, in which most records of a column lie, and which part of them."""
+"""Cells of the first partition of a lattice, powers of two, in which most records of a column lie, and which
+part of them."""
 FINDING = Fraction(3, 4)
-"""About which part of what learning a column may cost goes to finding it; the rest says more exactly where it lies."""
+"""About which part of what learning a column may cost goes to finding it; the rest says more exactly where it
+lies."""
 FIND_DEVIATIONS, FIND_DEVIATIONS_OF_LAPLACE = 5.4, 9.5
-"""About how many standard deviations of its noise such a run holds where it is found (`scale_tree.FALSE_FIND`)."""
+"""About how many standard deviations of its noise such a run holds where it is found
+(`scale_tree.FALSE_FIND`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleSizeVerdict:
-    """`strengths`: of each column, weakest first. `pairs`: of two columns of the usual size together. `least_rows` and
-    `least_epsilon`: from which on, the other being as it is, fewer than half of the columns are lost. not_found: how many of
-    the columns whose values are learned on a lattice will probably not be found, and be empty."""
+    """`strengths`: of each column, weakest first. `pairs`: of two columns of the usual size together.
+    `least_rows` and `least_epsilon`: from which on, the other being as it is, fewer than half of the columns
+    are lost. not_found: how many of the columns whose values are learned on a lattice will probably not be
+    found, and be empty."""
 
     level: Level
     strengths: tuple[tuple[str, float], ...]
@@ -113,7 +117,8 @@ def noise_of_a_code(domain: Domain, *, epsilon: Fraction) -> float:
 
 
 def records_to_be_found(attribute: Weak, *, max_records: int = 1) -> int:
-    """About how many records a value of a weak column needs to be found, when the usual part of ε = 1 goes to it."""
+    """About how many records a value of a weak column needs to be found, when the usual part of ε = 1 goes to
+    it."""
     scale = Fraction(max_records) / domain_learning.FIRST_SHARE
     return thresholds.threshold(attribute.population, rho=attribute.rho, scale=scale)
 
@@ -121,8 +126,8 @@ def records_to_be_found(attribute: Weak, *, max_records: int = 1) -> int:
 def expected_error(
     codes: int, *, columns: int, max_records: int = 1, rows: int = ROWS
 ) -> float:
-    """The total variation distance to expect of a column with so many codes at ε = 1 that `columns` share, 0 to 1; rows:
-    public, or what is assumed where nobody says."""
+    """The total variation distance to expect of a column with so many codes at ε = 1 that `columns` share, 0
+    to 1; rows: public, or what is assumed where nobody says."""
     return error_forecast.column_error(codes, deviation=columns * max_records / rows)
 
 

@@ -1,7 +1,9 @@
-"""Learning how the values of a column lie on their lattice: rounds of interval counts within a part of the budget.
+"""Learning how the values of a column lie on their lattice: rounds of interval counts within a part of the
+budget.
 
-The partition of each round follows from public facts and the noisy counts of earlier rounds, so a plan that is given the
-stored answers asks the same questions again (docs/proofs/intervals.md). What is made of the answers is post-processing."""
+The partition of each round follows from public facts and the noisy counts of earlier rounds, so a plan that
+is given the stored answers asks the same questions again (docs/proofs/intervals.md). What is made of the
+answers is post-processing."""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ ROUND_NUMBERS_SHARE = Fraction(6, 100)
 MAX_BINS = 24
 """Bins by which a mechanism counts the column: more would leave little but noise in tables of two columns."""
 MAX_REGIONS = 8
-"""Parts of the column in which round numbers are counted each by itself: small values are rarely as round as large ones."""
+"""Parts of the column in which round numbers are counted each by itself: small values are rarely as round as
+large ones."""
 
 Ask = Callable[[Cuts, Sequence[int], Noise], Measurement]
 """Asks for the counts of intervals, by divisors, with this noise; or takes the stored answer."""
@@ -38,8 +41,9 @@ Ask = Callable[[Cuts, Sequence[int], Noise], Measurement]
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalRounds:
-    """The rounds of interval counts by which one column on a lattice is learned. budget: what they cost together, if values are
-    found for it. most: as a multiple of the budget, what they may cost together where they are not."""
+    """The rounds of interval counts by which one column on a lattice is learned. budget: what they cost
+    together, if values are found for it. most: as a multiple of the budget, what they may cost together where
+    they are not."""
 
     attribute: Scale
     budget: Budget
@@ -48,14 +52,17 @@ class IntervalRounds:
     _learned: dict[tuple[bytes, ...], ScaleBins | NotFound] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """What the answers made of the column, by their values: a plan asks, and resolves the same answers afterwards."""
+    """What the answers made of the column, by their values: a plan asks, and resolves the same answers
+    afterwards."""
 
     def require_noise(self) -> None:
-        """Errors: SpecError if the noise of the cheapest question is too large to be drawn: before anything is paid."""
+        """Errors: SpecError if the noise of the cheapest question is too large to be drawn: before anything
+        is paid."""
         self._noise(min(ROUND_NUMBERS_SHARE, scale_tree.ZOOM_ROUND_SHARE / 2))
 
     def cost(self, cap: Budget, sensitivity: Sensitivity) -> Fraction:
-        """Returns what the questions cost if values are found for the budget, in the unit of the cap, of which it is a part."""
+        """Returns what the questions cost if values are found for the budget, in the unit of the cap, of
+        which it is a part."""
         if type(cap) is not type(self.budget) or sensitivity != self.sensitivity:
             raise TypeError("a question has its part of this very budget")
         return self.budget.amount
@@ -66,7 +73,8 @@ class IntervalRounds:
         return self.budget.amount * (self.most - 1)
 
     def paid(self, answers: Sequence[Measurement]) -> Fraction:
-        """Returns what the answers cost: the column's budget, or more where that was not enough to find values."""
+        """Returns what the answers cost: the column's budget, or more where that was not enough to find
+        values."""
         costs = (
             budget_allocation.price(answer.noise, self.budget, self.sensitivity)
             for answer in answers
@@ -197,7 +205,8 @@ def _leaves(pieces: Pieces) -> tuple[list[int], npt.NDArray[np.float64]]:
 
 
 def _bin_cuts(pieces: Pieces, *, most: int) -> Cuts:
-    """Cuts of the bins by which mechanisms count: leaves in turn until a bin holds its part of the records."""
+    """Cuts of the bins by which mechanisms count: leaves in turn until a bin holds its part of the
+    records."""
     starts, weights = _leaves(pieces)
     (grouped,) = bins.nested_bins(weights, ordered=True, levels=(most,))
     firsts = np.flatnonzero(np.diff(grouped, prepend=-1)).tolist()

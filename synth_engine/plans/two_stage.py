@@ -2,10 +2,10 @@
 has, where persons are resampled, and undeclared columns, which are learned. Then the mechanism
 runs on the learned domain, with what is left of one budget.
 
-What the mechanism asks then depends on noisy answers, so every such run is adaptive and stands under a cap that is fixed
-beforehand: epsilon where delta is 0, else the rho, or the mu², that epsilon and delta buy. Group sizes change nothing of what is asked
-later; they stand under the same cap, which claims less. Proofs: docs/proofs/discover.md, docs/proofs/learning.md,
-docs/proofs/group-sizes.md, docs/proofs/accounting.md.
+What the mechanism asks then depends on noisy answers, so every such run is adaptive and stands under a cap
+that is fixed beforehand: epsilon where delta is 0, else the rho, or the mu², that epsilon and delta buy.
+Group sizes change nothing of what is asked later; they stand under the same cap, which claims less. Proofs:
+docs/proofs/discover.md, docs/proofs/learning.md, docs/proofs/group-sizes.md, docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def needed(config: Mechanism, domain: Domain) -> bool:
 
 
 def _learns(config: Mechanism, domain: Domain) -> bool:
-    """No mechanism chooses items by itself: where there are any to be chosen, all that is open is learned first."""
+    """No mechanism chooses items by itself: where there are any to be chosen, all that is open is learned
+    first."""
     return any(
         isinstance(attribute, WeakBasket) or not config.learns(attribute)
         for attribute in domain.undeclared
@@ -52,8 +53,8 @@ def _learns(config: Mechanism, domain: Domain) -> bool:
 def plan(
     config: Mechanism, spec: Spec, *, domain: Domain, within: Budget | None = None
 ) -> Plan:
-    """Calibrate a mechanism whose parameters are resolved for a domain that needs other questions first. within: what is
-    left of a budget after an earlier stage. Errors: SpecError."""
+    """Calibrate a mechanism whose parameters are resolved for a domain that needs other questions first.
+    within: what is left of a budget after an earlier stage. Errors: SpecError."""
     if (
         within is None
         and not _learns(config, domain)
@@ -90,8 +91,8 @@ def mechanism_stage(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Doma
 
 @dataclass(frozen=True, kw_only=True)
 class LearningStage:
-    """The stage before a mechanism proper, and what it leaves of the cap: `left` if every column is found for its part, `least`
-    if none is. guess: the domain as it may become."""
+    """The stage before a mechanism proper, and what it leaves of the cap: `left` if every column is found for
+    its part, `least` if none is. guess: the domain as it may become."""
 
     cap: Budget
     sizes: Noise | None
@@ -163,9 +164,10 @@ def _subtract_events(cap: Budget, events: Sequence[Event]) -> Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class StagedPlan(MultiStagePlan):
-    """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked for) and the
-    questions by which undeclared columns are learned. left: the budget of the mechanism, if every column is found for its
-    part. What a column cost more is taken off it after the answers, down to `least` at the least."""
+    """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked
+    for) and the questions by which undeclared columns are learned. left: the budget of the mechanism, if
+    every column is found for its part. What a column cost more is taken off it after the answers, down to
+    `least` at the least."""
 
     questions: tuple[AnyQuestion, ...]
     left: Budget
@@ -203,8 +205,9 @@ class StagedPlan(MultiStagePlan):
         return domain_learning.not_found(self.questions, answers)
 
     def _mechanism_after(self, first: Sequence[AnyAnswer]) -> Plan:
-        """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to refuse what needs
-        too much: of the values found, half as many are used, the most frequent, until the mechanism takes them."""
+        """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to
+        refuse what needs too much: of the values found, half as many are used, the most frequent, until the
+        mechanism takes them."""
         left = self.left.of(
             self.left.amount - domain_learning.paid_further(self.questions, first)
         )
@@ -226,7 +229,8 @@ class StagedPlan(MultiStagePlan):
         try:
             return self.config.calibrate(domain, self.spec, within=within)
         except (SpecError, DomainError):
-            # Parameters may name a column that was not found: then all of these columns are there, each with one code.
+            # Parameters may name a column that was not found: then all of these columns are there, each with
+            # one code.
             counted = domain_learning.resolved_domain(self.domain, learned, counted=True)
             if counted == domain:
                 raise

@@ -36,8 +36,8 @@ PROPERTIES: Mapping[str, ParameterRule] = MappingProxyType(
             "default": "",
             "x-columns": "one",
             "title": "Column to predict",
-            "description": "A column that models will be trained to predict: its relations with the others count four "
-            "times. Left out: no column does.",
+            "description": "A column that models will be trained to predict: its relations with the others "
+            "count four times. Left out: no column does.",
         },
         "weights": {
             "type": "object",
@@ -47,8 +47,8 @@ PROPERTIES: Mapping[str, ParameterRule] = MappingProxyType(
             "default": {},
             "x-columns": "each",
             "title": "Columns that matter more",
-            "description": "A column of weight 2 matters twice as much as one of weight 1, which every other column has; "
-            "of a column of weight 0 only its own histogram is kept.",
+            "description": "A column of weight 2 matters twice as much as one of weight 1, which every "
+            "other column has; of a column of weight 0 only its own histogram is kept.",
         },
         "marginals": {
             "type": "array",
@@ -62,8 +62,8 @@ PROPERTIES: Mapping[str, ParameterRule] = MappingProxyType(
             "default": [],
             "x-columns": "groups",
             "title": "Tables that matter",
-            "description": "Groups of two or three columns whose joint tables will be read. Left out: all pairs of "
-            "columns. A column to predict still counts with all others.",
+            "description": "Groups of two or three columns whose joint tables will be read. Left out: all "
+            "pairs of columns. A column to predict still counts with all others.",
         },
     }
 )
@@ -71,8 +71,8 @@ PROPERTIES: Mapping[str, ParameterRule] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """target: the column to predict, "" for none; weights: of columns, 1 where not named; marginals: the groups of
-    columns whose tables matter, none for all pairs."""
+    """target: the column to predict, "" for none; weights: of columns, 1 where not named; marginals: the
+    groups of columns whose tables matter, none for all pairs."""
 
     target: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -155,7 +155,8 @@ class Workload:
             if not MIN_MARGINAL_COLUMNS <= len(marginal) <= MAX_MARGINAL_COLUMNS:
                 raise SpecError(
                     f"{where} has {len(marginal)} columns",
-                    repair=f"name {MIN_MARGINAL_COLUMNS} or {MAX_MARGINAL_COLUMNS}; every single column is kept anyway",
+                    repair=f"name {MIN_MARGINAL_COLUMNS} or {MAX_MARGINAL_COLUMNS}; every single column is "
+                    "kept anyway",
                 )
             # A marginal does not depend on the order of its columns; listed twice, it would
             # count double.
@@ -167,8 +168,9 @@ class Workload:
                 )
 
     def clique_weights(self, domain: Domain) -> dict[Clique, float]:
-        """The tables that matter, each with its columns in the domain's order, and how much: the product of the weights
-        of its columns, four times it with the target. Those listed and the pairs with the target, or all pairs."""
+        """The tables that matter, each with its columns in the domain's order, and how much: the product of
+        the weights of its columns, four times it with the target. Those listed and the pairs with the target,
+        or all pairs."""
         position = {name: index for index, name in enumerate(domain.names)}
         return {
             clique: self._weight(clique) for clique in self._cliques(domain.names, position)

@@ -1,7 +1,8 @@
 """The candidates of a query, as a receipt states them: a list, or the rule that gives the list.
 
-`auto` selects among all triples of its columns. Which ones these are follows from the names of the columns, so that a
-rule says it in a line, and the verifier writes the list out again. A list that no rule gives in fewer signs stays a list.
+`auto` selects among all triples of its columns. Which ones these are follows from the names of the columns,
+so that a rule says it in a line, and the verifier writes the list out again. A list that no rule gives in
+fewer signs stays a list.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _MOST_LEFT_OUT = 4
 
 
 class CandidateRule(TypedDict):
-    """columns: in the order in which groups name them; size: columns of a group; without: the groups left out; number,
-    sha256: of the list that follows, as canonical JSON."""
+    """columns: in the order in which groups name them; size: columns of a group; without: the groups left
+    out; number, sha256: of the list that follows, as canonical JSON."""
 
     rule: str
     columns: list[str]

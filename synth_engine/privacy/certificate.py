@@ -16,8 +16,8 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 _INTERVALS = 1_500
 _TAIL = 1e-6
-"""The part of delta that each step of the composition may truncate. The library's own choice is a fixed 1e-15, which for
-sixty tables adds up to several hundredths of a delta of 1e-12: more than the margin."""
+"""The part of delta that each step of the composition may truncate. The library's own choice is a fixed
+1e-15, which for sixty tables adds up to several hundredths of a delta of 1e-12: more than the margin."""
 
 
 def composed_epsilon(
@@ -36,7 +36,8 @@ def composed_epsilon(
     from dp_accounting.pld import privacy_loss_distribution as pld_library  # type: ignore[import-untyped]
 
     parts = pld.losses(calls, cells=pld.cells_that_move(unit, relation))
-    # By what is larger: losses that spread far beyond a small epsilon would need millions of intervals of its size.
+    # By what is larger: losses that spread far beyond a small epsilon would need millions of intervals of its
+    # size.
     interval = max(float(near), pld.deviation(parts)) / (_INTERVALS * math.sqrt(parts.total()))
     total, tail = (
         pld_library.identity(value_discretization_interval=interval),

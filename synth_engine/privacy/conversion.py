@@ -73,9 +73,11 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096, typed=True)
 def mu_squared_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest mu² with which mu-GDP implies (epsilon, delta)-DP, less a part in 10¹⁰ and cut to 13 digits.
+    """The largest mu² with which mu-GDP implies (epsilon, delta)-DP, less a part in 10¹⁰ and cut to 13
+    digits.
 
-    That part leaves room for a verifier with other arithmetic. The result is proved; only the search before it may err.
+    That part leaves room for a verifier with other arithmetic. The result is proved; only the search before
+    it may err.
     """
     start = math.log(
         2 * rho_for(epsilon, delta)

@@ -1,10 +1,12 @@
-"""Resampling of the records of public groups from the Dirichlet-multinomial law of their counts plus a prior: a Pólya urn.
+"""Resampling of the records of public groups from the Dirichlet-multinomial law of their counts plus a prior:
+a Pólya urn.
 
-An urn holds `unit` balls for every record of the group and `parts` for every origin there is. A ball is drawn, looked at and
-put back together with `unit` more of its origin; after n draws the origins drawn have that law (docs/proofs/resample.md). Of
-the balls, those that were added come last, so a ball is a number, and the number says whether it belongs to a record, to the
-prior, or to an earlier draw. This file knows neither what a record is nor where chance comes from. Every step is a whole number below a bound of which each is as likely as another; no step uses a
-float.
+An urn holds `unit` balls for every record of the group and `parts` for every origin there is. A ball is
+drawn, looked at and put back together with `unit` more of its origin; after n draws the origins drawn have
+that law (docs/proofs/resample.md). Of the balls, those that were added come last, so a ball is a number, and
+the number says whether it belongs to a record, to the prior, or to an earlier draw. This file knows neither
+what a record is nor where chance comes from. Every step is a whole number below a bound of which each is as
+likely as another; no step uses a float.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ MAX_URN_BALLS = 2**62
 class Resampled:
     """Resampled records of public groups, counted by group and origin.
 
-    clique: the columns of group and origin. shape: how many groups and origins, or public parts of origins, there are.
-    cells: those that are not empty, int64, as group times origins plus origin, in order. counts: of each cell, int64.
+    clique: the columns of group and origin. shape: how many groups and origins, or public parts of origins,
+    there are. cells: those that are not empty, int64, as group times origins plus origin, in order. counts:
+    of each cell, int64.
     """
 
     clique: tuple[str, ...]
@@ -100,9 +103,11 @@ def draw_origins(
     urn: Urn,
     below: UniformBelow,
 ) -> Counts:
-    """Resample the origins of as many records of each group as it has, or of so many `copies` of each: int64, group by group.
+    """Resample the origins of as many records of each group as it has, or of so many `copies` of each: int64,
+    group by group.
 
-    groups, origins: of each record, as codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls.
+    groups, origins: of each record, as codes below `shape`. parts: the prior of one origin, for each group.
+    Errors: PrivacyError for an urn beyond 2^62 balls.
     """
     sizes = np.bincount(groups, minlength=shape[0])
     # The fullest urn holds n records, earlier draws and the prior: all fit int64.

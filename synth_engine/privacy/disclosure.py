@@ -1,9 +1,10 @@
-"""Probabilistic differential privacy of Dirichlet-multinomial resampling: the probability that an output lies in the
-disclosure set, bounded in three ways. For comparison with what was published; ledgers count in (epsilon, delta)-differential
-privacy (`resampling`), because this notion does not survive post-processing and adds up over groups.
+"""Probabilistic differential privacy of Dirichlet-multinomial resampling: the probability that an output lies
+in the disclosure set, bounded in three ways. For comparison with what was published; ledgers count in
+(epsilon, delta)-differential privacy (`resampling`), because this notion does not survive post-processing and
+adds up over groups.
 
-An output m of a group is no disclosure if m_i <= c (n_i + alpha - 1) wherever n_i >= 1 and m_i <= c (n_i + alpha) wherever
-n_i = 0, with c = exp(epsilon) - 1 (Machanavajjhala and others 2008, Theorem 4.3).
+An output m of a group is no disclosure if m_i <= c (n_i + alpha - 1) wherever n_i >= 1 and m_i <= c (n_i +
+alpha) wherever n_i = 0, with c = exp(epsilon) - 1 (Machanavajjhala and others 2008, Theorem 4.3).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _TINY = 1e-12
 
 
 def zero_sample(size: int, *, alpha: float, rest: float, epsilon: float) -> float:
-    """The reference 0-sample of Theorem 4.4: the largest beta-binomial mass, over x < n, at the edge of disclosure f(x);
-    taken at real numbers by gamma functions. alpha: of the origin; rest: of all others together. x at which f(x) reaches the
-    size are left out: nothing can be disclosed there."""
+    """The reference 0-sample of Theorem 4.4: the largest beta-binomial mass, over x < n, at the edge of
+    disclosure f(x); taken at real numbers by gamma functions. alpha: of the origin; rest: of all others
+    together. x at which f(x) reaches the size are left out: nothing can be disclosed there."""
     x = np.arange(size, dtype=np.float64)
     edge = math.expm1(epsilon) * (alpha + np.maximum(x - 1, 0))
     x, edge = x[edge < size], edge[edge < size]
@@ -36,7 +37,8 @@ def zero_sample(size: int, *, alpha: float, rest: float, epsilon: float) -> floa
 
 
 def zero_sample_limit(epsilon: float, delta: float, *, origins: int) -> float:
-    """The limit of the 0-sample. Errors: SpecError for epsilon up to ln 3, which the theorem does not cover."""
+    """The limit of the 0-sample. Errors: SpecError for epsilon up to ln 3, which the theorem does not
+    cover."""
     if epsilon <= math.log(3):
         raise SpecError(
             "Theorem 4.4 needs epsilon above ln 3 = 1.0986",
@@ -46,7 +48,8 @@ def zero_sample_limit(epsilon: float, delta: float, *, origins: int) -> float:
 
 
 def zero_sample_prior(epsilon: float, delta: float, *, size: int, origins: int) -> float:
-    """The least uniform alpha that Theorem 4.4 allows for a group, up to the bisection; it is one that the theorem allows."""
+    """The least uniform alpha that Theorem 4.4 allows for a group, up to the bisection; it is one that the
+    theorem allows."""
     limit = zero_sample_limit(epsilon, delta, origins=origins)
 
     def allowed(alpha: float) -> bool:
@@ -64,18 +67,18 @@ def zero_sample_prior(epsilon: float, delta: float, *, size: int, origins: int) 
 def programme(size: int, *, alpha: float, origins: int, epsilon: float) -> float:
     """An upper bound of the probability of disclosure.
 
-    It is the largest sum of t(n_i) over counts that are k in number and n in sum, where t(x) is the chance that an origin
-    of x records passes its edge: a linear programme with two constraints. It is solved exactly, because one of its
-    solutions has at most two different counts, so that all pairs are tried.
+    It is the largest sum of t(n_i) over counts that are k in number and n in sum, where t(x) is the chance
+    that an origin of x records passes its edge: a linear programme with two constraints. It is solved
+    exactly, because one of its solutions has at most two different counts, so that all pairs are tried.
     """
     tails = _tails(size, alpha, alpha * origins, epsilon)
     return float(origins * _envelope(tails, size / origins, size))
 
 
 def programme_prior(epsilon: float, delta: float, *, size: int, origins: int) -> float:
-    """The least uniform alpha, up to 2^-24, at which the programme is at most delta. The probability is a sawtooth in alpha:
-    it falls at the steps j / (exp(epsilon) - 1) and can rise or fall in between, so step after step is looked at, and what is
-    returned is one at which it was computed."""
+    """The least uniform alpha, up to 2^-24, at which the programme is at most delta. The probability is a
+    sawtooth in alpha: it falls at the steps j / (exp(epsilon) - 1) and can rise or fall in between, so step
+    after step is looked at, and what is returned is one at which it was computed."""
     c = math.expm1(epsilon)
 
     def allowed(alpha: float) -> bool:
@@ -144,7 +147,8 @@ def _tails(n: int, alpha: float, total: float, epsilon: float) -> npt.NDArray[np
 
 @compiled
 def _envelope(tails: npt.NDArray[np.float64], mean: float, n: int) -> float:
-    """The largest value at `mean` of a line between two of the points (x, t(x)); t is 0 where it is not given."""
+    """The largest value at `mean` of a line between two of the points (x, t(x)); t is 0 where it is not
+    given."""
     highest = 0.0
     for i in range(min(len(tails), math.floor(mean) + 1)):
         if i == mean:

@@ -1,10 +1,12 @@
-"""Discrete Gaussian noise, P(y) proportional to exp(-y² / (2 sigma²)): exactly that law, from uniform random bits.
+"""Discrete Gaussian noise, P(y) proportional to exp(-y² / (2 sigma²)): exactly that law, from uniform random
+bits.
 
-A proposal (Karney 2016, Algorithm D, with its coins replaced by one comparison): k, of chance proportional to exp(-k² / 2); a
-place j, uniform below n = ceil(sigma); and y = ceil(k sigma) + j. It is rejected if y is not below (k + 1) sigma, and else kept
-with chance exp(-(y² / sigma² - k²) / 2); a bit is the sign, and a negative zero is rejected. The loop is compiled and takes
-whole numbers alone, with a bound of its error. What its words leave open is settled by further digits of the same numbers
-(`_resolved`). Proof: docs/proofs/discrete-gaussian.md.
+A proposal (Karney 2016, Algorithm D, with its coins replaced by one comparison): k, of chance proportional to
+exp(-k² / 2); a place j, uniform below n = ceil(sigma); and y = ceil(k sigma) + j. It is rejected if y is not
+below (k + 1) sigma, and else kept with chance exp(-(y² / sigma² - k²) / 2); a bit is the sign, and a negative
+zero is rejected. The loop is compiled and takes whole numbers alone, with a bound of its error. What its
+words leave open is settled by further digits of the same numbers (`_resolved`). Proof:
+docs/proofs/discrete-gaussian.md.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _REJECTED, _ACCEPTED, _OPEN = 0, 1, 2
 class GaussianWidths:
     """The widths of random words, in bits.
 
-    choice: of the choice of k, at most 31. third: of the number that is compared, at most 32. place: of the word from which
-    j comes, at most 63. more: of a word that resolves an open decision.
+    choice: of the choice of k, at most 31. third: of the number that is compared, at most 32. place: of the
+    word from which j comes, at most 63. more: of a word that resolves an open decision.
     """
 
     choice: int = 31
@@ -52,9 +54,10 @@ USUAL = GaussianWidths()
 class _SigmaTables:
     """What the compiled loop needs to know of sigma.
 
-    strips: of each k, the first place ceil(k sigma); the number of places below (k + 1) sigma; and by how much the first
-    place lies above k sigma, as a part of sigma, in units of 2^-62, rounded down. constants: n; 1 / sigma in units of 2^-62,
-    rounded down; a bound of the error at k = 0 and what each k adds to it, in units of 2^-32; then `_powers`.
+    strips: of each k, the first place ceil(k sigma); the number of places below (k + 1) sigma; and by how
+    much the first place lies above k sigma, as a part of sigma, in units of 2^-62, rounded down. constants:
+    n; 1 / sigma in units of 2^-62, rounded down; a bound of the error at k = 0 and what each k adds to it, in
+    units of 2^-32; then `_powers`.
     """
 
     strips: Words
@@ -68,12 +71,13 @@ def prepare(sigma: Fraction) -> None:
 
 
 def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64]:
-    """Draw `size` independent values. sigma: at most 2^40, and exactly a float. Errors: TypeError for another sigma."""
+    """Draw `size` independent values. sigma: at most 2^40, and exactly a float. Errors: TypeError for another
+    sigma."""
     if not 0 < sigma <= MAX_SIGMA or Fraction(float(sigma)) != sigma:
         raise TypeError("sigma must be positive, at most 2^40, and exactly a float")
     noise = np.empty(size, dtype=np.int64)
-    # About 71 of 100 proposals are accepted for a wide sigma, fewer where it is not a whole number, and 28 at least where it
-    # is below 1.
+    # About 71 of 100 proposals are accepted for a wide sigma, fewer where it is not a whole number, and 28 at
+    # least where it is below 1.
     proposed = 4.0 if sigma < 1 else 1.5 * ceil(sigma) / float(sigma)
     done = 0
     while done < size:
@@ -88,7 +92,8 @@ def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64
 def proposals(
     number: int, *, sigma: Fraction, source: Source, widths: GaussianWidths
 ) -> tuple[npt.NDArray[np.int64], Flags]:
-    """Draw `number` proposals: their values, and which of them are accepted; the other values have no meaning."""
+    """Draw `number` proposals: their values, and which of them are accepted; the other values have no
+    meaning."""
     first = source(number, 1 + widths.choice + widths.third)
     third = first & np.uint64(2**widths.third - 1)
     choice = first >> np.uint64(widths.third) & np.uint64(2**widths.choice - 1)
@@ -117,7 +122,8 @@ def _places(number: int, n: int, *, source: Source, bits: int) -> tuple[Words, F
     if n == 1:
         return np.zeros(number, dtype=np.uint64), np.ones(number, dtype=np.bool_)
     words = source(number, bits)
-    # Beyond the last multiple of n the remainders would not be alike; such a proposal is rejected whatever it is.
+    # Beyond the last multiple of n the remainders would not be alike; such a proposal is rejected whatever it
+    # is.
     return words % np.uint64(n), words < np.uint64((1 << bits) // n * n)
 
 
@@ -132,8 +138,8 @@ def _decide(
 ) -> tuple[Parts, npt.NDArray[np.uint8]]:
     """The size of each proposal, and whether it is accepted, rejected or open.
 
-    third: the lower end of the third number, in units of 2^-32; step: the length of its interval. Numbers are unsigned and
-    stay below 2^64 (docs/proofs/discrete-gaussian.md).
+    third: the lower end of the third number, in units of 2^-32; step: the length of its interval. Numbers are
+    unsigned and stay below 2^64 (docs/proofs/discrete-gaussian.md).
     """
     inverse, least, more = constants[1], constants[2], constants[3]
     powers = constants[4:]

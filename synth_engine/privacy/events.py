@@ -1,4 +1,5 @@
-"""Events: each priced access to the rows, as a frozen value that can be stored, summed and checked years later.
+"""Events: each priced access to the rows, as a frozen value that can be stored, summed and checked years
+later.
 
 Rules for whoever edits this file: an event is never removed and its meaning never changes, because
 stored receipts refer to it; a new field must be optional. An accountant that does not know an event
@@ -19,7 +20,8 @@ from synth_engine.strict_json import JsonObject
 
 
 def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
-    """mu², rounded up, for which whatever is epsilon-differentially private is mu-GDP (docs/proofs/rounded-gaussian.md)."""
+    """mu², rounded up, for which whatever is epsilon-differentially private is mu-GDP
+    (docs/proofs/rounded-gaussian.md)."""
     # The trade-off curve of randomised response, the worst one, lies above the Gaussian one.
     return epsilon**2 * HALF_PI
 
@@ -82,8 +84,8 @@ class _Gaussian:
 class DiscreteGaussian(_Gaussian):
     """Integer counts plus discrete Gaussian noise, P(k) proportional to exp(-k² / (2 sigma_squared)).
 
-    rho = l2_squared / (2 sigma_squared) (Canonne, Kamath and Steinke 2020, Theorem 14). Its trade-off curve dips below
-    every Gaussian one somewhere, so it has no mu.
+    rho = l2_squared / (2 sigma_squared) (Canonne, Kamath and Steinke 2020, Theorem 14). Its trade-off curve
+    dips below every Gaussian one somewhere, so it has no mu.
     """
 
     law: ClassVar[str] = "discrete-gaussian"
@@ -94,9 +96,9 @@ class DiscreteGaussian(_Gaussian):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundedGaussian(_Gaussian):
-    """Integer counts plus N(0, sigma_squared) rounded to the nearest whole number. As counts are whole, that is the sum
-    rounded: post-processing of Gaussian noise, so mu² = l2_squared / sigma_squared exactly, and rho = mu² / 2
-    (docs/proofs/rounded-gaussian.md)."""
+    """Integer counts plus N(0, sigma_squared) rounded to the nearest whole number. As counts are whole, that
+    is the sum rounded: post-processing of Gaussian noise, so mu² = l2_squared / sigma_squared exactly, and
+    rho = mu² / 2 (docs/proofs/rounded-gaussian.md)."""
 
     law: ClassVar[str] = "rounded-gaussian"
 
@@ -135,8 +137,8 @@ class _Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(_Selection):
-    """The index of a large score by permute-and-flip (McKenna and Sheldon 2020). Without a bounded range of its
-    loss rho is epsilon² / 2."""
+    """The index of a large score by permute-and-flip (McKenna and Sheldon 2020). Without a bounded range of
+    its loss rho is epsilon² / 2."""
 
     law: ClassVar[str] = "permute-and-flip"
 
@@ -149,9 +151,9 @@ class PermuteAndFlip(_Selection):
 
 @dataclass(frozen=True, kw_only=True)
 class Gumbel(_Selection):
-    """The index of a large score by the exponential mechanism, sampled as the largest score plus Gumbel noise. Its
-    loss has range epsilon, so rho = epsilon² / 8 (Cesar and Rogers 2021), and mu is half of what epsilon alone gives
-    (docs/proofs/rounded-gaussian.md)."""
+    """The index of a large score by the exponential mechanism, sampled as the largest score plus Gumbel
+    noise. Its loss has range epsilon, so rho = epsilon² / 8 (Cesar and Rogers 2021), and mu is half of what
+    epsilon alone gives (docs/proofs/rounded-gaussian.md)."""
 
     law: ClassVar[str] = "gumbel"
 
@@ -164,10 +166,11 @@ class Gumbel(_Selection):
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdTree:
-    """Which nodes of a tree are opened, by discounted counts plus discrete Laplace noise and a threshold; no count leaves.
+    """Which nodes of a tree are opened, by discounted counts plus discrete Laplace noise and a threshold; no
+    count leaves.
 
-    l1: so many records are added or removed. threshold, discount: of one node. The loss of one record is the exact one of
-    `trees.loss`, whatever the depth; of l1 of them, l1 times that (docs/proofs/grow.md)."""
+    l1: so many records are added or removed. threshold, discount: of one node. The loss of one record is the
+    exact one of `trees.loss`, whatever the depth; of l1 of them, l1 times that (docs/proofs/grow.md)."""
 
     law: ClassVar[str] = "threshold-tree"
     scale: Fraction
@@ -203,10 +206,11 @@ class ThresholdTree:
 
 @dataclass(frozen=True, kw_only=True)
 class DirichletMultinomial:
-    """Groups of records drawn anew, each from the Dirichlet-multinomial law whose parameters are its counts by origin plus a
-    prior (docs/proofs/resample.md). priors: (size, parts) by increasing size of groups; every one of `origins` origins has
-    a prior of parts / unit records. Groups of a size that have fewer origins: (size, parts, how many). copies: records drawn
-    for each record. It has (epsilon, delta), which add up, and neither a rho nor a mu.
+    """Groups of records drawn anew, each from the Dirichlet-multinomial law whose parameters are its counts
+    by origin plus a prior (docs/proofs/resample.md). priors: (size, parts) by increasing size of groups;
+    every one of `origins` origins has a prior of parts / unit records. Groups of a size that have fewer
+    origins: (size, parts, how many). copies: records drawn for each record. It has (epsilon, delta), which
+    add up, and neither a rho nor a mu.
     """
 
     law: ClassVar[str] = "dirichlet-multinomial"

@@ -1,8 +1,9 @@
 """An additive privacy filter: admits events, chosen adaptively, as long as their exact sum stays under a cap.
 
-Pure losses add up under basic composition, and so does (epsilon, delta), each by itself; rho adds up under zCDP, mu²
-under Gaussian differential privacy; with a cap fixed beforehand all these sums are valid filters for adaptively chosen events (Rogers et al. 2016; Feldman and Zrnic 2021;
-Whitehouse et al. 2023; Smith and Thakurta 2022). docs/proofs/accounting.md, docs/proofs/rounded-gaussian.md.
+Pure losses add up under basic composition, and so does (epsilon, delta), each by itself; rho adds up under
+zCDP, mu² under Gaussian differential privacy; with a cap fixed beforehand all these sums are valid filters
+for adaptively chosen events (Rogers et al. 2016; Feldman and Zrnic 2021; Whitehouse et al. 2023; Smith and
+Thakurta 2022). docs/proofs/accounting.md, docs/proofs/rounded-gaussian.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""One of countably many parts, by the place of a uniform number among their cumulated chances: exactly, from random bits.
+"""One of countably many parts, by the place of a uniform number among their cumulated chances: exactly, from
+random bits.
 
-The uniform number has endless digits, of which the first word is drawn. A part is chosen by it if no cumulated chance lies
-in the interval that the word leaves; else further digits of the same number are drawn until that is so. Chances are enclosed
-between whole numbers; no step uses a float (docs/proofs/discrete-laplace.md).
+The uniform number has endless digits, of which the first word is drawn. A part is chosen by it if no
+cumulated chance lies in the interval that the word leaves; else further digits of the same number are drawn
+until that is so. Chances are enclosed between whole numbers; no step uses a float
+(docs/proofs/discrete-laplace.md).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ Flags = npt.NDArray[np.bool_]
 Source = Callable[[int, int], Words]
 """(number, width): so many independent uniform whole numbers below 2^width."""
 Steps = Callable[[int], Iterator[Interval]]
-"""(bits): the chances of at most k, for k = 0, 1, …, enclosed in units of 2^-bits or finer; endless, or up to 1 itself."""
+"""(bits): the chances of at most k, for k = 0, 1, …, enclosed in units of 2^-bits or finer; endless, or up to
+1 itself."""
 
 GUARD = 64
 """Additional bits of a chance, beyond those that a decision needs."""
@@ -39,7 +42,8 @@ class InverseCDF:
         self._guides: dict[int, Parts] = {}
 
     def of_words(self, words: Words, bits: int) -> tuple[Parts, Flags]:
-        """The part that each word of `bits` bits selects, and whether all numbers that begin with the word select the same."""
+        """The part that each word of `bits` bits selects, and whether all numbers that begin with the word
+        select the same."""
         first = self.first_words(bits)
         if first.size == 1:
             return (words > first[0]).astype(np.int64), words != first[0]
@@ -60,7 +64,8 @@ class InverseCDF:
         return self._guides[bits]
 
     def first_words(self, bits: int) -> Words:
-        """The words in which the cumulated chances lie, and last the one in which all further ones do; without 1 itself."""
+        """The words in which the cumulated chances lie, and last the one in which all further ones do;
+        without 1 itself."""
         if bits not in self._words:
             words: list[int] = []
             for step in self.steps(bits + GUARD):
@@ -90,7 +95,8 @@ class InverseCDF:
         return self._known[bits]
 
     def resolve(self, word: int, length: int, *, source: Source, more: int) -> int:
-        """The part of a number that begins with this word of `length` bits; further digits are drawn as they are needed."""
+        """The part of a number that begins with this word of `length` bits; further digits are drawn as they
+        are needed."""
         while True:
             steps = self.steps(length + GUARD)
             for part, step in enumerate(steps):
@@ -105,7 +111,8 @@ class InverseCDF:
 
 @compiled
 def _look_up(first: Words, guide: Parts, words: Words, shift: np.uint64) -> tuple[Parts, Flags]:
-    """`np.searchsorted(first, words)` from the guess of the guide, and whether no chance lies in the interval of the word."""
+    """`np.searchsorted(first, words)` from the guess of the guide, and whether no chance lies in the interval
+    of the word."""
     parts, sure = np.empty(words.size, dtype=np.int64), np.ones(words.size, dtype=np.bool_)
     for at in range(words.size):
         word = words[at]

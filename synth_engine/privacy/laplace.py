@@ -1,9 +1,9 @@
 """Discrete Laplace noise, P(x) proportional to exp(-|x| / scale): exactly that law, from uniform random bits.
 
-The size is 0 with chance (1 - q) / (1 + q), q = exp(-1 / scale), else 1 and a geometric number G, P(G >= k) = q^k; a bit is
-the sign. The digits of G to any base are independent: the lowest, below N, has chances proportional to q^d, and what
-is above is geometric with q^N. So a wide law is drawn digit by digit, each from a short table (`inversion`). Proof:
-docs/proofs/discrete-laplace.md.
+The size is 0 with chance (1 - q) / (1 + q), q = exp(-1 / scale), else 1 and a geometric number G, P(G >= k) =
+q^k; a bit is the sign. The digits of G to any base are independent: the lowest, below N, has chances
+proportional to q^d, and what is above is geometric with q^N. So a wide law is drawn digit by digit, each from
+a short table (`inversion`). Proof: docs/proofs/discrete-laplace.md.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _FINER = 96
 class Widths:
     """The widths of random words, in bits.
 
-    word: of the first word of a choice; the choice of zero has one bit less, for the sign. more: of a word that resolves
-    an open choice. digit: of a digit. top: the widest scale that one table covers, a power of two.
+    word: of the first word of a choice; the choice of zero has one bit less, for the sign. more: of a word
+    that resolves an open choice. digit: of a digit. top: the widest scale that one table covers, a power of
+    two.
     """
 
     word: int = 32
@@ -42,7 +43,8 @@ USUAL = Widths()
 
 
 def prepare(scale: Fraction) -> None:
-    """Compute the tables by which noise of this scale is drawn, and draw nothing. They take longer than the draws."""
+    """Compute the tables by which noise of this scale is drawn, and draw nothing. They take longer than the
+    draws."""
     is_zero, digits = choices(scale, USUAL)
     is_zero.prepare(USUAL.word - 1)
     for digit in digits:
@@ -61,7 +63,8 @@ def draws(size: int, *, scale: Fraction, source: Source) -> Parts:
 
 
 def reaching(size: int, *, scale: Fraction, threshold: int, source: Source) -> Flags:
-    """Whether each of `size` independent values is at or above a threshold of 1 or more: one choice instead of all digits."""
+    """Whether each of `size` independent values is at or above a threshold of 1 or more: one choice instead
+    of all digits."""
     reached = np.empty(size, dtype=np.bool_)
     for start in range(0, size, BLOCK):
         part = reached[start : start + BLOCK]
@@ -114,7 +117,8 @@ def _reaches(scale: Fraction, threshold: int) -> InverseCDF:
 
 @lru_cache(maxsize=64)
 def choices(scale: Fraction, widths: Widths) -> tuple[InverseCDF, tuple[InverseCDF, ...]]:
-    """The tables of the choice whether noise is zero, and of the digits of the rest, the lowest first; the last is endless."""
+    """The tables of the choice whether noise is zero, and of the digits of the rest, the lowest first; the
+    last is endless."""
     digits: list[InverseCDF] = []
     left = scale
     # The digits of a geometric number are independent: the lowest has a finite table, and the

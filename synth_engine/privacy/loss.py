@@ -27,12 +27,12 @@ HALF_PI = Fraction(15707963268, 10**10)
 
 
 class _NoiseScales:
-    """Scales of noise that costs no more than a part of a budget. Each is rounded up. Errors: SpecError for noise that
-    cannot be drawn."""
+    """Scales of noise that costs no more than a part of a budget. Each is rounded up. Errors: SpecError for
+    noise that cannot be drawn."""
 
     _selection_gain: ClassVar[int] = 2
-    """Gumbel noise has a loss of bounded range epsilon: rho = epsilon² / 8 and mu² <= epsilon² pi / 8, a quarter of what
-    epsilon alone gives. So the same budget buys twice the epsilon."""
+    """Gumbel noise has a loss of bounded range epsilon: rho = epsilon² / 8 and mu² <= epsilon² pi / 8, a
+    quarter of what epsilon alone gives. So the same budget buys twice the epsilon."""
 
     @property
     def pure_epsilon(self) -> Fraction:
@@ -44,8 +44,9 @@ class _NoiseScales:
         return noise_scale.laplace_scale(self.pure_epsilon, l1)
 
     def selection_scale(self, linf: int, *, monotonic: bool = False) -> Fraction:
-        """The scale of a `select` among scores that move by at most linf: permute-and-flip of a pure budget, else Gumbel
-        noise. monotonic: of a `refine`, whose scores all move one way, so that half the scale costs as much."""
+        """The scale of a `select` among scores that move by at most linf: permute-and-flip of a pure budget,
+        else Gumbel noise. monotonic: of a `refine`, whose scores all move one way, so that half the scale
+        costs as much."""
         gain = self._selection_gain * (2 if monotonic else 1)
         return noise_scale.selection_scale(gain * self.pure_epsilon, linf)
 
@@ -87,7 +88,8 @@ class Approximate:
 
 @dataclass(frozen=True, kw_only=True)
 class Basic(Approximate):
-    """(epsilon, delta) of which both add up as they are; a mere `Approximate` is a target that may be met by another sum."""
+    """(epsilon, delta) of which both add up as they are; a mere `Approximate` is a target that may be met by
+    another sum."""
 
     @property
     def amount(self) -> Fraction:
@@ -123,8 +125,8 @@ class ZeroConcentrated(_NoiseScales):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianDP(_NoiseScales):
-    """mu-Gaussian differential privacy (Dong, Roth and Su 2022): two neighbouring tables are no easier to tell apart than
-    one draw of N(0, 1) from one of N(mu, 1). Kept as mu², which adds up and is rational."""
+    """mu-Gaussian differential privacy (Dong, Roth and Su 2022): two neighbouring tables are no easier to
+    tell apart than one draw of N(0, 1) from one of N(mu, 1). Kept as mu², which adds up and is rational."""
 
     mu_squared: Fraction
 
@@ -156,7 +158,8 @@ Loss = Budget | Approximate
 
 
 class Price(NamedTuple):
-    """The amounts that an account holds for a run, in units of its ledger: epsilon in 10⁻⁹, delta in 10⁻¹⁸, rho in 10⁻⁹."""
+    """The amounts that an account holds for a run, in units of its ledger: epsilon in 10⁻⁹, delta in 10⁻¹⁸,
+    rho in 10⁻⁹."""
 
     epsilon: int
     delta: int
@@ -195,8 +198,9 @@ def parse_amount(text: str | int | float | Fraction | Decimal, *, name: str) -> 
 
 
 def parse_decimal(text: str | int | float | Decimal, *, name: str) -> Fraction:
-    """An exact rational from what a person types: decimal digits alone, and no ratio like "1/3", which is no decimal
-    number. Stored documents hold ratios, and `parse_amount` reads them. Errors: SpecError naming the field."""
+    """An exact rational from what a person types: decimal digits alone, and no ratio like "1/3", which is no
+    decimal number. Stored documents hold ratios, and `parse_amount` reads them. Errors: SpecError naming the
+    field."""
     if isinstance(text, str) and "/" in text:
         raise SpecError(
             f"{name} must be a decimal number",

@@ -39,7 +39,8 @@ def gaussian_sigma(rho_share: Fraction, l2_squared: int) -> Fraction:
 
 
 def root_down(square: Fraction) -> Fraction:
-    """The root of a positive number, rounded down with 64 bits to spare: an epsilon that costs no more than its rho."""
+    """The root of a positive number, rounded down with 64 bits to spare: an epsilon that costs no more than
+    its rho."""
     return Fraction(
         math.isqrt(square.numerator * square.denominator << 128), square.denominator << 64
     )

@@ -1,7 +1,9 @@
-"""Numerical composition of privacy-loss distributions, fast enough to set noise while somebody moves a slider.
+"""Numerical composition of privacy-loss distributions, fast enough to set noise while somebody moves a
+slider.
 
-In floats, so it searches and does not certify: what it finds is confirmed before anything is drawn (`certificate`), and
-proved by the verifier, which shares no code with it. docs/proofs/accounting.md has the losses and the pairs.
+In floats, so it searches and does not certify: what it finds is confirmed before anything is drawn
+(`certificate`), and proved by the verifier, which shares no code with it. docs/proofs/accounting.md has the
+losses and the pairs.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ PLD = RandomizedResponsePLD | DiscreteGaussianPLD
 
 
 def cells_that_move(unit: PrivacyUnit, relation: Relation) -> int | None:
-    """How many cells of a table of counts move between neighbours, each by exactly one; None where that is not so."""
+    """How many cells of a table of counts move between neighbours, each by exactly one; None where that is
+    not so."""
     if unit.max_records > 1:
         return None
     return 1 if relation is Relation.ADD_REMOVE else 2
@@ -59,9 +62,9 @@ def cells_that_move(unit: PrivacyUnit, relation: Relation) -> int | None:
 def losses(calls: Iterable[tuple[str, Event]], *, cells: int | None) -> Counter[PLD]:
     """The losses that dominate the calls, and how often each occurs.
 
-    calls: the verb and the event of each. cells: how many cells of a table move, each by one; None where that is not so.
-    Errors: UnsupportedEvent for Gaussian noise on anything else than a table of which at most one of a unit's records may
-    fall into a cell: no pair is proved to be the worst one there.
+    calls: the verb and the event of each. cells: how many cells of a table move, each by one; None where that
+    is not so. Errors: UnsupportedEvent for Gaussian noise on anything else than a table of which at most one
+    of a unit's records may fall into a cell: no pair is proved to be the worst one there.
     """
     counts: Counter[PLD] = Counter()
     for verb, event in calls:
@@ -70,7 +73,8 @@ def losses(calls: Iterable[tuple[str, Event]], *, cells: int | None) -> Counter[
         if isinstance(event, DiscreteGaussian):
             if moving is None:
                 raise UnsupportedEvent(
-                    "Gaussian noise has a privacy-loss distribution on tables of counts alone, for units of one record"
+                    "Gaussian noise has a privacy-loss distribution on tables of counts alone, for units "
+                    "of one record"
                 )
             counts[DiscreteGaussianPLD(math.sqrt(event.sigma_squared))] += moving
         elif isinstance(event, DiscreteLaplace) and moving is not None:
@@ -83,8 +87,8 @@ def losses(calls: Iterable[tuple[str, Event]], *, cells: int | None) -> Counter[
 def log_delta(parts: Counter[PLD], epsilon: float) -> float:
     """The logarithm of the delta at which the composition is (epsilon, delta)-DP, a little too large.
 
-    The total is tilted by exp(tilt · loss) until its mean is epsilon, so that what delta depends on stands in the
-    middle of the Fourier transform and keeps its digits, however small delta is.
+    The total is tilted by exp(tilt · loss) until its mean is epsilon, so that what delta depends on stands in
+    the middle of the Fourier transform and keeps its digits, however small delta is.
     """
     if epsilon >= sum(_largest(part) * times for part, times in parts.items()):
         return -math.inf
@@ -120,8 +124,8 @@ def deviation(parts: Counter[PLD], *, tilt: float = 0.0) -> float:
 
 
 def _on_grid(atoms: Atoms, *, tilt: float, step: float, points: int) -> tuple[Floats, float]:
-    """Tilted masses on a circle of points, summing to one, and the logarithm of what they summed to. Mass is split
-    between two points such that the mean of exp(-loss) stays: that can only raise delta."""
+    """Tilted masses on a circle of points, summing to one, and the logarithm of what they summed to. Mass is
+    split between two points such that the mean of exp(-loss) stays: that can only raise delta."""
     values, logs = atoms
     index = np.floor(values / step)
     beyond = values - index * step
@@ -160,7 +164,8 @@ def _largest(part: PLD) -> float:
 
 
 def _tilt(parts: Counter[PLD], epsilon: float) -> float:
-    """The tilt at which the mean of the total is epsilon. Any tilt is valid; this one preserves the digits of delta."""
+    """The tilt at which the mean of the total is epsilon. Any tilt is valid; this one preserves the digits of
+    delta."""
     low, high = 0.0, 1e5 / epsilon
     for _ in range(50):
         middle = (low + high) / 2

@@ -1,9 +1,9 @@
 """The receipt of a release: every call, its exact noise and cost, and what follows from them.
 
-Its core is written once, after the room is closed, and never changes; `digest` is over it, and citations name it. Beside it
-stand what came later: the sample that was drawn, a chain of marks, and a signature over all of that. `verify` reads it and
-trusts none of its sums. Amounts are ratios of integers as text, never floats. It holds nothing that depends on rows but two
-digests of noisy values.
+Its core is written once, after the room is closed, and never changes; `digest` is over it, and citations name
+it. Beside it stand what came later: the sample that was drawn, a chain of marks, and a signature over all of
+that. `verify` reads it and trusts none of its sums. Amounts are ratios of integers as text, never floats. It
+holds nothing that depends on rows but two digests of noisy values.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ OUTSIDE, VOID = "outside-the-guarantee", "void"
 """Kinds of marks."""
 _OUTSIDE_CORE = ("digest", "marks", "seal")
 Sign: TypeAlias = "Callable[[Mapping[str, object], str], SignedDocument | None]"
-"""Signs a statement under a schema: the document of both, with the public key and the signature; None without a key."""
+"""Signs a statement under a schema: the document of both, with the public key and the signature; None without
+a key."""
 PREMISE = (
-    "The guarantee compares tables, the empty one among them, that differ in whole, well-formed records. Not protected are "
-    "whether a run succeeds and how long it takes: a run fails for a line with another number of cells, quotation marks that "
-    "do not pair, merged cells, and a file that is damaged or beyond the stated limits of size, and for nothing that a "
-    "well-formed record holds."
+    "The guarantee compares tables, the empty one among them, that differ in whole, well-formed records. "
+    "Not protected are whether a run succeeds and how long it takes: a run fails for a line with another "
+    "number of cells, quotation marks that do not pair, merged cells, and a file that is damaged or beyond "
+    "the stated limits of size, and for nothing that a well-formed record holds."
 )
 """What the guarantee presupposes (docs/proofs/reading.md)."""
 Kind = Literal["static", "adaptive"]
@@ -135,8 +136,9 @@ class Receipt(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """The claim of a receipt, never below what its certificate proves of the calls. rho: the zCDP cost of the same run,
-    rounded up to the 10⁻⁹ in which ledgers count; None where a call has a delta, of which no rho follows."""
+    """The claim of a receipt, never below what its certificate proves of the calls. rho: the zCDP cost of the
+    same run, rounded up to the 10⁻⁹ in which ledgers count; None where a call has a delta, of which no rho
+    follows."""
 
     epsilon: Fraction
     delta: Fraction
@@ -167,14 +169,17 @@ class Guarantee:
         exact = f"epsilon = {plain(self.epsilon)}"
         if self.delta == 0:
             return f"{exact} differential privacy for {unit.sentence()} {change}."
-        return f"({exact}, delta = {scientific(self.delta)}) differential privacy for {unit.sentence()} {change}."
+        return (
+            f"({exact}, delta = {scientific(self.delta)}) differential privacy for {unit.sentence()} "
+            f"{change}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given. edited: the
-    SHA-256 of the description from which it is drawn, if somebody edited that; after_looking: whether they had looked at real
-    data before; selection: which rows, where not all are asked for
+    """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given.
+    edited: the SHA-256 of the description from which it is drawn, if somebody edited that; after_looking:
+    whether they had looked at real data before; selection: which rows, where not all are asked for
     (`row_selection.RowSelection`)."""
 
     rows: int
@@ -204,7 +209,8 @@ class Sample:
 
 
 def seed_commitment(seed: str) -> str:
-    """The commitment that a receipt shows in place of a secret seed. It hides 128 random bits, not a guessable word."""
+    """The commitment that a receipt shows in place of a secret seed. It hides 128 random bits, not a
+    guessable word."""
     return hashlib.sha256(b"synthweb/seed-commitment/1\x00" + seed.encode()).hexdigest()
 
 
@@ -234,8 +240,8 @@ def _cost(event: Event) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStatement:
-    """What was fixed before any record was read. target: epsilon and delta. cap: of an adaptive mechanism, the budget under
-    which it ran, as a ratio by the name of its unit."""
+    """What was fixed before any record was read. target: epsilon and delta. cap: of an adaptive mechanism,
+    the budget under which it ran, as a ratio by the name of its unit."""
 
     mechanism: str
     parameters: Mapping[str, object]
@@ -258,7 +264,8 @@ class DomainStatement:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatement:
-    """What happened in a run. calls: the journal; chosen_after_looking: whether it was asked for after a look at real data."""
+    """What happened in a run. calls: the journal; chosen_after_looking: whether it was asked for after a look
+    at real data."""
 
     calls: Sequence[tuple[QueryDocument, Event]]
     answers_digest: str
@@ -312,8 +319,8 @@ def build(
 
 
 def core(document: Receipt) -> dict[str, object]:
-    """The part of a receipt that never changes: all but the sample, the marks, the signature and the digest, which covers
-    this part."""
+    """The part of a receipt that never changes: all but the sample, the marks, the signature and the digest,
+    which covers this part."""
     rest = {key: value for key, value in document.items() if key not in _OUTSIDE_CORE}
     return rest | {"sample": None}
 
@@ -325,7 +332,8 @@ def seal(document: Receipt) -> Receipt:
 
 
 def with_sample(document: Receipt, sample: Sample) -> Receipt:
-    """The same release, for one table drawn from it: the core, its digest and the marks stay, a signature does not."""
+    """The same release, for one table drawn from it: the core, its digest and the marks stay, a signature
+    does not."""
     # A signature covers the sample, so that of another sample does not fit.
     return {**document, "sample": sample.to_json(), "seal": None}
 
@@ -336,26 +344,28 @@ def with_marks(document: Receipt, marks: Sequence[Mark]) -> Receipt:
 
 
 def mark_suggestions_shown(document: Receipt) -> Receipt:
-    """The receipt says that suggestions read from the data were shown before the description was confirmed. Only that: which
-    fact equals a suggestion would confirm the suggestion."""
+    """The receipt says that suggestions read from the data were shown before the description was confirmed.
+    Only that: which fact equals a suggestion would confirm the suggestion."""
     return seal({**document, "suggestions_shown": True})
 
 
 def of_query(document: Receipt, *, query_sha256: str, vouched_by: str) -> Receipt:
-    """The receipt says that its table is the result of a query, and who vouches for it; nobody, where it only chose rows and columns of
-    one table."""
+    """The receipt says that its table is the result of a query, and who vouches for it; nobody, where it only
+    chose rows and columns of one table."""
     return seal(
         {**document, "source": {"query_sha256": query_sha256, "vouched_by": vouched_by}}
     )
 
 
 def of_formulas(document: Receipt, *, vouched_by: str) -> Receipt:
-    """The receipt says that its table holds stored results of formulas, and who vouches that each depends on its own row alone."""
+    """The receipt says that its table holds stored results of formulas, and who vouches that each depends on
+    its own row alone."""
     return seal({**document, "source": {"formulas": True, "vouched_by": vouched_by}})
 
 
 def mark_outside(document: Receipt) -> Receipt:
-    """The receipt says that exact counts of the same table were published before, outside the guarantee (docs/mixing.md)."""
+    """The receipt says that exact counts of the same table were published before, outside the guarantee
+    (docs/mixing.md)."""
     return seal({**document, "outside_guarantee": True})
 
 
@@ -370,8 +380,9 @@ def mark(
 ) -> Mark:
     """The next mark in the chain of a release.
 
-    document: its receipt; after: the last mark, None for the first; at: a moment in UTC, as ISO 8601 with a Z; text: a
-    sentence for people. The digest of a mark covers all of it but its signature, and the digest before.
+    document: its receipt; after: the last mark, None for the first; at: a moment in UTC, as ISO 8601 with a
+    Z; text: a sentence for people. The digest of a mark covers all of it but its signature, and the digest
+    before.
     """
     statement: _MarkStatement = {
         "core": document["digest"],
@@ -405,7 +416,8 @@ def signed(document: Receipt, sign: Sign) -> Receipt:
 
 
 def ends(document: Receipt) -> JsonObject:
-    """Where the chain of marks of a receipt ends: its core, how many marks there are, and the digest of the last one."""
+    """Where the chain of marks of a receipt ends: its core, how many marks there are, and the digest of the
+    last one."""
     marks = document["marks"]
     last = marks[-1]["hash"] if marks else document["digest"]
     return {"core": document["digest"], "marks": len(marks), "head": last}
@@ -426,7 +438,8 @@ def is_after_looking(document: Receipt) -> bool:
 
 
 def is_outside(document: Receipt) -> bool:
-    """Whether a receipt says, in its core or beside it, that exact counts of the same table were published."""
+    """Whether a receipt says, in its core or beside it, that exact counts of the same table were
+    published."""
     marked = any(mark["kind"] == OUTSIDE for mark in document["marks"])
     return bool(document.get("outside_guarantee") or marked)
 

@@ -1,11 +1,13 @@
-"""The least prior of a Dirichlet-multinomial resampling, from (epsilon, delta), group size and number of origins alone.
+"""The least prior of a Dirichlet-multinomial resampling, from (epsilon, delta), group size and number of
+origins alone.
 
-A group of n records over k origins has counts n_1, …, n_k; m = c n new records, c copies of each, are drawn from the Dirichlet-multinomial law
-with parameters n_i + alpha. Neighbours have the same groups, and one record of a group has another origin
-(docs/proofs/resample.md; Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008, "Privacy: Theory meets practice on the map").
+A group of n records over k origins has counts n_1, …, n_k; m = c n new records, c copies of each, are drawn
+from the Dirichlet-multinomial law with parameters n_i + alpha. Neighbours have the same groups, and one
+record of a group has another origin (docs/proofs/resample.md; Machanavajjhala, Kifer, Abowd, Gehrke and
+Vilhuber 2008, "Privacy: Theory meets practice on the map").
 
-The prior is chosen in floats, which proves nothing: the verifier recomputes the delta of the whole numbers that were
-chosen, in whole-number arithmetic, before anything is charged.
+The prior is chosen in floats, which proves nothing: the verifier recomputes the delta of the whole numbers
+that were chosen, in whole-number arithmetic, before anything is charged.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from synth_engine.privacy.events import DirichletMultinomial
 UNIT = 1 << 24
 """Parts of one record in which priors are counted: alpha = parts / UNIT."""
 MAX_RESAMPLED_CELLS = 1 << 40
-"""Cells of groups by origins, of which only those drawn are stored: those of two columns of a million codes."""
+"""Cells of groups by origins, of which only those drawn are stored: those of two columns of a million
+codes."""
 _MARGIN = 1e-7
 """The part of delta that is left to the arithmetic of the verifier."""
 _STEPS = 60
@@ -36,7 +39,8 @@ _NEGLIGIBLE = 1e-16
 
 
 def pure_parts(epsilon: Fraction, *, size: int, copies: int = 1) -> int:
-    """The least prior, in parts, for epsilon-differential privacy: alpha >= m / (exp(epsilon) - 1) (Theorem 4.1)."""
+    """The least prior, in parts, for epsilon-differential privacy: alpha >= m / (exp(epsilon) - 1) (Theorem
+    4.1)."""
     alpha = size * copies / math.expm1(epsilon) * (1 + 1e-12)
     return max(1, math.ceil(alpha * UNIT))
 
@@ -46,8 +50,8 @@ def delta_of(
 ) -> float:
     """An upper bound of the delta of one group at epsilon, up to rounding (docs/proofs/resample.md).
 
-    It is the largest over x of the expectation of (1 - exp(epsilon) a / (m + a))+, a = x - 1 + alpha, where m is how often
-    an origin of x records is drawn. No union over origins is needed.
+    It is the largest over x of the expectation of (1 - exp(epsilon) a / (m + a))+, a = x - 1 + alpha, where m
+    is how often an origin of x records is drawn. No union over origins is needed.
     """
     return float(_delta(size, size * copies, alpha, alpha * origins, epsilon))
 
@@ -56,7 +60,8 @@ def delta_of(
 def parts(
     epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins: int, copies: int = 1
 ) -> dict[int, int]:
-    """The prior of each origin, in parts, by group size: about the least with which the group has at most delta."""
+    """The prior of each origin, in parts, by group size: about the least with which the group has at most
+    delta."""
     if origins == 1:
         return dict.fromkeys(sizes, 1)
     if delta == 0:
@@ -75,8 +80,9 @@ def required(
 ) -> npt.NDArray[np.int64]:
     """The prior, in parts, of one origin of each group.
 
-    totals: the size of each group. origins: how many origins each group has. Errors: PrivacyError where the event is for
-    other groups or origins, or its prior is too small for its epsilon and delta; all of these are public.
+    totals: the size of each group. origins: how many origins each group has. Errors: PrivacyError where the
+    event is for other groups or origins, or its prior is too small for its epsilon and delta; all of these
+    are public.
     """
     priors = event.by_size
     wanted = {(n, number) for n, number in zip(totals, origins, strict=True) if n}
@@ -134,7 +140,8 @@ class _GroupDraw:
 
 
 def _parts(group: _GroupDraw, epsilon: float, delta: float, *, near: float) -> int:
-    """The prior of one group size, in parts, by bisection. near: the prior of the next smaller group, where the search begins."""
+    """The prior of one group size, in parts, by bisection. near: the prior of the next smaller group, where
+    the search begins."""
     pure_prior = group.draws / math.expm1(epsilon) * (1 + 1e-12)
     low, high = 0.0, pure_prior
     guess = near

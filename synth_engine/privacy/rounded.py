@@ -1,11 +1,13 @@
-"""N(0, sigma²) rounded to the nearest whole number: exactly that law, from uniform random bits. docs/proofs/rounded-gaussian.md.
+"""N(0, sigma²) rounded to the nearest whole number: exactly that law, from uniform random bits.
+docs/proofs/rounded-gaussian.md.
 
-Three uniform numbers make a proposal (Karney 2016, Algorithm N, with its coins replaced by one comparison): the first says
-which k, of chance proportional to exp(-k² / 2); x lies in [0, 1); and k + x is kept if the third is below
-exp(-x (2k + x) / 2). What is kept is the size of a normal number, a bit is its sign, and sigma (k + x) is rounded. Each
-uniform number has endless digits, of which the first word is drawn. Whatever that leaves open, be it a choice, a comparison
-or a rounding, is settled by further digits of the same numbers (`Proposal`), in whole numbers; nothing is drawn again for
-being close, and no float decides without the bound of its error.
+Three uniform numbers make a proposal (Karney 2016, Algorithm N, with its coins replaced by one comparison):
+the first says which k, of chance proportional to exp(-k² / 2); x lies in [0, 1); and k + x is kept if the
+third is below exp(-x (2k + x) / 2). What is kept is the size of a normal number, a bit is its sign, and sigma
+(k + x) is rounded. Each uniform number has endless digits, of which the first word is drawn. Whatever that
+leaves open, be it a choice, a comparison or a rounding, is settled by further digits of the same numbers
+(`Proposal`), in whole numbers; nothing is drawn again for being close, and no float decides without the bound
+of its error.
 """
 
 from __future__ import annotations
@@ -26,15 +28,16 @@ BLOCK = 1 << 15
 _U32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _TERMS, _SQUARES = 11, 4
 _ERROR = 2.0**-36
-"""A bound of the error of `_exp_minus` and of its arguments, for arguments up to 8 (docs/proofs/rounded-gaussian.md)."""
+"""A bound of the error of `_exp_minus` and of its arguments, for arguments up to 8
+(docs/proofs/rounded-gaussian.md)."""
 
 
 @dataclass(frozen=True)
 class ProposalWidths:
     """The widths of random words, in bits.
 
-    choice: of the choice of k, at most 31. third: of the third number, at most 32. x: of x, at most 60. more: of a word
-    that resolves an open decision.
+    choice: of the choice of k, at most 31. third: of the third number, at most 32. x: of x, at most 60. more:
+    of a word that resolves an open decision.
     """
 
     choice: int = 31
@@ -47,7 +50,8 @@ USUAL = ProposalWidths()
 
 
 def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64]:
-    """Draw `size` independent values. sigma: at most 2^40, and exactly a float. Errors: TypeError for another sigma."""
+    """Draw `size` independent values. sigma: at most 2^40, and exactly a float. Errors: TypeError for another
+    sigma."""
     if not 0 < sigma <= MAX_SIGMA or Fraction(float(sigma)) != sigma:
         raise TypeError("sigma must be positive, at most 2^40, and exactly a float")
     noise = np.empty(size, dtype=np.int64)
@@ -66,7 +70,8 @@ def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64
 def proposals(
     number: int, *, sigma: Fraction, source: Source, widths: ProposalWidths
 ) -> tuple[npt.NDArray[np.int64], Flags]:
-    """Draw `number` proposals: their values, and which of them are accepted; the other values have no meaning."""
+    """Draw `number` proposals: their values, and which of them are accepted; the other values have no
+    meaning."""
     first, x = source(number, 1 + widths.choice + widths.third), source(number, widths.x)
     third = first & np.uint64(2**widths.third - 1)
     choice = first >> np.uint64(widths.third) & np.uint64(2**widths.choice - 1)
@@ -111,7 +116,8 @@ def _sizes(words: Words, bits: int) -> tuple[Words, Flags]:
 def _comparisons(
     k: Words, x: Words, third: Words, widths: ProposalWidths
 ) -> tuple[Flags, Flags]:
-    """Whether the third number is below exp(-x (2k + x) / 2), and whether that is sure for all digits to come."""
+    """Whether the third number is below exp(-x (2k + x) / 2), and whether that is sure for all digits to
+    come."""
     fraction = x.astype(np.float64) * 2.0**-widths.x
     bound = _exp_minus(fraction * (2 * k.astype(np.float64) + fraction) / 2)
     low = third.astype(np.float64) * 2.0**-widths.third
@@ -138,8 +144,8 @@ def _exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _rounded(
     k: Words, x: Words, *, sigma: Fraction, bits: int
 ) -> tuple[npt.NDArray[np.int64], Flags]:
-    """sigma (k + x) rounded, and whether all digits to come round alike. sigma = m / 2^d, so it is m (k 2^bits + x), a
-    number of at most 53 + 63 bits in two limbs, over 2^(bits + d)."""
+    """sigma (k + x) rounded, and whether all digits to come round alike. sigma = m / 2^d, so it is m (k
+    2^bits + x), a number of at most 53 + 63 bits in two limbs, over 2^(bits + d)."""
     m, q = sigma.numerator, bits + sigma.denominator.bit_length() - 2
     whole = k << np.uint64(bits) | x
     high, low = _product(m, whole)
@@ -149,8 +155,8 @@ def _rounded(
 
 
 def _product(m: int, y: Words) -> tuple[Words, Words]:
-    """High and low 64 bits of m y, for m < 2^53 and y < 2^63. No sum passes 2^64: y1 < 2^31 and m1 < 2^21, so that
-    m0 y1 < 2^63, m1 y0 < 2^53, and what is carried into them is less than 2^32."""
+    """High and low 64 bits of m y, for m < 2^53 and y < 2^63. No sum passes 2^64: y1 < 2^31 and m1 < 2^21, so
+    that m0 y1 < 2^63, m1 y0 < 2^53, and what is carried into them is less than 2^32."""
     m0, m1 = np.uint64(m & 0xFFFFFFFF), np.uint64(m >> 32)
     y0, y1 = y & _LOW, y >> _U32
     lowest = m0 * y0
@@ -226,7 +232,8 @@ def _nearest(value: Fraction) -> int:
 
 
 def moment(sigma: float, power: int) -> float:
-    """E |round(N(0, sigma²))|^power of a sigma below 1, as the sum over n of (n^power - (n - 1)^power) P(|noise| >= n)."""
+    """E |round(N(0, sigma²))|^power of a sigma below 1, as the sum over n of (n^power - (n - 1)^power)
+    P(|noise| >= n)."""
     return math.fsum(
         (n**power - (n - 1) ** power) * math.erfc((n - 0.5) / (sigma * math.sqrt(2)))
         for n in range(1, 16)

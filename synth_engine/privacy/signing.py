@@ -1,7 +1,7 @@
 """Signed statements: a JSON document that anybody can check with a public key (Ed25519, RFC 8032).
 
-What is signed is one spelling of schema and statement: sorted keys, no blanks, UTF-8. The verifier checks the same and shares
-no code with this.
+What is signed is one spelling of schema and statement: sorted keys, no blanks, UTF-8. The verifier checks the
+same and shares no code with this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The least noise for a list of tables that is fixed before any of them is measured.
 
-Noise is first set by a rule with a formula: shares of epsilon that add up, or shares of the rho that (epsilon, delta)
-buys. Where the composition of privacy-loss distributions shows that less is enough, all of it shrinks by one factor.
+Noise is first set by a rule with a formula: shares of epsilon that add up, or shares of the rho that
+(epsilon, delta) buys. Where the composition of privacy-loss distributions shows that less is enough, all of
+it shrinks by one factor.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
 MIN_DELTA = Fraction(1, 10**12)
 """The smallest delta for which noise is shrunk: below it accountants in floats cannot confirm the result."""
 MAX_EPSILON = 50
-"""The largest epsilon for which noise is shrunk: above it the losses of single answers lie too far apart for floats."""
+"""The largest epsilon for which noise is shrunk: above it the losses of single answers lie too far apart for
+floats."""
 MAX_SIGMA = 60_000
 """The largest sum of all different sigmas: the verifier adds up the masses of each term by term."""
 _MARGIN = 1e-4
-"""The part of epsilon that is left to a verifier with another grid. It is larger where single answers lose much, because
-delta then falls in steps, which a grid resolves less sharply."""
+"""The part of epsilon that is left to a verifier with another grid. It is larger where single answers lose
+much, because delta then falls in steps, which a grid resolves less sharply."""
 _MARGIN_IN_STEPS = 1e-3
 _WORTH = 1e-3
 _PRECISION = 1e-5
 FARTHEST = -3.2
-"""The logarithm of the smallest factor: noise shrinks to a twenty-fourth and no further. Losses of single calls that are
-larger still, beside an epsilon that is small, would need longer grids than the verifier takes. It binds where delta is above
-epsilon (for a dozen tables; above half of it for a hundred, a thirtieth for a thousand), which promises next to nothing."""
+"""The logarithm of the smallest factor: noise shrinks to a twenty-fourth and no further. Losses of single
+calls that are larger still, beside an epsilon that is small, would need longer grids than the verifier takes.
+It binds where delta is above epsilon (for a dozen tables; above half of it for a hundred, a thirtieth for a
+thousand), which promises next to nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +123,8 @@ def _shrunk(
 
 
 def _smallest_root(excess: Callable[[float], float]) -> float:
-    """The least number from FARTHEST to zero at which a falling function is not positive; zero if there is none.
+    """The least number from FARTHEST to zero at which a falling function is not positive; zero if there is
+    none.
 
     Between two points the function is nearly straight, so its zero is guessed and enclosed from both sides.
     """

@@ -1,6 +1,8 @@
-"""Enclosures of the probability that noise reaches a threshold, and of how many of many independent noises do.
+"""Enclosures of the probability that noise reaches a threshold, and of how many of many independent noises
+do.
 
-An enclosure is two whole numbers between which the truth lies; every operation rounds outwards. No step uses a float.
+An enclosure is two whole numbers between which the truth lies; every operation rounds outwards. No step uses
+a float.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class Interval:
 
 
 def exp_minus(x: Fraction, bits: int) -> Interval:
-    """e^-x for x > 0: the series of e^y for y = x / 2^halvings <= 1/2, all of whose terms are positive, then squares."""
+    """e^-x for x > 0: the series of e^y for y = x / 2^halvings <= 1/2, all of whose terms are positive, then
+    squares."""
     if (
         x > bits
     ):  # below 2^-bits: the same two numbers would come out, after powers that have as many digits as x
@@ -75,7 +78,8 @@ def exp_minus(x: Fraction, bits: int) -> Interval:
 
 
 def passing(*, scale: Fraction, threshold: int, bits: int) -> Interval:
-    """P(discrete Laplace noise >= threshold) for a threshold of 1 or more: e^(-threshold/scale) / (1 + e^(-1/scale))."""
+    """P(discrete Laplace noise >= threshold) for a threshold of 1 or more: e^(-threshold/scale) / (1 +
+    e^(-1/scale))."""
     unit = Interval(1 << bits, 1 << bits, bits)
     return (
         exp_minus(Fraction(threshold) / scale, bits)
@@ -84,7 +88,8 @@ def passing(*, scale: Fraction, threshold: int, bits: int) -> Interval:
 
 
 def locate_count(word: int, length: int, *, n: int, p: Interval) -> int | None:
-    """The least k with u < P(at most k pass), for every u in [word, word + 1) / 2^length; None if the word leaves it open."""
+    """The least k with u < P(at most k pass), for every u in [word, word + 1) / 2^length; None if the word
+    leaves it open."""
     shift = p.bits - length
     first, last = word << shift, (word + 1) << shift
     others = p.complement()

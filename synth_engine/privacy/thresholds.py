@@ -1,8 +1,9 @@
-"""Suppression thresholds: below them a noisy count is not published, so that few values that nobody has pass by chance.
+"""Suppression thresholds: below them a noisy count is not published, so that few values that nobody has pass
+by chance.
 
-Of n values each has an independent noisy count; the ones at or above the threshold are published. With probability
-`rho` none of them is a value that nobody has (Rodriguez and Howe 2018, section 3). All of it is public arithmetic:
-the threshold protects nothing, the noise does.
+Of n values each has an independent noisy count; the ones at or above the threshold are published. With
+probability `rho` none of them is a value that nobody has (Rodriguez and Howe 2018, section 3). All of it is
+public arithmetic: the threshold protects nothing, the noise does.
 """
 
 from __future__ import annotations

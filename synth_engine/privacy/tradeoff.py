@@ -1,11 +1,13 @@
 """The delta of Gaussian differential privacy at an epsilon, rounded up: whole numbers alone decide.
 
-mu-GDP implies (epsilon, delta)-DP for this delta and for no smaller one (Balle and Wang 2018; Dong, Roth and Su 2022, Corollary 1),
+mu-GDP implies (epsilon, delta)-DP for this delta and for no smaller one (Balle and Wang 2018; Dong, Roth and
+Su 2022, Corollary 1),
 
     delta = Q(a) - exp(epsilon) Q(b),    a = epsilon / mu - mu / 2,    b = a + mu,
 
-Q(x) the probability that N(0, 1) exceeds x. As b² - a² = 2 epsilon, exp(epsilon) times the density at b is the density at
-a; so with Mills' ratio R = Q / density it is Q(a) - density(a) R(b), in which nothing overflows however large epsilon is.
+Q(x) the probability that N(0, 1) exceeds x. As b² - a² = 2 epsilon, exp(epsilon) times the density at b is
+the density at a; so with Mills' ratio R = Q / density it is Q(a) - density(a) R(b), in which nothing
+overflows however large epsilon is.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _FAR = 4
 def delta_bound(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
     """An upper bound of the delta of mu-GDP at epsilon.
 
-    It exceeds the truth by 2⁻²⁰⁰ at most, and by what rounding mu up to some 90 bits adds; delta rises with mu.
+    It exceeds the truth by 2⁻²⁰⁰ at most, and by what rounding mu up to some 90 bits adds; delta rises with
+    mu.
     """
     mu = _root_up(mu_squared)
     a = epsilon / mu - mu / 2
@@ -70,7 +73,8 @@ def _tail(x: Fraction) -> Interval:
 
 
 def _series(x: Fraction) -> Interval:
-    """(1/2 - Q(x)) / density(x) for x >= 0: the sum of x^(2k+1) / (1 · 3 · … · (2k+1)), all of whose terms are positive."""
+    """(1/2 - Q(x)) / density(x) for x >= 0: the sum of x^(2k+1) / (1 · 3 · … · (2k+1)), all of whose terms
+    are positive."""
     square = _around(x * x)
     term = total = _around(x)
     count = 1
@@ -82,7 +86,8 @@ def _series(x: Fraction) -> Interval:
 
 
 def _mills(x: Fraction) -> Interval:
-    """R(x) for x >= 4: 1 / (x + 1 / (x + 2 / (x + 3 / …))), where what is cut off lies between x and x + n / x."""
+    """R(x) for x >= 4: 1 / (x + 1 / (x + 2 / (x + 3 / …))), where what is cut off lies between x and x + n /
+    x."""
     at = _around(x)
     n = math.ceil((BITS / (2.8 * min(float(x), 100.0))) ** 2) + 8
     low, high = at.low, at.high + (n << 2 * BITS) // at.low + 1

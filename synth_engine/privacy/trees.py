@@ -1,8 +1,10 @@
-"""The exact loss of a tree whose nodes are opened where a discounted count plus discrete Laplace noise reaches a threshold.
+"""The exact loss of a tree whose nodes are opened where a discounted count plus discrete Laplace noise
+reaches a threshold.
 
-p(x) is the chance that a node is opened whose count is x above what a node without records has; it needs noise of b - x or
-more. One record more changes the counts along one path by one, and from a node to the next above it they differ by t or
-more, so the loss is at most the sum over j >= 0 of ln p(1 + jt) / p(jt), however deep the tree is (docs/proofs/grow.md).
+p(x) is the chance that a node is opened whose count is x above what a node without records has; it needs
+noise of b - x or more. One record more changes the counts along one path by one, and from a node to the next
+above it they differ by t or more, so the loss is at most the sum over j >= 0 of ln p(1 + jt) / p(jt), however
+deep the tree is (docs/proofs/grow.md).
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ GRID = 10**12
 _BITS = 320
 _DIGITS = 60
 MIN_DISCOUNT_SHARE = Fraction(69, 100)
-"""The least discount, as a share of the scale: from it on the terms of the sum nearly halve from one to the next."""
+"""The least discount, as a share of the scale: from it on the terms of the sum nearly halve from one to the
+next."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -50,7 +53,8 @@ def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
                 break
             beyond *= by_step
         step += 1
-    # Each later term is below a half and a little of the one before, all of them together below twice the first.
+    # Each later term is below a half and a little of the one before, all of them together below twice the
+    # first.
     return exact / scale + _grid_up(ratio.high + (ratio.high >> 138), exact / scale)
 
 
@@ -91,5 +95,6 @@ def least_decay(*, scale: Fraction, branching: int) -> int:
 
 
 def least_threshold(*, scale: Fraction, branching: int) -> int:
-    """The least threshold at which a node without records has less than one split child without records on average."""
+    """The least threshold at which a node without records has less than one split child without records on
+    average."""
     return max(1, math.ceil(float(scale) * math.log(max(branching, 2))))

@@ -20,14 +20,16 @@ class Spelling(StrEnum):
     EXACT = "exact"
     """They are spelled alike."""
     CASEFOLD = "casefold"
-    """They are spelled alike but for case and for forms of the same letter (Unicode NFKC, then case folding)."""
+    """They are spelled alike but for case and for forms of the same letter (Unicode NFKC, then case
+    folding)."""
     INTEGER = "integer"
-    """They are the same whole number, whatever its sign +, its leading zeros and its decimals of zero; others as exact."""
+    """They are the same whole number, whatever its sign +, its leading zeros and its decimals of zero; others
+    as exact."""
 
 
 IDENTIFIER_RULES = 1
-"""The version of the rules by which identifiers get one form (`codec.units`). Which records are of one unit follows from it, so it is
-raised with each change of these rules."""
+"""The version of the rules by which identifiers get one form (`codec.units`). Which records are of one unit
+follows from it, so it is raised with each change of these rules."""
 VOTE = 10_000
 """Parts of the one vote that a basket has, so that shares of it are whole numbers."""
 
@@ -45,8 +47,8 @@ class Relation(StrEnum):
 class PrivacyUnit:
     """What one unit may hold: at most `max_records` records, which share a value of `column`.
 
-    Without a column the bound is a promise of the steward; with one, the room enforces it. `spelling` says which values of
-    the column are the same one, so units of two spellings are different units.
+    Without a column the bound is a promise of the steward; with one, the room enforces it. `spelling` says
+    which values of the column are the same one, so units of two spellings are different units.
     """
 
     max_records: int = 1
@@ -78,7 +80,8 @@ class PrivacyUnit:
             )
 
     def to_json(self) -> JsonObject:
-        """The usual spelling is not written, so that documents from before there was a choice keep their digests."""
+        """The usual spelling is not written, so that documents from before there was a choice keep their
+        digests."""
         written: JsonObject = (
             {} if self.spelling is Spelling.EXACT else {"spelling": self.spelling.value}
         )
@@ -131,27 +134,30 @@ class Sensitivity:
 
 
 def levels_sensitivity(of_one: Sensitivity, *, levels: int) -> Sensitivity:
-    """The sensitivity of `levels` tables, in each of which every record has one cell: a tree counted depth by depth."""
+    """The sensitivity of `levels` tables, in each of which every record has one cell: a tree counted depth by
+    depth."""
     return Sensitivity(
         l1=levels * of_one.l1, l2_squared=levels * of_one.l2_squared, linf=of_one.linf
     )
 
 
 def group_sizes_sensitivity(relation: Relation) -> Sensitivity:
-    """Sensitivities of the numbers of units with 1, 2, … records, whatever the most that a unit may have: a unit is in
-    one cell, so it counts there as one record does in a table of records (docs/proofs/group-sizes.md)."""
+    """Sensitivities of the numbers of units with 1, 2, … records, whatever the most that a unit may have: a
+    unit is in one cell, so it counts there as one record does in a table of records
+    (docs/proofs/group-sizes.md)."""
     return histogram_sensitivity(PrivacyUnit(), relation)
 
 
 def scores_sensitivity(of_one: Sensitivity, *, number: int) -> Sensitivity:
-    """The sensitivity of a vector of scores that all move at once, each by `of_one.linf` at most (docs/proofs/score.md)."""
+    """The sensitivity of a vector of scores that all move at once, each by `of_one.linf` at most
+    (docs/proofs/score.md)."""
     linf = of_one.linf
     return Sensitivity(l1=number * linf, l2_squared=number * linf**2, linf=linf)
 
 
 def items_sensitivity(of_one: Sensitivity) -> Sensitivity:
-    """The sensitivity of weighted counts of items, in parts of a vote: a basket has one vote in all, in the norm of its
-    noise, as a record has one cell (docs/proofs/items.md)."""
+    """The sensitivity of weighted counts of items, in parts of a vote: a basket has one vote in all, in the
+    norm of its noise, as a record has one cell (docs/proofs/items.md)."""
     return Sensitivity(
         l1=VOTE * of_one.l1, l2_squared=VOTE**2 * of_one.l2_squared, linf=VOTE * of_one.linf
     )
@@ -160,11 +166,12 @@ def items_sensitivity(of_one: Sensitivity) -> Sensitivity:
 def interaction_sensitivity(
     unit: PrivacyUnit, relation: Relation, *, sizes: Sequence[int]
 ) -> Sensitivity:
-    """The sensitivity of the interaction contrast of a table with `sizes` cells along its axes (docs/proofs/interaction.md).
+    """The sensitivity of the interaction contrast of a table with `sizes` cells along its axes
+    (docs/proofs/interaction.md).
 
-    One record more moves it by (K - 1 or -1) along each axis of K cells: L1 length 2 (K - 1), squared L2 length K (K - 1).
-    A record that is replaced moves it farthest where it changes its cell along the axis of fewest cells alone.
-    Errors: PrivacyError for an axis of one cell, along which nothing interacts.
+    One record more moves it by (K - 1 or -1) along each axis of K cells: L1 length 2 (K - 1), squared L2
+    length K (K - 1). A record that is replaced moves it farthest where it changes its cell along the axis of
+    fewest cells alone. Errors: PrivacyError for an axis of one cell, along which nothing interacts.
     """
     if not sizes or min(sizes) < 2:
         raise PrivacyError("interactions are asked for along axes of two or more cells")

@@ -1,7 +1,8 @@
-"""Files as blocks of text columns, for the room alone, whatever the format. Nothing here keeps, counts or compares rows.
+"""Files as blocks of text columns, for the room alone, whatever the format. Nothing here keeps, counts or
+compares rows.
 
-Either a table's cells are exactly those of its file, or it is refused; refusals name line, column, rule and repair,
-never a value.
+Either a table's cells are exactly those of its file, or it is refused; refusals name line, column, rule and
+repair, never a value.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ __all__ = [
 def detect(
     path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None
 ) -> Dialect | None:
-    """Return how a CSV is written, guessed from its content, or which keys JSON objects have; None for other kinds."""
+    """Return how a CSV is written, guessed from its content, or which keys JSON objects have; None for other
+    kinds."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
     if kind == "zip":
@@ -71,7 +73,8 @@ def detect(
 def encodings(
     path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None
 ) -> dict[str, list[str]]:
-    """The encodings that the bytes of a delimited text allow, the likeliest first, with some words in each."""
+    """The encodings that the bytes of a delimited text allow, the likeliest first, with some words in
+    each."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
     return (
@@ -88,7 +91,8 @@ def first_lines(
     dialect: Dialect,
     limits: Limits | None = None,
 ) -> list[list[str]]:
-    """The first lines of a delimited text as cells, as far as they can be read in a form that may be wrong."""
+    """The first lines of a delimited text as cells, as far as they can be read in a form that may be
+    wrong."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
     return delimited.first_lines(path, packed=kind == "csv.gz", limits=limits, dialect=dialect)
@@ -142,8 +146,8 @@ def require_vouched(
     dialect: Dialect | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """Raises TableError for a workbook with results of formulas for which nobody vouches. It reads all rows, so what it says is for
-    a steward, before anything is charged."""
+    """Raises TableError for a workbook with results of formulas for which nobody vouches. It reads all rows,
+    so what it says is for a steward, before anything is charged."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _kind_for(path, limits=limits, dialect=dialect, mode="total")
     if kind == "zip":
@@ -161,9 +165,9 @@ def blocks(
     shape: Shape | None = None,
     options: ReadOptions = CHECKED,
 ) -> Iterator[Block]:
-    """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile. Nothing about the
-    form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header. In a total
-    reading a table may have no rows, and then there are no blocks."""
+    """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile. Nothing
+    about the form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header. In a
+    total reading a table may have no rows, and then there are no blocks."""
     path, shape = Path(path), shape or Shape()
     limits, mode = options.limits, options.mode
     kind = kind or _kind_for(path, limits=limits, dialect=dialect, mode=mode)
@@ -202,8 +206,8 @@ def blocks(
 
 
 def _kind_for(path: Path, *, limits: Limits, dialect: Dialect | None, mode: Mode) -> Kind:
-    """Return the kind of a file that nobody declared. Where its first bytes belong to a record, a declared delimiter
-    makes it a CSV, and only the mark of gzip is looked for."""
+    """Return the kind of a file that nobody declared. Where its first bytes belong to a record, a declared
+    delimiter makes it a CSV, and only the mark of gzip is looked for."""
     # Guessing the kind from a record's bytes would let that record decide how all others are
     # read.
     if mode == "total" and dialect is not None and dialect.delimiter and not dialect.header:

@@ -1,8 +1,9 @@
 """An Excel workbook (.xlsx) as a ZIP archive of XML parts, read within bounds.
 
-The archive may unpack to anything, so its own directory is looked at first: what it says that its parts unpack to is
-an upper bound of what is ever unpacked. The work of parsing is bounded as well: an archive may have so many XML
-elements and no more, in proportion to its size on disk. Both refuse a small file that would keep its reader busy.
+The archive may unpack to anything, so its own directory is looked at first: what it says that its parts
+unpack to is an upper bound of what is ever unpacked. The work of parsing is bounded as well: an archive may
+have so many XML elements and no more, in proportion to its size on disk. Both refuse a small file that would
+keep its reader busy.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ Text = Callable[[str], None]
 
 
 class Archive:
-    """The parts of a workbook by name. `unpacked` counts the bytes and `elements` the XML elements looked at so far."""
+    """The parts of a workbook by name. `unpacked` counts the bytes and `elements` the XML elements looked at
+    so far."""
 
     def __init__(self, path: Path, *, limits: Limits) -> None:
-        """Opens the archive and looks at its directory alone. Raises TableError for one that is damaged or too large."""
+        """Opens the archive and looks at its directory alone. Raises TableError for one that is damaged or
+        too large."""
         self.unpacked = self.elements = 0
         try:
             self._zip = zipfile.ZipFile(path)
@@ -90,9 +93,9 @@ class Archive:
     def parse(
         self, name: str, *, start: Start, end: End, text: Text | None = None
     ) -> Iterator[float]:
-        """Parses a part, piece by piece, and calls back as expat does, with names of elements without their prefix.
-        After each piece the share of the part that is done, 0 to 1. Raises TableError for a part that is no sound XML,
-        has entities of its own, or more elements than are allowed."""
+        """Parses a part, piece by piece, and calls back as expat does, with names of elements without their
+        prefix. After each piece the share of the part that is done, 0 to 1. Raises TableError for a part that
+        is no sound XML, has entities of its own, or more elements than are allowed."""
         parser = expat.ParserCreate()
         parser.buffer_text = True
         local: dict[str, str] = {}

@@ -1,5 +1,5 @@
-"""A file of baskets: one in each line, a blank line being an empty one. It is a table of one column, `items`, whose cells
-are the lines; what stands between items is said by the description of that column."""
+"""A file of baskets: one in each line, a blank line being an empty one. It is a table of one column, `items`,
+whose cells are the lines; what stands between items is said by the description of that column."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def blocks(
     shape: Shape,
     options: ReadOptions,
 ) -> Iterator[Block]:
-    """The lines as one column of text, block by block. Raises TableError for a line that is too long or not UTF-8; a total
-    reading takes a long line by its first characters, and U+FFFD for bytes that are not UTF-8."""
+    """The lines as one column of text, block by block. Raises TableError for a line that is too long or not
+    UTF-8; a total reading takes a long line by its first characters, and U+FFFD for bytes that are not
+    UTF-8."""
     limits, wanted = options.limits, options.wanted
     progress, mode = options.progress, options.mode
     shape.columns, shape.facts = COLUMNS, {name: {"baskets": True} for name in COLUMNS}

@@ -16,7 +16,8 @@ _EXACT = 10**15  # beyond it a float no longer says which whole number it stands
 
 
 def text(value: object) -> str | None:
-    """Return what a CSV would hold: whole numbers without a point, dates and times in ISO form, nothing for nothing."""
+    """Return what a CSV would hold: whole numbers without a point, dates and times in ISO form, nothing for
+    nothing."""
     match value:
         case None | str():
             return value
@@ -32,15 +33,18 @@ def text(value: object) -> str | None:
             return value.isoformat()
         case datetime.timedelta():
             seconds = round(value.total_seconds())
-            return f"{'-' * (seconds < 0)}{abs(seconds) // 3_600}:{abs(seconds) // 60 % 60:02}:{abs(seconds) % 60:02}"
+            return (
+                f"{'-' * (seconds < 0)}{abs(seconds) // 3_600}:{abs(seconds) // 60 % 60:02}:"
+                f"{abs(seconds) % 60:02}"
+            )
     return str(value)
 
 
 def column(
     name: str, values: Sequence[object], *, limits: Limits, mode: Mode = "checked"
 ) -> pa.Array:
-    """A column as text. Raises TableError for cells that no CSV could hold; a total reading takes them, by their first
-    characters where they are too long."""
+    """A column as text. Raises TableError for cells that no CSV could hold; a total reading takes them, by
+    their first characters where they are too long."""
     texts = [text(value) for value in values]
     if mode == "total":
         return pa.array(

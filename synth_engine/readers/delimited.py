@@ -42,8 +42,8 @@ AHEAD = 3  # pieces that are parsed while one is used
 
 
 def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
-    """The dialect of a file: its encoding from all of its bytes, the rest from its first lines. What is open is in
-    `asked`."""
+    """The dialect of a file: its encoding from all of its bytes, the rest from its first lines. What is open
+    is in `asked`."""
     _check_kind(path, packed=packed, limits=limits)
     encodings = formats.Encodings()
     with Meter(path, packed=packed, limits=limits) as meter:
@@ -63,7 +63,8 @@ def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
 
 
 def encodings(path: Path, *, packed: bool, limits: Limits) -> dict[str, list[str]]:
-    """Return the encodings that the bytes of a file allow, the likeliest first, with some of its words in each."""
+    """Return the encodings that the bytes of a file allow, the likeliest first, with some of its words in
+    each."""
     candidates = formats.Encodings()
     with Meter(path, packed=packed, limits=limits) as meter:
         while data := meter.read(2**20):
@@ -97,8 +98,8 @@ def blocks(
     shape: Shape,
     options: ReadOptions,
 ) -> Iterator[Block]:
-    """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds; in a total reading, what
-    the rules for doubtful cells make of it."""
+    """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds; in a total
+    reading, what the rules for doubtful cells make of it."""
     limits, wanted = options.limits, options.wanted
     progress, mode = options.progress, options.mode
     _check_kind(path, packed=packed, limits=limits, mode=mode, dialect=dialect)
@@ -121,7 +122,8 @@ def blocks(
 def columns(
     path: Path, *, packed: bool, limits: Limits, dialect: Dialect | None, mode: Mode
 ) -> tuple[str, ...]:
-    """The names in the header, and nothing below it; without a header, as many as the dialect says, and no look."""
+    """The names in the header, and nothing below it; without a header, as many as the dialect says, and no
+    look."""
     if dialect is not None:
         dialect.require_answers()
         if dialect.names:
@@ -151,7 +153,8 @@ def _check_kind(
     mode: Mode = "checked",
     dialect: Dialect | None = None,
 ) -> None:
-    """A total reading looks at the first line alone where that is the header, and not at all where it is a record."""
+    """A total reading looks at the first line alone where that is the header, and not at all where it is a
+    record."""
     outer = _head(path, packed=False, limits=limits)
     if mode == "checked":
         formats.check_kind("csv.gz" if packed else "csv", outer)
@@ -165,13 +168,14 @@ def _check_kind(
 
 
 def _usual(path: Path, *, packed: bool, limits: Limits) -> Dialect:
-    """Return the form of a file without a stated one: UTF-8, or UTF-16 or UTF-32 by its mark, and a header. It does not
-    depend on rows."""
+    """Return the form of a file without a stated one: UTF-8, or UTF-16 or UTF-32 by its mark, and a header.
+    It does not depend on rows."""
     return Dialect(encoding=marked(_head(path, packed=packed, limits=limits)) or "utf-8")
 
 
 def _unpack(path: Path, *, limits: Limits) -> None:
-    """Unpack the file once and drop the result, to refuse a damaged or swollen one before the slow work of parsing."""
+    """Unpack the file once and drop the result, to refuse a damaged or swollen one before the slow work of
+    parsing."""
     buffer = bytearray(2**20)
     with Meter(path, packed=True, limits=limits) as meter:
         while meter.readinto(buffer):
@@ -179,7 +183,8 @@ def _unpack(path: Path, *, limits: Limits) -> None:
 
 
 class _Table:
-    """The header, read when it is made, and the rows under it, each as long as the header; without one, as the first."""
+    """The header, read when it is made, and the rows under it, each as long as the header; without one, as
+    the first."""
 
     def __init__(
         self, feed: Feed, dialect: Dialect, *, limits: Limits, shape: Shape, mode: Mode
@@ -247,8 +252,9 @@ class _Table:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
 
     def _start(self, dialect: Dialect, above: list[str]) -> str:
-        """Return the first line of a table without a header, nothing if a run may have a table without one. Lines of blanks
-        above it are put into `above`: they are records if the table has one column, which may not be known yet."""
+        """Return the first line of a table without a header, nothing if a run may have a table without one.
+        Lines of blanks above it are put into `above`: they are records if the table has one column, which may
+        not be known yet."""
         for _ in range(dialect.skip):
             self._feed.line()
         # Whether a line of empty cells is a record must not depend on whether another one stands above it.
@@ -267,7 +273,8 @@ class _Table:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
 
     def _is_record(self, text: str) -> bool:
-        """Whether a line of blanks, or one that states the delimiter, has as many cells as the table has columns."""
+        """Whether a line of blanks, or one that states the delimiter, has as many cells as the table has
+        columns."""
         if self._dialect.delimiter == " " and not text.strip():
             return False
         row = self._next(self._dialect.reader([text]), line=self._feed.lines)
@@ -459,8 +466,8 @@ class _Table:
 
 
 class _Pieces:
-    """Walks through a text: regular pieces parsed, some of them ahead of their use, and others as their bytes, given
-    back to the feed to be read in another way."""
+    """Walks through a text: regular pieces parsed, some of them ahead of their use, and others as their
+    bytes, given back to the feed to be read in another way."""
 
     def __init__(self, feed: Feed, form: fast_csv.Form, *, total: bool) -> None:
         self._feed, self._form, self._total = feed, form, total
@@ -471,8 +478,9 @@ class _Pieces:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # A reading that is given up may be collected in the middle of anything, such as the start of another thread under
-        # a lock of Python's own: nobody may be waited for here. What is being parsed ends by itself.
+        # A reading that is given up may be collected in the middle of anything, such as the start of another
+        # thread under a lock of Python's own: nobody may be waited for here. What is being parsed ends by
+        # itself.
         self._pool.close()
 
     def __iter__(self) -> Iterator[fast_csv.Piece | bytes]:
@@ -512,11 +520,12 @@ def _block(rows: list[list[str]], places: dict[str, int]) -> Block:
 
 
 def _ragged(width: int, *, line: int) -> TableError:
-    """Return the refusal of such a line. It names the line, which only the steward sees, and never its number of cells,
-    because the text of the rule is shown to everybody."""
+    """Return the refusal of such a line. It names the line, which only the steward sees, and never its number
+    of cells, because the text of the rule is shown to everybody."""
     return TableError(
         f"a line with more or fewer cells than the {width} of the header",
-        repair="give every line as many cells as the header; quote cells that hold the delimiter; say how many lines above and below the table are left out (skip, footer)",
+        repair="give every line as many cells as the header; quote cells that hold the delimiter; say how "
+        "many lines above and below the table are left out (skip, footer)",
         line=line,
     )
 
@@ -548,8 +557,8 @@ def _malformed(message: str, *, line: int) -> TableError:
 
 
 def _not_text(path: Path, dialect: Dialect, *, packed: bool, limits: Limits) -> TableError:
-    """Return the refusal of a text in another encoding, with the first line that does not fit. The file is decoded again
-    to find it; for UTF-16 and UTF-32, whose line ends are no single bytes, no line is given."""
+    """Return the refusal of a text in another encoding, with the first line that does not fit. The file is
+    decoded again to find it; for UTF-16 and UTF-32, whose line ends are no single bytes, no line is given."""
     line = (
         None
         if dialect.encoding.startswith(("utf-16", "utf-32"))

@@ -1,8 +1,9 @@
 """Read many lines of a CSV at a time where they can only be read in one way.
 
-A piece of text is *regular* if every quotation mark in it opens or closes a cell, or is doubled inside one, if its
-lines end alike, and if nothing in it has to be refused. Of such a piece a fast parser gives the cells that the strict
-one would give; every other piece is left to the strict one, which takes it or says where it is malformed.
+A piece of text is *regular* if every quotation mark in it opens or closes a cell, or is doubled inside one,
+if its lines end alike, and if nothing in it has to be refused. Of such a piece a fast parser gives the cells
+that the strict one would give; every other piece is left to the strict one, which takes it or says where it
+is malformed.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The wanted columns of some lines, how many rows and lines these are, how many of the lines are blank, and how many
-    rows were left out."""
+    """The wanted columns of some lines, how many rows and lines these are, how many of the lines are blank,
+    and how many rows were left out."""
 
     columns: list[pa.Array]
     rows: int
@@ -42,8 +43,8 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How the lines of a table are read: which of its columns are wanted, whether each line has one more, empty, cell
-    at its end, and the longest record that is certainly within the limits."""
+    """How the lines of a table are read: which of its columns are wanted, whether each line has one more,
+    empty, cell at its end, and the longest record that is certainly within the limits."""
 
     dialect: Dialect
     width: int
@@ -61,7 +62,8 @@ class Form:
 
     @functools.cached_property
     def parsed_names(self) -> list[str]:
-        """Name the columns to parse. With none wanted one is still parsed, because its length is the number of rows."""
+        """Name the columns to parse. With none wanted one is still parsed, because its length is the number
+        of rows."""
         if self.rules.whole_rows:
             return self.names
         return [str(place) for place in self.wanted] + (
@@ -114,7 +116,8 @@ def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
 
 
 def _has_header(table: pa.Table, form: Form) -> bool:
-    """Whether a row may be the header again, as far as the parsed columns tell: the strict parser looks at all."""
+    """Whether a row may be the header again, as far as the parsed columns tell: the strict parser looks at
+    all."""
     if not form.header:
         return False
     may_match: Any = None
@@ -133,7 +136,8 @@ def _plain(piece: bytes, form: Form, *, last: bool) -> bool:
     if b"\0" in piece or not (last or piece.endswith(b"\n")):
         return False
     if piece.startswith(codecs.BOM_UTF8):
-        return False  # the fast parser drops this mark at the start of whatever it is given, and it belongs to a cell
+        # The fast parser drops this mark at the start of whatever it is given, and it belongs to a cell
+        return False
     # Lines are counted and cut at \n alone, which would miss a line that a lone \r ends.
     if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
         return False

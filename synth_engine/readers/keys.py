@@ -1,6 +1,7 @@
 """The keys of encrypted Parquet files that this process has made, for the time in which it reads them.
 
-Readers are given paths, on a way through all of the engine on which nobody else needs a key. A key is never written anywhere.
+Readers are given paths, on a way through all of the engine on which nobody else needs a key. A key is never
+written anywhere.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ _FURTHEST = 4_096  # line ends inside quotation marks that a cut is moved across
 
 
 class Feed:
-    """Gives out a text from its beginning to its end. `lines` counts the lines given out, `taken` their bytes.
+    """Gives out a text from its beginning to its end. `lines` counts the lines given out, `taken` their
+    bytes.
 
-    In a total reading, bytes that are not of the encoding become U+FFFD. That concerns the record alone in which they
-    stand: no encoding that is read takes a line end for a part of a damaged character."""
+    In a total reading, bytes that are not of the encoding become U+FFFD. That concerns the record alone in
+    which they stand: no encoding that is read takes a line end for a part of a damaged character."""
 
     def __init__(
         self,
@@ -99,8 +100,8 @@ class Feed:
         return bool(chunk)
 
     def _line_end(self, *, most: int) -> int:
-        """Return the position at which the line ends. A carriage return at the end of what was read may be half of a
-        line end."""
+        """Return the position at which the line ends. A carriage return at the end of what was read may be
+        half of a line end."""
         while True:
             match = _LINE_END.search(self._data, self._at)
             if match and (match.end() < len(self._data) or match[0] != b"\r" or self.ended):
@@ -144,9 +145,9 @@ def _in_utf8(meter: Meter, codec: str, *, errors: str) -> Iterator[bytes]:
 def _rest(decoder: codecs.IncrementalDecoder, codec: str, *, errors: str) -> str:
     """Return what the decoder still holds at the end of the file.
 
-    The last line is decoded as if others followed. GB18030 has characters of four bytes, and a damaged one of which two
-    bytes stand before the last line end would take that line end with it: how a record is read would depend on whether
-    there is another one behind it."""
+    The last line is decoded as if others followed. GB18030 has characters of four bytes, and a damaged one of
+    which two bytes stand before the last line end would take that line end with it: how a record is read
+    would depend on whether there is another one behind it."""
     if errors == "strict" or codec.startswith(("utf-16", "utf-32")):
         return decoder.decode(b"", final=True)
     text = decoder.decode(b"\n" * _LONGEST_CHARACTER, final=True)

@@ -1,7 +1,7 @@
 """Parse the number format of a spreadsheet cell, which decides what the number in it means.
 
-A sheet stores dates as numbers of days and codes with leading zeros as numbers without them; the format alone tells
-them apart (ECMA-376 part 1, 18.8.30 and 18.8.31).
+A sheet stores dates as numbers of days and codes with leading zeros as numbers without them; the format alone
+tells them apart (ECMA-376 part 1, 18.8.30 and 18.8.31).
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Shows(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One of the sections of a format. `pattern` has, for DIGITS, None where a digit stands and the sign elsewhere."""
+    """One of the sections of a format. `pattern` has, for DIGITS, None where a digit stands and the sign
+    elsewhere."""
 
     shows: Shows
     pattern: tuple[str | None, ...] = ()
@@ -96,7 +97,8 @@ def section(code: str, value: Decimal) -> tuple[Section, bool]:
 
 
 def digits(pattern: tuple[str | None, ...], value: int) -> str:
-    """The text of a whole number of 0 or more: its digits from the right, zeros before them, fixed signs between them."""
+    """The text of a whole number of 0 or more: its digits from the right, zeros before them, fixed signs
+    between them."""
     left = str(value)
     text = ""
     for place in range(len(pattern) - 1, -1, -1):

@@ -1,12 +1,13 @@
 """Records as JSON objects, one in each line, or as one list of them: a block of text columns.
 
-A text is the text, a number the digits as the file spells them, a truth value TRUE or FALSE, null nothing. A key that an
-object lacks is nothing too. Which keys are columns is a fact about the whole file: it is found once, when the table is
-read for its steward, and a public fact of its form from then on, because otherwise one record could add a column to all
-others. Keys that are no columns are left alone.
+A text is the text, a number the digits as the file spells them, a truth value TRUE or FALSE, null nothing. A
+key that an object lacks is nothing too. Which keys are columns is a fact about the whole file: it is found
+once, when the table is read for its steward, and a public fact of its form from then on, because otherwise
+one record could add a column to all others. Keys that are no columns are left alone.
 
-A total reading, for a run, takes every line, or every element of a list, as a record: a nested value and a key given twice are
-missing, and of what is no object all values are. Whether the file is one list is a fact of its form, too.
+A total reading, for a run, takes every line, or every element of a list, as a record: a nested value and a
+key given twice are missing, and of what is no object all values are. Whether the file is one list is a fact
+of its form, too.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def blocks(
     shape: Shape,
     options: ReadOptions,
 ) -> Iterator[Block]:
-    """Columns as text, block by block. Without a form that says which keys are columns, all of the file are, and rows
-    are read only where every column is wanted, which is for a steward. Raises TableError with the line."""
+    """Columns as text, block by block. Without a form that says which keys are columns, all of the file are,
+    and rows are read only where every column is wanted, which is for a steward. Raises TableError with the
+    line."""
     limits, wanted = options.limits, options.wanted
     progress, mode = options.progress, options.mode
     dialect = dialect or Dialect()
@@ -113,8 +115,9 @@ def detect(path: Path, *, kind: Kind, limits: Limits) -> Dialect:
 
 
 def _form(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> tuple[Dialect, int]:
-    """The form, and how many keys are no columns because too few records have them: a key may be what one record says, like
-    a name in an object that maps names to numbers. Whoever describes the table may still name it."""
+    """The form, and how many keys are no columns because too few records have them: a key may be what one
+    record says, like a name in an object that maps names to numbers. Whoever describes the table may still
+    name it."""
     keys: Counter[str] = Counter()
     shape = Shape(dialect=Dialect())
     records = 0
@@ -171,12 +174,12 @@ def _block(
     }
 
 
-# --- from bytes to objects --------------------------------------------------------------------------------------------
+# --- from bytes to objects ----------------------------------------------------------------------------------
 def _records(
     path: Path, *, kind: Kind, limits: Limits, shape: Shape, mode: Mode, form: str = ""
 ) -> Iterator[tuple[Record, float]]:
-    """Every record, and how much of the file has been read. form: as `Dialect.records`; where it is empty, the first sign of
-    the file tells, and `shape.dialect` is told."""
+    """Every record, and how much of the file has been read. form: as `Dialect.records`; where it is empty,
+    the first sign of the file tells, and `shape.dialect` is told."""
     with Meter(path, packed=False, limits=limits) as plain:
         if mode == "checked" or kind == "json.gz":  # of a text, the first bytes are a record
             formats.check_kind(kind, plain.take(formats.HEAD))
@@ -195,7 +198,8 @@ def _records(
 
 
 class _Feed:
-    """The text of a file, of which a part is held. `at` is the place in it that comes next, `line` the line there."""
+    """The text of a file, of which a part is held. `at` is the place in it that comes next, `line` the line
+    there."""
 
     def __init__(self, meter: Meter, *, limits: Limits, mode: Mode) -> None:
         self._meter, self.longest, self.mode = meter, limits.line_characters, mode
@@ -308,7 +312,8 @@ def _refuse_list(feed: _Feed) -> NoReturn:
 
 
 def _element(feed: _Feed) -> Record:
-    """The next element of a list. In a total reading one that is no object, or that no parser reads, has no values."""
+    """The next element of a list. In a total reading one that is no object, or that no parser reads, has no
+    values."""
     feed.need(feed.longest)
     # The parser sees a bounded slice: an object that never ends costs no more than a long
     # line.

@@ -1,8 +1,8 @@
 """The sheets of an .xls (Excel 97–2003), through a library that keeps the number formats of cells.
 
-The library lays a whole sheet out in memory and trusts what the file says of itself, so that a process of its own
-tries it out first (`sandbox.is_deadly`). Numbers are stored in double precision: of a larger whole number all digits
-are given that the stored one has.
+The library lays a whole sheet out in memory and trusts what the file says of itself, so that a process of its
+own tries it out first (`sandbox.is_deadly`). Numbers are stored in double precision: of a larger whole number
+all digits are given that the stored one has.
 """
 
 from __future__ import annotations
@@ -89,11 +89,13 @@ def opened(path: Path) -> OldWorkbook:
         book = xlrd.open_workbook(
             str(path), formatting_info=True, ragged_rows=True, logfile=_Silent(), on_demand=True
         )
-        # All sheets, before the bytes are discarded: of a cell the library does not say whether it has a formula.
+        # All sheets, before the bytes are discarded: of a cell the library does not say whether it has a
+        # formula.
         read = book.sheets()
         formulas = [_formulas(book.mem, start) for start in book._sh_abs_posn]
         book.release_resources()
-    except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
+    except Exception:  # noqa: BLE001
+        # Of a damaged file the library says this or that, and never in our words
         archive.refuse()
     sheets = [
         Sheet(name=sheet.name, number=place, part="")
@@ -103,7 +105,8 @@ def opened(path: Path) -> OldWorkbook:
 
 
 def _formulas(stream: bytes, start: int) -> dict[int, tuple[int, ...]]:
-    """The formulas of the sheet that begins here: every cell of an array has a record of its own ([MS-XLS] 2.4.127)."""
+    """The formulas of the sheet that begins here: every cell of an array has a record of its own ([MS-XLS]
+    2.4.127)."""
     columns_of: dict[int, list[int]] = {}
     place, depth = start, 0
     while place + 4 <= len(stream):

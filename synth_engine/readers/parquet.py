@@ -63,8 +63,8 @@ def blocks(
 
 
 def _opened(path: Path, *, limits: Limits) -> pq.ParquetFile:
-    """The file, once its schema and the sizes it states are found to be in bounds. Texts are read as codes of a
-    dictionary: a cell is measured once before it is repeated in a million rows."""
+    """The file, once its schema and the sizes it states are found to be in bounds. Texts are read as codes of
+    a dictionary: a cell is measured once before it is repeated in a million rows."""
     try:
         key = keys.key_of(path)
         if key is None:
@@ -142,8 +142,8 @@ def _written_uuid(value: bytes) -> str:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """The column without an extension of its type: an identifier of 16 bytes as text, anything else as it is stored. Texts in a
-    dictionary, in which each is looked at once."""
+    """The column without an extension of its type: an identifier of 16 bytes as text, anything else as it is
+    stored. Texts in a dictionary, in which each is looked at once."""
     if _is_uuid(column.type):
         texts = [
             None if value is None else _written_uuid(value)
@@ -159,7 +159,8 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> int:
-    """Return the bytes of text of a block of a column before it is made. Refuses cells that no CSV could hold."""
+    """Return the bytes of text of a block of a column before it is made. Refuses cells that no CSV could
+    hold."""
     if not pa.types.is_dictionary(column.type) or not _holds_text(column.dictionary):
         # Numbers and dates have short texts: 32 bytes a cell are an estimate.
         return 32 * len(column)
@@ -174,8 +175,8 @@ def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> i
 
 
 def _repaired_dictionary(column: pa.Array, *, limits: Limits) -> pa.Array:
-    """Texts that a checked reading would refuse, each by the rules of a total one: U+FFFD for bytes that are not UTF-8, and
-    the first characters of a text that is too long."""
+    """Texts that a checked reading would refuse, each by the rules of a total one: U+FFFD for bytes that are
+    not UTF-8, and the first characters of a text that is too long."""
     if not pa.types.is_dictionary(column.type) or not _holds_text(column.dictionary):
         return column
     most = limits.cell_characters

@@ -18,15 +18,19 @@ from synth_engine.formats import Dialect
 
 _MARK = "\ufeff"
 _BLANKS = " \t\n\r\f\v\u00a0"
-# Of the first cell of a row, without blanks around it. Written so that `re` and RE2 agree on every text, because which of them
-# is asked depends on other records: no class of signs that one takes for ASCII and the other does not, and no case but ASCII.
+# Of the first cell of a row, without blanks around it. Written so that `re` and RE2 agree on every text,
+# because which of them is asked depends on other records: no class of signs that one takes for ASCII and the
+# other does not, and no case but ASCII.
 _TOTAL = (
-    r"^(grand[ \t\n\r\f]+|sub[- ]?|overall[ \t\n\r\f]+)?(total|totals|totale|totaal|sum|summe|gesamt|insgesamt|suma|somme|ensemble)"
+    r"^(grand[ \t\n\r\f]+|sub[- ]?|overall[ "
+    r"\t\n\r\f]+)?(total|totals|totale|totaal|sum|summe|gesamt|insgesamt|suma|somme|ensemble)"
     r"([ \t\n\r\f]*[:=(].*)?$"
 )
 _NOTE = (
-    r"^(source|sources|note|notes|nb|n\.b\.|footnote|quelle|quellen|anmerkung|hinweis|fuente|nota|remarque|fonte|bron)"
-    r"[ \t\n\r\f]*[:.].*$|^[*†‡#].*$|^\(?[0-9]{1,2}\)[ \t\n\r\f].*$|^[^ \t\n\r\f]+([ \t\n\r\f]+[^ \t\n\r\f]+){3,}$|^.*[.:]$"
+    r"^(source|sources|note|notes|nb|n\.b\.|footnote|quelle|quellen|anmerkung|hinweis|fuente|nota|remarque|"
+    r"fonte|bron)"
+    r"[ \t\n\r\f]*[:.].*$|^[*†‡#].*$|^\(?[0-9]{1,2}\)[ \t\n\r\f].*$|^[^ \t\n\r\f]+([ \t\n\r\f]+[^ "
+    r"\t\n\r\f]+){3,}$|^.*[.:]$"
 )
 
 
@@ -35,8 +39,8 @@ _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Rules:
-    """Check records in one form. With `total`, in a run, no record is refused: a mark that may mean two things is a
-    letter, and a row is a record unless the form leaves such rows out."""
+    """Check records in one form. With `total`, in a run, no record is refused: a mark that may mean two
+    things is a letter, and a row is a record unless the form leaves such rows out."""
 
     def __init__(self, dialect: Dialect, *, total: bool = False) -> None:
         self._dialect, self._total = dialect, total
@@ -81,12 +85,14 @@ class Rules:
         ):
             raise TableError(
                 "a quotation mark inside a cell that is not quoted",
-                repair="quote the cell and double the mark inside it, or say that such marks are letters (literal), or that blanks stand around cells (spaced)",
+                repair="quote the cell and double the mark inside it, or say that such marks are letters "
+                "(literal), or that blanks stand around cells (spaced)",
                 line=line,
             )
 
     def cells(self, row: list[str], text: str) -> list[str]:
-        """The cells of a record. Blanks at its end are no delimiter; those behind a cell are no part of it."""
+        """The cells of a record. Blanks at its end are no delimiter; those behind a cell are no part of
+        it."""
         if self._dialect.delimiter == " ":
             return (
                 row[:-1] if row and not row[-1] and text.rstrip("\r\n").endswith(" ") else row
@@ -94,13 +100,15 @@ class Rules:
         return row
 
     def takes(self, row: Sequence[str], *, line: int) -> bool:
-        """Whether a row is a record. Raises TableError where the form has to state first what such a row is."""
+        """Whether a row is a record. Raises TableError where the form has to state first what such a row
+        is."""
         if not self.whole_rows or not _is_extra(row):
             return True
         if self.refuses:
             raise TableError(
                 "an empty row, a note or a total among the records",
-                repair="leave it out of the file, or say whether such rows are records or are left out (extra_rows)",
+                repair="leave it out of the file, or say whether such rows are records or are left out "
+                "(extra_rows)",
                 line=line,
             )
         return False
@@ -123,8 +131,8 @@ class Rules:
 
 
 def _has_letters(column: Any) -> bool:
-    """Whether a cell may hold an ASCII letter, without which none is a total. May be true of a slice whose cells hold
-    none, because all bytes behind it are looked at."""
+    """Whether a cell may hold an ASCII letter, without which none is a total. May be true of a slice whose
+    cells hold none, because all bytes behind it are looked at."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     buffers = [chunk.buffers()[2] for chunk in chunks]
     # 0x20 is the bit in which a capital ASCII letter differs from the small one.

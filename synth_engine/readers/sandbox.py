@@ -14,8 +14,8 @@ _LONGEST = 3_600  # seconds
 
 
 def is_deadly(path: Path, *, kind: Kind, cells: int) -> bool:
-    """Whether reading the file ends the process of its reader, or takes more than an hour. `cells` is the argument
-    CELLS of `sandbox_child`."""
+    """Whether reading the file ends the process of its reader, or takes more than an hour. `cells` is the
+    argument CELLS of `sandbox_child`."""
     command = [
         sys.executable,
         "-I",

@@ -1,9 +1,10 @@
 """Reads a file of SPSS or Stata or an old workbook to its end, for nothing, in a process of its own.
 
-The libraries that read them trust what the file says of itself: a damaged or a hostile one ends the process, or worse.
-This one has no key, no secret and no other import; what becomes of it says whether the worker may read the file.
-Used by `sandbox`, as `python -I sandbox_child.py KIND PATH CELLS PARENT`. CELLS is how many are read at once, 0 for the list of variables
-alone; of a workbook, how many the rectangle around those of a sheet may have.
+The libraries that read them trust what the file says of itself: a damaged or a hostile one ends the process,
+or worse. This one has no key, no secret and no other import; what becomes of it says whether the worker may
+read the file. Used by `sandbox`, as `python -I sandbox_child.py KIND PATH CELLS PARENT`. CELLS is how many
+are read at once, 0 for the list of variables alone; of a workbook, how many the rectangle around those of a
+sheet may have.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def main() -> None:
 
 
 def _leave_nothing(*, parent: int) -> None:
-    """Disable core dumps, which would hold rows, and end with the process that asked, because the open table would
-    live on with this one."""
+    """Disable core dumps, which would hold rows, and end with the process that asked, because the open table
+    would live on with this one."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(
         OSError, AttributeError

@@ -1,4 +1,5 @@
-"""Provide what every reader needs: a file's bytes, the limits on them, and what is learned about the file's form."""
+"""Provide what every reader needs: a file's bytes, the limits on them, and what is learned about the file's
+form."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ Block = dict[str, pa.Array]
 Progress = Callable[[str, float], None]
 BLOCK_CELLS = 1_500_000
 Mode = Literal["checked", "total"]
-"""How a table is read. "checked", for uploads and drafts: whatever is doubtful is refused, with line, rule and repair.
-"total", for runs that are paid for: no well-formed record is refused for what it holds, because whether a run succeeds is
-not protected; what each doubtful cell is read as is a function of that cell (docs/uploads.md, "What a run does not refuse").
+"""How a table is read. "checked", for uploads and drafts: whatever is doubtful is refused, with line, rule
+and repair. "total", for runs that are paid for: no well-formed record is refused for what it holds, because
+whether a run succeeds is not protected; what each doubtful cell is read as is a function of that cell
+(docs/uploads.md, "What a run does not refuse").
 """
 LONGEST_CELL = 2**24
 """Characters of a cell beyond which even a total reading refuses a file."""
@@ -50,8 +52,8 @@ def silent(_stage: str, _fraction: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How a table is read, whatever its kind. wanted: columns that are read, None for all; progress: is told the stage and
-    the fraction of the file that was read; mode: see `Mode`."""
+    """How a table is read, whatever its kind. wanted: columns that are read, None for all; progress: is told
+    the stage and the fraction of the file that was read; mode: see `Mode`."""
 
     limits: Limits = Limits()
     wanted: Sequence[str] | None = None

@@ -1,8 +1,8 @@
 """Read the sheets of an .xlsx from their XML: exactly what each cell stores, and where it stands.
 
-A library that turns cells into numbers has rounded them before anybody can ask; the number format of a cell, which
-tells a code with leading zeros from a number, is in another part of the archive. Cells are read in streams: of a sheet
-one row is held, and the texts that the sheets share.
+A library that turns cells into numbers has rounded them before anybody can ask; the number format of a cell,
+which tells a code with leading zeros from a number, is in another part of the archive. Cells are read in
+streams: of a sheet one row is held, and the texts that the sheets share.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _MAIN_PART = "/officeDocument"
 
 
 class Row(NamedTuple):
-    """A row that has cells, with its number in the sheet; an empty text where nothing stands. computed: the places, from zero, of
-    cells that hold the stored result of a formula; has_formula: whether one stands in the row itself, whatever its result."""
+    """A row that has cells, with its number in the sheet; an empty text where nothing stands. computed: the
+    places, from zero, of cells that hold the stored result of a formula; has_formula: whether one stands in
+    the row itself, whatever its result."""
 
     number: int
     values: list[Stored]
@@ -132,7 +133,7 @@ def unescaped(text: str) -> Stored:
         return stored_values.HALF_CHARACTER
 
 
-# --- parts other than sheets ------------------------------------------------------------------------------------------
+# --- parts other than sheets --------------------------------------------------------------------------------
 class _Handler:
     """The callbacks for the parse of a part."""
 
@@ -248,10 +249,10 @@ class _Texts(_Handler):
             self.texts.append(unescaped("".join(self._pieces)))
 
 
-# --- the cells of a sheet ---------------------------------------------------------------------------------------------
+# --- the cells of a sheet -----------------------------------------------------------------------------------
 class _Cells(_Handler):
-    """The cells of a sheet, row by row. Rows and cells stand in order; a row or cell without a place follows the one
-    before it."""
+    """The cells of a sheet, row by row. Rows and cells stand in order; a row or cell without a place follows
+    the one before it."""
 
     def __init__(self, book: Workbook, sheet: Sheet) -> None:
         self._book, self._sheet = book, sheet
@@ -356,7 +357,8 @@ class _Cells(_Handler):
         self._kind, self._formula, self._text = attributes.get("t", "n"), False, None
 
     def _start_formula(self, attributes: dict[str, str]) -> None:
-        """A formula of the cell; that of an array or of a table of values has its results in the cells of an area."""
+        """A formula of the cell; that of an array or of a table of values has its results in the cells of an
+        area."""
         self._formula = self._has_formula = True
         area = _AREA.fullmatch(attributes.get("ref", ""))
         if area is None or area[1] is None or attributes.get("t") not in ("array", "dataTable"):

@@ -1,7 +1,7 @@
 """A file of SPSS or Stata as blocks of text columns, and what its codebook says about them.
 
-Cells are the codes of the file, not their labels: labels and codes of missing values become suggestions. What Stata
-calls .a to .z is written so; a system-missing value is nothing.
+Cells are the codes of the file, not their labels: labels and codes of missing values become suggestions. What
+Stata calls .a to .z is written so; a system-missing value is nothing.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[An
         )
     except (TableError, OverflowError):
         raise  # a day that no calendar has is a cell, not damage
-    except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
+    except Exception:  # noqa: BLE001
+        # Of a damaged file the library says this or that, and never in our words
         _refuse(kind)
     return result
 
@@ -114,8 +115,8 @@ def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[An
 def _read_dates_or_nothing(
     path: Path, kind: Kind, **options: Any
 ) -> tuple[dict[str, list[Any]], Any]:
-    """Read like `_read_raw`, with missing for a day or time that the library cannot express. No other cell changes: rows
-    are read by halves until that row is alone, and then its columns one by one."""
+    """Read like `_read_raw`, with missing for a day or time that the library cannot express. No other cell
+    changes: rows are read by halves until that row is alone, and then its columns one by one."""
     start, count, columns = (
         options["row_offset"],
         options["row_limit"],
@@ -163,7 +164,8 @@ def _column(
 
 
 def _facts(about: Any, stored: str) -> dict[str, Any]:
-    """Return the codebook's facts about a variable: a label, the label of each code, the codes that mean missing."""
+    """Return the codebook's facts about a variable: a label, the label of each code, the codes that mean
+    missing."""
     tagged = about.readstat_variable_types.get(stored) != "string"
     labels = {
         _code(code, tagged): str(label)

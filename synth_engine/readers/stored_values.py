@@ -1,7 +1,7 @@
 """Convert what stands in the cells of a spreadsheet to the text that a CSV would hold.
 
-Numbers keep every digit that the file has, codes whose format shows leading zeros keep these, dates and times are in
-ISO form. A cell for which there is no such text is the TableError that refuses it, without its place.
+Numbers keep every digit that the file has, codes whose format shows leading zeros keep these, dates and times
+are in ISO form. A cell for which there is no such text is the TableError that refuses it, without its place.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def truth(text: str) -> Stored:
 
 
 def plain(value: Decimal) -> str:
-    """Whole numbers with all their digits and without a point, others in the shortest way that names the same number;
-    where the file has more digits than double precision can hold, all of them."""
+    """Whole numbers with all their digits and without a point, others in the shortest way that names the same
+    number; where the file has more digits than double precision can hold, all of them."""
     if value == value.to_integral_value() and value.adjusted() < MOST_DIGITS:
         return str(int(value))
     stored = value.normalize()
@@ -93,7 +93,8 @@ def _with_zeros(value: Decimal, section: number_formats.Section, *, has_sign: bo
 
 
 def _moment(value: Decimal, shows: Shows, *, since_1904: bool) -> Stored:
-    """A number of days as a date, a time of day or both. A fraction of a day is never dropped, whatever is shown."""
+    """A number of days as a date, a time of day or both. A fraction of a day is never dropped, whatever is
+    shown."""
     if abs(value) >= 10_000_000:
         return NO_NUMBER
     milliseconds = int((value * _DAY).to_integral_value())

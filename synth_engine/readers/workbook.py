@@ -1,10 +1,11 @@
 """A sheet of an Excel workbook as blocks of text columns.
 
-`stored_values` gives the text of each cell. A cell that has no
-text is refused with its sheet, row and column; cells that show an error count as missing where the form says so.
+`stored_values` gives the text of each cell. A cell that has no text is refused with its sheet, row and
+column; cells that show an error count as missing where the form says so.
 
-The result of a formula that was saved with it may depend on other rows, as a query's may. It is read where the form names who
-vouches that it does not; else a reading for a steward refuses it, before anything is paid for (ADR 156).
+The result of a formula that was saved with it may depend on other rows, as a query's may. It is read where
+the form names who vouches that it does not; else a reading for a steward refuses it, before anything is paid
+for (ADR 156).
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def blocks(
 
 
 def require_vouched(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect | None) -> None:
-    """Read a sheet for results of formulas alone. Raises TableError for a column that has some for which nobody vouches."""
+    """Read a sheet for results of formulas alone. Raises TableError for a column that has some for which
+    nobody vouches."""
     dialect, shape = dialect or Dialect(), Shape()
     if dialect.vouched_by:
         return
@@ -111,8 +113,9 @@ def require_vouched(path: Path, *, kind: Kind, limits: Limits, dialect: Dialect 
 
 
 class _Results:
-    """Where results of formulas stand in a sheet. A formula beside the table is a fact of its row; the results of an array that begins
-    in another row are not, wherever they stand: they decide which rows are blank."""
+    """Where results of formulas stand in a sheet. A formula beside the table is a fact of its row; the
+    results of an array that begins in another row are not, wherever they stand: they decide which rows are
+    blank."""
 
     def __init__(self) -> None:
         self._places: set[int] = set()
@@ -125,13 +128,15 @@ class _Results:
             self._of_other_rows.update(row.computed)
 
     def require_none(self, names: Sequence[str], *, wanted: Iterable[str]) -> None:
-        """Raises TableError for a column of those wanted that has some, and for any of an array beside the table."""
+        """Raises TableError for a column of those wanted that has some, and for any of an array beside the
+        table."""
         taken = [name for place, name in enumerate(names) if place in self._places]
         _refuse_computed([name for name in taken if name in wanted])
         if any(place >= len(names) for place in self._of_other_rows):
             raise TableError(
                 "results of an array formula stand beside the table",
-                repair="write values in their place, or say who vouches for the formulas (vouched_by in the form of the file)",
+                repair="write values in their place, or say who vouches for the formulas (vouched_by in "
+                "the form of the file)",
             )
 
 
@@ -182,8 +187,8 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
 
 
 def _sheet(book: Book, name: str, *, may_be_empty: bool = False) -> Sheet:
-    """Return the sheet of this name; without a name the only one with cells, hidden or not. may_be_empty: whether the first one is
-    meant where none has cells."""
+    """Return the sheet of this name; without a name the only one with cells, hidden or not. may_be_empty:
+    whether the first one is meant where none has cells."""
     if name:
         candidates = [sheet for sheet in book.sheets if sheet.name == name]
         if not candidates:
@@ -208,8 +213,8 @@ def _sheet(book: Book, name: str, *, may_be_empty: bool = False) -> Sheet:
 def _rows(
     book: Book, sheet: Sheet, dialect: Dialect, shape: Shape, *, mode: Mode = "checked"
 ) -> Iterator[Row]:
-    """The rows that are not blank, without those above and below the table. A total reading takes results of formulas for which
-    nobody vouches as nothing, before it is asked whether a row is blank."""
+    """The rows that are not blank, without those above and below the table. A total reading takes results of
+    formulas for which nobody vouches as nothing, before it is asked whether a row is blank."""
     strict = mode == "total" and not dialect.vouched_by
     # Which rows are the last is known at the end of the sheet only: that many are held back.
     held: deque[Row] = deque()
@@ -283,7 +288,8 @@ def _complete(rows: Iterable[Row], *, width: int) -> Iterator[Row]:
         if any(value != "" for value in row.values[width:]):
             raise TableError(
                 f"a line with more or fewer cells than the {width} of the header",
-                repair="name every column that has cells, in one line: header_lines is of no use in a workbook",
+                repair="name every column that has cells, in one line: header_lines is of no use in a "
+                "workbook",
                 line=row.number,
             )
         yield row
@@ -306,8 +312,8 @@ def _require_one_header(row: Row, names: Sequence[str], *, mode: Mode) -> None:
 
 
 def _text(row: Row, place: int, *, sheet: Sheet, dialect: Dialect, mode: Mode) -> str:
-    """The text of a cell; of one that shows an error, none where the form says so. A total reading takes every cell of
-    which there is no text as an empty one."""
+    """The text of a cell; of one that shows an error, none where the form says so. A total reading takes
+    every cell of which there is no text as an empty one."""
     value = row.values[place] if place < len(row.values) else ""
     if isinstance(value, str):
         return value
@@ -322,14 +328,16 @@ def _refuse_computed(names: list[str]) -> None:
     if names:
         raise TableError(
             "stored results of formulas, which may depend on other rows",
-            repair="say who vouches that each is computed from its own row alone (vouched_by in the form of the file; on the command line: "
+            repair="say who vouches that each is computed from its own row alone (vouched_by in the form "
+            "of the file; on the command line: "
             '--vouched-by "NAME, ROLE"), or leave these columns out of the sheet',
             column=", ".join(names),
         )
 
 
 def _refuse_merged(sheet: Sheet, *, below: int) -> None:
-    """A merged cell has one value and covers many cells: whether it holds for all of them, only a person knows."""
+    """A merged cell has one value and covers many cells: whether it holds for all of them, only a person
+    knows."""
     number = max((last for last in sheet.merged if last >= below), default=None)
     if number is not None:
         raise TableError(

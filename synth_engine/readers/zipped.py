@@ -19,8 +19,8 @@ _FREE = 2**26  # bytes that may be unpacked whatever the size of the archive
 
 @contextmanager
 def opened(path: Path, *, limits: Limits) -> Iterator[tuple[Path, Kind]]:
-    """Yield the path of the unpacked file and its kind, which follows from its name. Raises TableError for an archive
-    that is damaged, unpacks to too much, or holds anything but one table."""
+    """Yield the path of the unpacked file and its kind, which follows from its name. Raises TableError for an
+    archive that is damaged, unpacks to too much, or holds anything but one table."""
     if not hasattr(os, "memfd_create"):
         raise TableError(
             "archives are not read on this system", repair="unpack the archive first"

@@ -1,7 +1,8 @@
 """Public reference tables: where codes lie, how much weighs in each, and of what larger parts they are.
 
-Nothing here may ever read a table that is to be protected: a reference is public by somebody's word, is read in full,
-and what it says goes into the public description of a table (`describe`). It knows no rows and no budget."""
+Nothing here may ever read a table that is to be protected: a reference is public by somebody's word, is read
+in full, and what it says goes into the public description of a table (`describe`). It knows no rows and no
+budget."""
 
 from __future__ import annotations
 

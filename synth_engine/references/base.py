@@ -16,9 +16,9 @@ MOST_CODES = 500_000
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
-    """The roles of the columns of a file. `code` names the places; the others may be absent, but not all of them.
-    `parents` are (name of the partition, column), `names` the same of columns that say what people call its parts.
-    With `adds`, lines of one code are summed: an earlier release."""
+    """The roles of the columns of a file. `code` names the places; the others may be absent, but not all of
+    them. `parents` are (name of the partition, column), `names` the same of columns that say what people call
+    its parts. With `adds`, lines of one code are summed: an earlier release."""
 
     code: str
     latitude: str | None = None
@@ -37,7 +37,8 @@ class Roles:
         if self.latitude is None and self.weight is None and not self.parents:
             raise TableError(
                 "the table says nothing about its codes",
-                repair="choose columns of latitude and longitude, a weight, or parts that the codes belong to",
+                repair="choose columns of latitude and longitude, a weight, or parts that the codes belong "
+                "to",
             )
         if self.latitude is not None and self.latitude == self.longitude:
             raise TableError(
@@ -71,7 +72,8 @@ class Roles:
         return tuple(column for column in dict.fromkeys(named) if column is not None)
 
     def to_json(self) -> JsonObject:
-        """Return the document by which versions of a table are compared; `names` is absent where none are given."""
+        """Return the document by which versions of a table are compared; `names` is absent where none are
+        given."""
         # Roles stored before `names` existed must give the same document as they did then.
         document = asdict(self) | {"parents": [list(pair) for pair in self.parents]}
         return (
@@ -99,9 +101,10 @@ class ReferenceSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A public table with one line for each code, in the order of the file. `at`: latitude and longitude in degrees.
-    `weights`: above or equal to 0, in a unit of their own. `parents`: the part of each partition that a code belongs
-    to; "" for none. `names`: by partition, or "" for the codes themselves, what people call a part."""
+    """A public table with one line for each code, in the order of the file. `at`: latitude and longitude in
+    degrees. `weights`: above or equal to 0, in a unit of their own. `parents`: the part of each partition
+    that a code belongs to; "" for none. `names`: by partition, or "" for the codes themselves, what people
+    call a part."""
 
     codes: tuple[str, ...]
     at: tuple[tuple[float, float], ...] | None = None
@@ -120,8 +123,9 @@ class Reference:
         return len(self.codes)
 
     def coarsened(self, level: str) -> Reference:
-        """The parts of one partition as places of their own: each at the mean of its codes' points by weight (by
-        number where the weights are 0 or absent), with their weights' sum, and in the partitions that keep it whole."""
+        """The parts of one partition as places of their own: each at the mean of its codes' points by weight
+        (by number where the weights are 0 or absent), with their weights' sum, and in the partitions that
+        keep it whole."""
         members: defaultdict[str, list[int]] = defaultdict(list)
         for index, part in enumerate(self.parents[level]):
             if part:

@@ -77,7 +77,8 @@ def _degrees(text: str, *, column: str, line: int) -> float:
     if _SIXTIETHS.fullmatch(text):
         raise TableError(
             "a coordinate is written in degrees and minutes, or with a direction",
-            repair="write degrees with decimals, south and west below 0: minutes divided by 60, seconds by 3600",
+            repair="write degrees with decimals, south and west below 0: minutes divided by 60, seconds by "
+            "3600",
             column=column,
             line=line,
         )
@@ -109,7 +110,8 @@ def _check_range(
     if all(_is_packed(value) for value in (*north, *east)):
         raise TableError(
             "coordinates seem to be degrees and minutes written together",
-            repair="write degrees with decimals: minutes divided by 60, added to the degrees", column=names[0],
+            repair="write degrees with decimals: minutes divided by 60, added to the degrees",
+            column=names[0],
         )  # fmt: skip
     for column, values, limit in ((names[0], north, 90), (names[1], east, 180)):
         for line, value in enumerate(values, start=2):

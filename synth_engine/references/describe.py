@@ -16,8 +16,8 @@ _VERSION = "correct the list, or use a version of the reference table that has t
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The level of a reference that holds every declared value: its own codes (`ITSELF`), or the parts of a partition,
-    as a reference of its own; and the line of each value in it."""
+    """The level of a reference that holds every declared value: its own codes (`ITSELF`), or the parts of a
+    partition, as a reference of its own; and the line of each value in it."""
 
     level: str
     reference: Reference
@@ -36,8 +36,9 @@ def fitting(
     missing: Collection[str] = (),
     level: str | None = None,
 ) -> Found:
-    """Finds the values among the codes, or among the parts of a partition. `missing`: the column's markers. Errors:
-    DomainError for a value that is at no level, named by its number in the list of the description."""
+    """Finds the values among the codes, or among the parts of a partition. `missing`: the column's markers.
+    Errors: DomainError for a value that is at no level, named by its number in the list of the
+    description."""
     best: tuple[int, str] = (-1, ITSELF)
     for name in _levels(reference) if level is None else [level]:
         lines = {code: line for line, code in enumerate(_codes(reference, name))}
@@ -48,7 +49,8 @@ def fitting(
             if lines.keys() & set(missing):
                 raise DomainError(
                     "a code of the reference table is also a marker of missing values",
-                    repair="take it off the markers, so that a place and no place are told apart", column=column,
+                    repair="take it off the markers, so that a place and no place are told apart",
+                    column=column,
                 )  # fmt: skip
             return Found(
                 level=name, reference=coarse, lines=tuple(lines[value] for value in values)
@@ -89,8 +91,8 @@ def points_of(
 def weighted(
     points: Mapping[str, Any], density: Reference, *, floor: float = 0.0
 ) -> JsonObject:
-    """The same points with the weights of a density, or of an earlier release. `floor`: the weight of a place of which
-    that table says nothing, or 0. Errors: DomainError where a weight would be 0."""
+    """The same points with the weights of a density, or of an earlier release. `floor`: the weight of a place
+    of which that table says nothing, or 0. Errors: DomainError where a weight would be 0."""
     column = str(points["column"])
     if density.weights is None:
         raise DomainError(
@@ -118,8 +120,9 @@ class TotalsEntry(TypedDict):
 def totals_of(
     counts: Reference, values: Sequence[str], *, column: str, source: ReferenceSource
 ) -> TotalsEntry:
-    """An entry `totals`: how many records have each value, by a table of codes and whole numbers; a value that it does not
-    name has none. Errors: DomainError for what is no number of records, and for codes that no value stands for."""
+    """An entry `totals`: how many records have each value, by a table of codes and whole numbers; a value
+    that it does not name has none. Errors: DomainError for what is no number of records, and for codes that
+    no value stands for."""
     numbers = dict(zip(counts.codes, counts.weights or (), strict=bool(counts.weights)))
     if not numbers:
         raise DomainError(
@@ -171,13 +174,15 @@ def partitions_of(
     source: ReferenceSource,
     names: Sequence[str],
 ) -> list[JsonObject]:
-    """Entries of `partitions`: to which part each value belongs. Errors: DomainError for one that does not cover."""
+    """Entries of `partitions`: to which part each value belongs. Errors: DomainError for one that does not
+    cover."""
     entries = []
     for name in names:
         if name not in fitted.reference.parents:
             raise DomainError(
                 f"the reference table has no partition {name!r} of these codes",
-                repair=f"choose among {', '.join(fitted.reference.parents) or 'those of another table'}", column=column,
+                repair=f"choose among {', '.join(fitted.reference.parents) or 'those of another table'}",
+                column=column,
             )  # fmt: skip
         parts = fitted.parts(name)
         if bare := sum(not part for part in parts):
@@ -217,8 +222,9 @@ def described(
     column: str,
     source: ReferenceSource,
 ) -> JsonObject:
-    """A description (JSON) with points, where the reference has them, and all worthwhile partitions of a column, in the place
-    of those that it had. Values that are not listed yet become all codes of the reference. Errors: DomainError."""
+    """A description (JSON) with points, where the reference has them, and all worthwhile partitions of a
+    column, in the place of those that it had. Values that are not listed yet become all codes of the
+    reference. Errors: DomainError."""
     attributes = [
         dict(each) for each in document.get("attributes") or () if isinstance(each, Mapping)
     ]
@@ -231,7 +237,8 @@ def described(
         )
         raise DomainError(
             f"{actual}, and a reference table speaks of codes",
-            repair='describe it so: {"name": …, "kind": "categorical"}, with or without "values"', column=column,
+            repair='describe it so: {"name": …, "kind": "categorical"}, with or without "values"',
+            column=column,
         )  # fmt: skip
     if not attribute.get("values"):
         attribute |= {"values": list(reference.codes)}
@@ -305,11 +312,12 @@ def _not_there(
     ):
         return DomainError(
             "declared values lack the leading zeros of the reference table's codes",
-            repair="declare them as texts with all digits, and keep the table's column as text", column=column,
+            repair="declare them as texts with all digits, and keep the table's column as text",
+            column=column,
         )  # fmt: skip
     return DomainError(
-        f"{len(values) - known:,} of {len(values):,} declared values are not in the reference table, the first of them "
-        f"value {first:,} of the list",
+        f"{len(values) - known:,} of {len(values):,} declared values are not in the reference table, the "
+        f"first of them value {first:,} of the list",
         repair=_VERSION, column=column,
     )  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""A public table of records, beside which noisy answers are read: last year's release, or the survey of another state."""
+"""A public table of records, beside which noisy answers are read: last year's release, or the survey of
+another state."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ LONGEST_TEXT = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRelease:
-    """A receipt of an earlier release, of which a public table was drawn: the digest of its core, and its guarantee."""
+    """A receipt of an earlier release, of which a public table was drawn: the digest of its core, and its
+    guarantee."""
 
     core: str
     guarantee: str
@@ -25,8 +27,9 @@ class OwnRelease:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublicTable:
-    """The cells of a public file. published: where anybody can get it, in somebody's words; renamed: for columns of a
-    description, what the file calls them; release: of a table drawn from an earlier release of the same people."""
+    """The cells of a public file. published: where anybody can get it, in somebody's words; renamed: for
+    columns of a description, what the file calls them; release: of a table drawn from an earlier release of
+    the same people."""
 
     sheet: ReferenceSheet
     source: ReferenceSource

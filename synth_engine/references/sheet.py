@@ -53,7 +53,8 @@ def unpacked(data: bytes) -> bytes:
 
 
 def read_sheet(text: bytes, *, wanted: Iterable[str] | None = None) -> ReferenceSheet:
-    """Takes a CSV apart. `wanted`: which columns' cells to keep, None for none. Errors: TableError naming the line."""
+    """Takes a CSV apart. `wanted`: which columns' cells to keep, None for none. Errors: TableError naming the
+    line."""
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError:

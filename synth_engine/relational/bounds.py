@@ -1,7 +1,9 @@
-"""How many rows of a unit the views of a table hold at most, learned from noisy counts of units: post-processing.
+"""How many rows of a unit the views of a table hold at most, learned from noisy counts of units:
+post-processing.
 
-The noise of every count of a table is proportional to that bound. A declared maximum has to hold for every unit that could be, so that
-it is often far above what units have. A bound below it costs the rows beyond it, which are left out by chance.
+The noise of every count of a table is proportional to that bound. A declared maximum has to hold for every
+unit that could be, so that it is often far above what units have. A bound below it costs the rows beyond it,
+which are left out by chance.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from synth_engine.inference import oneway
 from synth_engine.measurement import Answers, Measurement
 
 _DISTANCE = 0.25
-"""How far the rows of large units are assumed to be from all others, as a total variation distance: a share of rows that is left out
-moves a column by that part of it."""
+"""How far the rows of large units are assumed to be from all others, as a total variation distance: a share
+of rows that is left out moves a column by that part of it."""
 
 
 def learned(
@@ -29,8 +31,8 @@ def learned(
     *,
     prices: Mapping[str, float],
 ) -> dict[str, int]:
-    """The bound of each table of the view of units, from its answers. prices: by how many records noise moves a column of a table, for each
-    row that a unit may have."""
+    """The bound of each table of the view of units, from its answers. prices: by how many records noise moves
+    a column of a table, for each row that a unit may have."""
     measured = {answer.clique[0]: answer for answer in answers.measurements}
     bounds = {}
     for table in database.tables[1:]:
@@ -55,8 +57,8 @@ def units_by_code(answer: Measurement) -> npt.NDArray[np.float64]:
 
 
 def bound(units: npt.NDArray[np.float64], bounds: Sequence[int], *, price: float) -> int:
-    """The bound with the least predicted error: of noise, and of rows that are left out. units: their number by code; one of code k is
-    taken to have as many rows as it can have."""
+    """The bound with the least predicted error: of noise, and of rows that are left out. units: their number
+    by code; one of code k is taken to have as many rows as it can have."""
     of_units = np.array(bounds, dtype=np.float64)
     lost = [float(units @ np.maximum(of_units - most, 0.0)) for most in bounds]
     predicted = price * of_units + _DISTANCE * np.array(lost)

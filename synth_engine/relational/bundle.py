@@ -1,5 +1,5 @@
-"""A release of a database as one archive: its tables, receipt, model and report, and a list of them with checksums, which the
-verifier checks as a whole. Everything in it follows from the noisy answers."""
+"""A release of a database as one archive: its tables, receipt, model and report, and a list of them with
+checksums, which the verifier checks as a whole. Everything in it follows from the noisy answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Writes a generated database: a folder, or a zip, of CSV or Parquet with the SQL that creates the tables, or one SQLite file."""
+"""Writes a generated database: a folder, or a zip, of CSV or Parquet with the SQL that creates the tables, or
+one SQLite file."""
 
 from __future__ import annotations
 
@@ -45,8 +46,9 @@ def write(
     form: Format = "csv",
     overwrite: bool = True,
 ) -> str:
-    """Writes all tables, to a folder, a .zip or a SQLite file by the name of `path`; returns the SHA-256 of all tables as CSV,
-    which is the same for every form. The output appears whole or not at all; a folder is new. Errors: InputError."""
+    """Writes all tables, to a folder, a .zip or a SQLite file by the name of `path`; returns the SHA-256 of
+    all tables as CSV, which is the same for every form. The output appears whole or not at all; a folder is
+    new. Errors: InputError."""
     if path.suffix in SQLITE:
         outputs.replace(
             path,
@@ -81,7 +83,8 @@ def file_name(table: DatabaseTable, *, form: Format = "csv") -> str:
 
 
 def lookup_file_name(number: int, *, form: Format = "csv") -> str:
-    """The name of the file of the look-up table of a number, from 1 on: names of look-up tables may hold what no name of a file may."""
+    """The name of the file of the look-up table of a number, from 1 on: names of look-up tables may hold what
+    no name of a file may."""
     return f"{FILES_OF_LOOKUPS}{number}.{form}"
 
 

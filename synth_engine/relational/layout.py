@@ -1,4 +1,5 @@
-"""The layout of tables in files: types of columns, keys and references, and from these SQL, Parquet and SQLite."""
+"""The layout of tables in files: types of columns, keys and references, and from these SQL, Parquet and
+SQLite."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class ForeignKey:
 
 @dataclass(frozen=True, kw_only=True)
 class TableLayout:
-    """A table in a file. columns: in the order in which they are written. key: its primary key, if it has one."""
+    """A table in a file. columns: in the order in which they are written. key: its primary key, if it has
+    one."""
 
     name: str
     columns: pa.Schema
@@ -38,7 +40,8 @@ class TableLayout:
 
 
 def ddl(layouts: Sequence[TableLayout]) -> str:
-    """The SQL that creates the tables, with primary and foreign keys. Each stands after the tables that it refers to."""
+    """The SQL that creates the tables, with primary and foreign keys. Each stands after the tables that it
+    refers to."""
     statements = []
     for table in layouts:
         lines = [f"  {_quoted(field.name)} {_sql_type(field)}" for field in table.columns]
@@ -76,7 +79,8 @@ def arrow(table: TableLayout, frame: pd.DataFrame) -> pa.Table:
 
 
 def digest(rows: pa.Table) -> str:
-    """SHA-256 of the rows as CSV, the same before they are written to Parquet and after they are read from it."""
+    """SHA-256 of the rows as CSV, the same before they are written to Parquet and after they are read from
+    it."""
     sink = pa.BufferOutputStream()
     arrow_csv.write_csv(rows, sink)
     return hashlib.sha256(sink.getvalue()).hexdigest()
@@ -100,7 +104,8 @@ def write_sqlite(layouts: Sequence[TableLayout], frames: Frames, path: Path) -> 
             names = ", ".join(map(_quoted, columns))
             marks = ", ".join("?" for _ in columns)
             connection.executemany(
-                f"INSERT INTO {_quoted(table.name)} ({names}) VALUES ({marks})",  # noqa: S608  # names are quoted
+                # Names are quoted
+                f"INSERT INTO {_quoted(table.name)} ({names}) VALUES ({marks})",  # noqa: S608
                 _records(frames[table.name][columns]),
             )
 

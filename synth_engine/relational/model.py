@@ -1,7 +1,8 @@
 """The model of a database: a model of each view, and how a database is generated from them.
 
-Parents come first. Each has a number of children, which is a column of its view. Rows of a child table are generated from the
-model of its view and placed among the parents (`inference/placement.py`). Keys are made anew, so every reference resolves.
+Parents come first. Each has a number of children, which is a column of its view. Rows of a child table are
+generated from the model of its view and placed among the parents (`inference/placement.py`). Keys are made
+anew, so every reference resolves.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GeneratedRows:
-    """The rows of a generated table: codes of its own columns and of its numbers of children, and of each row the index of its parent."""
+    """The rows of a generated table: codes of its own columns and of its numbers of children, and of each row
+    the index of its parent."""
 
     codes: Codes
     parents: Indices
@@ -52,7 +54,8 @@ class DatabaseModel:
         return self.models[self.database.root.name].rows
 
     def sample(self, units: int, *, seed: str) -> dict[str, GeneratedRows]:
-        """Generates all tables from a seed, with so many rows of the root table; rows with one parent stand together, in their order."""
+        """Generates all tables from a seed, with so many rows of the root table; rows with one parent stand
+        together, in their order."""
         views = {view.name: view for view in database_views.views(self.database)}
         generated: dict[str, GeneratedRows] = {}
         for table in self.database.tables:
@@ -99,7 +102,8 @@ class DatabaseModel:
         return GeneratedRows(codes=codes, parents=parents)
 
     def _forbidden(self, table: DatabaseTable) -> dict[tuple[str, str], npt.NDArray[np.bool_]]:
-        """Of each constraint of a table, the column above and the own one, and which of their codes break it."""
+        """Of each constraint of a table, the column above and the own one, and which of their codes break
+        it."""
         return {
             (
                 column_above(self.database.table(bound.ancestor), bound.other),
@@ -170,7 +174,8 @@ class DatabaseModel:
         frames: Mapping[str, pd.DataFrame],
         generated: Mapping[str, GeneratedRows],
     ) -> pd.DataFrame:
-        """The table with each value that breaks a constraint across tables replaced by the one that bounds it."""
+        """The table with each value that breaks a constraint across tables replaced by the one that bounds
+        it."""
         table = self.database.table(bound.table)
         rows = generated[table.name].parents
         for ancestor in self.database.ancestors(table):
@@ -232,7 +237,8 @@ def _values(table: DatabaseTable, codes: Codes, *, seed: str) -> pd.DataFrame:
 
 
 def _broken(database: Database, bound: Bound) -> npt.NDArray[np.bool_]:
-    """Which pairs of codes, of the column above and of the own one, break a constraint in the middle of their bins."""
+    """Which pairs of codes, of the column above and of the own one, break a constraint in the middle of their
+    bins."""
     own = database.table(bound.table).domain.attribute(bound.column)
     other = database.table(bound.ancestor).domain.attribute(bound.other)
     # The middle is taken over many values of each bin, so that it is the same for every seed.

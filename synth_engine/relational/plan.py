@@ -1,8 +1,9 @@
 """The plan of a release of a database: each view is measured by `auto` with a part of one budget.
 
-All views are tables of the same privacy units, so their losses add up as those of any adaptive sequence (docs/proofs/relational.md).
-The view of units is measured first. From its noisy answers follow how many rows of a unit the other views hold at most, and how the
-rest of the budget is divided over them (`relational/bounds.py`); without it both are fixed by the description alone.
+All views are tables of the same privacy units, so their losses add up as those of any adaptive sequence
+(docs/proofs/relational.md). The view of units is measured first. From its noisy answers follow how many rows
+of a unit the other views hold at most, and how the rest of the budget is divided over them
+(`relational/bounds.py`); without it both are fixed by the description alone.
 """
 
 from __future__ import annotations
@@ -39,28 +40,33 @@ MECHANISM = "relational"
 _UNITS_SHARE = Fraction(3, 100)
 """Of the budget, for the view of units."""
 _NOISE = Fraction(19, 20)
-"""Noise in the columns of each table, as a multiple of what it would be if this table were released alone with the whole budget."""
+"""Noise in the columns of each table, as a multiple of what it would be if this table were released alone
+with the whole budget."""
 _LEAST_FOR_JOINS = Fraction(1, 10)
-"""Of the budget, for scores, pairs and triples of all views; what columns do not need goes there as well. Where they would need more than what
-this leaves, as with many tables, noise in all of them is by one factor larger."""
+"""Of the budget, for scores, pairs and triples of all views; what columns do not need goes there as well.
+Where they would need more than what this leaves, as with many tables, noise in all of them is by one factor
+larger."""
 _MOST_COLUMNS = Fraction(23, 25)
 """Of the part of a view: for its single columns at most, so that scores and tables have theirs."""
 _PAIRS_COLUMNS = Fraction(1, 5)
-"""Of the part of a view of pairs of siblings: for its single columns, all of which are known from the view of the table."""
+"""Of the part of a view of pairs of siblings: for its single columns, all of which are known from the view of
+the table."""
 _MOVED = 0.4
-"""Half of the mean size of a Gaussian variable of variance 1: how much of the noise of a cell moves a total variation distance."""
+"""Half of the mean size of a Gaussian variable of variance 1: how much of the noise of a cell moves a total
+variation distance."""
 _KNOWN_FACTOR = 0.03
 _NUMBERS_FACTOR = 0.05
-"""Factors on the share of a column that is known from another view, and of numbers of children. The former are measured only so that pairs
-can be read against them; a table that is released alone has no latter."""
+"""Factors on the share of a column that is known from another view, and of numbers of children. The former
+are measured only so that pairs can be read against them; a table that is released alone has no latter."""
 _PER_MILLE = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViewConfig(Auto):
-    """`auto` on one view. view: its name; database: the digest of the description of all tables; context: the columns that are
-    known of a row beforehand, whose relations with each other are not asked for; pairs: whether it is a view of pairs of siblings, in which no
-    relation within one row is asked for either; columns: thousandths of its part of the budget that go to single columns."""
+    """`auto` on one view. view: its name; database: the digest of the description of all tables; context: the
+    columns that are known of a row beforehand, whose relations with each other are not asked for; pairs:
+    whether it is a view of pairs of siblings, in which no relation within one row is asked for either;
+    columns: thousandths of its part of the budget that go to single columns."""
 
     id: ClassVar[str] = MECHANISM
 
@@ -128,8 +134,9 @@ class ViewPlan(AutoPlan):
 class DatabasePlan:
     """What will be asked of each view, and the budget of all.
 
-    units: the view of units and its plan; None where the database has none. views, plans: of all others, as they are
-    under the declared maxima; `after_units` gives those that are measured. cap: the sum of all caps."""
+    units: the view of units and its plan; None where the database has none. views, plans: of all others, as
+    they are under the declared maxima; `after_units` gives those that are measured. cap: the sum of all
+    caps."""
 
     database: Database
     epsilon: Fraction
@@ -169,8 +176,8 @@ class DatabasePlan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over everything public that fixes the run: the tables, and the plans of all views; or, where these follow from the
-        answers about units, what they follow from besides."""
+        """SHA-256 over everything public that fixes the run: the tables, and the plans of all views; or,
+        where these follow from the answers about units, what they follow from besides."""
         if self.units is None:
             return digest_of(self.database.statement, [plan.digest for plan in self.plans])
         _, plan = self.units
@@ -184,7 +191,8 @@ class DatabasePlan:
         return (*first, *zip(self.views, self.plans, strict=True))
 
     def after_units(self, answers: Answers) -> DatabasePlan:
-        """The plan as it goes on once the view of units was measured, with smaller bounds on the rows of a unit."""
+        """The plan as it goes on once the view of units was measured, with smaller bounds on the rows of a
+        unit."""
         if self.units is None:
             return self
         view, plan = self.units
@@ -201,7 +209,8 @@ class DatabasePlan:
 
     @property
     def _prices(self) -> dict[str, float]:
-        """Of each table, by how many records the noise in a column moves in the mean, for each row that a unit may have."""
+        """Of each table, by how many records the noise in a column moves in the mean, for each row that a
+        unit may have."""
         prices = {}
         for view, plan in zip(self.views, self.plans, strict=True):
             if view.kind == "table":
@@ -237,7 +246,8 @@ class DatabasePlan:
         return f"{amounts} differential privacy for one row of {database.root.name}{below} added or removed."
 
     def outline(self) -> JsonObject:
-        """What will be measured, from public facts alone: views, the rows of a unit in each, and their parts of the budget."""
+        """What will be measured, from public facts alone: views, the rows of a unit in each, and their parts
+        of the budget."""
         return {
             "guarantee": self.sentence,
             "views": [
@@ -267,8 +277,8 @@ class DatabasePlan:
 def digest_of(
     tables: Sequence[JsonObject], plans: Sequence[str], *, target: JsonObject | None = None
 ) -> str:
-    """The digest of a plan, from what its receipt says: its tables, and the digests of the plans of its views. With a view of
-    units: the digest of its plan, and the target, from which the others follow."""
+    """The digest of a plan, from what its receipt says: its tables, and the digests of the plans of its
+    views. With a view of units: the digest of its plan, and the target, from which the others follow."""
     stated: JsonObject = {"tables": list(tables), "plans": list(plans)}
     if target is None:
         return receipts.digest({"schema": "synth_engine/database-plan/1", **stated})
@@ -350,8 +360,8 @@ def _plans(
 def _columns_needed(
     database: Database, view: DatabaseView, *, cap: Budget, whole: Spec
 ) -> Fraction:
-    """The share of the whole budget with which the columns of a table would have the noise that they have in a release of this table
-    alone; 0 of pairs, whose columns are those of a table."""
+    """The share of the whole budget with which the columns of a table would have the noise that they have in
+    a release of this table alone; 0 of pairs, whose columns are those of a table."""
     if view.kind == "pairs":
         return Fraction(0)
     table = database.table(view.table)
@@ -364,7 +374,8 @@ def _columns_needed(
     # What these take is added, so that as much is left of it for the columns of the table.
     more = _KNOWN_FACTOR * known + _NUMBERS_FACTOR * numbers
     needed = alone.columns_share() * Fraction(round(_PER_MILLE * (1 + more / own)), _PER_MILLE)
-    # A share buys noise in proportion to the rows of a unit: where the bound on these is smaller, less will do.
+    # A share buys noise in proportion to the rows of a unit: where the bound on these is smaller, less will
+    # do.
     smaller = Fraction(unit.max_records, declared)
     return needed * (smaller if isinstance(cap, Pure) else smaller**2)
 
@@ -375,7 +386,8 @@ def _root(attribute: Attribute) -> float:
 
 
 def _joins_weight(database: Database, view: DatabaseView) -> int:
-    """The weight of a view where budget is divided that is not for single columns. With every level noise grows, and columns above a row."""
+    """The weight of a view where budget is divided that is not for single columns. With every level noise
+    grows, and columns above a row."""
     if view.kind == "pairs":
         return 1
     return 1 + len(database.ancestors(database.table(view.table)))

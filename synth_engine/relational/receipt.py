@@ -1,4 +1,5 @@
-"""The receipt of a database: the receipts of all its views, the tables that they are of, and what they add up to."""
+"""The receipt of a database: the receipts of all its views, the tables that they are of, and what they add up
+to."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ def build(
     post_processing: Mapping[str, str],
     sample: Mapping[str, object] | None = None,
 ) -> JsonObject:
-    """The receipt of a run that gave these answers about the views. sample: rows of the root table, seed or commitment to it, and
-    the digest of the tables that were written."""
+    """The receipt of a run that gave these answers about the views. sample: rows of the root table, seed or
+    commitment to it, and the digest of the tables that were written."""
     document: JsonObject = {
         "schema": SCHEMA,
         "tables": plan.database.statement,

@@ -18,7 +18,10 @@ from synth_engine.strict_json import JsonObject
 from synth_engine.tables import Drawing
 
 RECORD_SCHEMA = "synth_engine/scenario-record/1"
-_ALTERED = "This table was altered on purpose. It is test data and no release: do not draw conclusions about people from it. "
+_ALTERED = (
+    "This table was altered on purpose. It is test data and no release: do not draw conclusions about "
+    "people from it. "
+)
 STATEMENT = _ALTERED + "It was made from a model alone, so that it costs no privacy."
 DESCRIBED_STATEMENT = (
     _ALTERED
@@ -31,8 +34,8 @@ MAX_ROWS = 5_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A table and what is known of it. table: a text in each cell, as a file has them. changes: a line for each altered cell and
-    each added row, in the order of rows; rows count from 1."""
+    """A table and what is known of it. table: a text in each cell, as a file has them. changes: a line for
+    each altered cell and each added row, in the order of rows; rows count from 1."""
 
     table: pd.DataFrame
     changes: pd.DataFrame
@@ -47,8 +50,9 @@ def build(
     seed: str,
     description_sha256: str = "",
 ) -> Built:
-    """The same arguments give the same table. rows: of the table before steps add some. description_sha256: of the description that
-    the model stands for; empty for the model of a release. Errors: InputError, with the number of the step and the column."""
+    """The same arguments give the same table. rows: of the table before steps add some. description_sha256:
+    of the description that the model stands for; empty for the model of a release. Errors: InputError, with
+    the number of the step and the column."""
     every = rows + scenario.added_rows
     if every > MAX_ROWS:
         raise InputError(
@@ -83,7 +87,8 @@ def draw(
     rows: int,
     seed: str,
 ) -> pd.DataFrame:
-    """The table before any step, as `codec.decode` has it. Errors: InputError where the model has no columns to alter."""
+    """The table before any step, as `codec.decode` has it. Errors: InputError where the model has no columns
+    to alter."""
     if any(isinstance(column, Baskets) for column in model.domain.table_columns):
         raise InputError(
             "a list of baskets has no columns to alter", repair="choose a release of a table"
@@ -95,8 +100,8 @@ def draw(
 def alter(
     domain: Domain, frame: pd.DataFrame, scenario: Scenario, *, seed: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The altered table and its changes, as in `Built`. frame: what `draw` gave; of its rows, the scenario replaces as many as it
-    adds. Errors: InputError, with the number of the step and the column."""
+    """The altered table and its changes, as in `Built`. frame: what `draw` gave; of its rows, the scenario
+    replaces as many as it adds. Errors: InputError, with the number of the step and the column."""
     # Added rows stand anywhere, so that their place does not give them away.
     places = generator(seed, purpose=("scenario", "places"))
     spare = places.choice(len(frame), scenario.added_rows, replace=False)

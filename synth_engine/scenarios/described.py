@@ -1,4 +1,5 @@
-"""Descriptions that test data are made from where there is no release: that of a table, or one with a share for each value."""
+"""Descriptions that test data are made from where there is no release: that of a table, or one with a share
+for each value."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def is_description(document: object) -> bool:
 
 
 def read_description(document: object) -> Described:
-    """The model of a description, for which nothing but the document is read. Errors: InputError, DomainError, with column, rule and
-    repair."""
+    """The model of a description, for which nothing but the document is read. Errors: InputError,
+    DomainError, with column, rule and repair."""
     if isinstance(document, Mapping) and document.get("schema") == description.SCHEMA:
         text = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return Described(
@@ -46,7 +47,8 @@ def read_description(document: object) -> Described:
 
 
 def describe(domain: Domain) -> Described:
-    """The model of a table that is described without shares: every value of every column is equally likely. Errors: DomainError."""
+    """The model of a table that is described without shares: every value of every column is equally likely.
+    Errors: DomainError."""
     domain.require_confirmed()
     # What a run would learn is not known without data, so there is nothing to draw.
     if domain.undeclared:

@@ -33,8 +33,8 @@ def span_of(label: str) -> tuple[float, float] | None:
 class Change:
     """Cells of one column, or whole rows, that one step altered.
 
-    rows: their places, from 0. column: empty where the step is about whole rows. before, after: the texts of the cells. groups:
-    which rows belong together, a text for each."""
+    rows: their places, from 0. column: empty where the step is about whole rows. before, after: the texts of
+    the cells. groups: which rows belong together, a text for each."""
 
     step: int
     kind: str
@@ -55,7 +55,8 @@ class Faults:
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """A column as it was drawn. texts: as a file has them; missing: which of them stand for a missing value."""
+    """A column as it was drawn. texts: as a file has them; missing: which of them stand for a missing
+    value."""
 
     attribute: Attribute
     texts: Texts
@@ -122,8 +123,8 @@ class DrawnColumn:
         return matches
 
     def matching(self, label: str, *, parameter: str = "") -> Truth:
-        """Which drawn cells are this text, or, of a column of numbers, lie in a range such as 20..39. Errors: InputError where
-        none does and a parameter names the text."""
+        """Which drawn cells are this text, or, of a column of numbers, lie in a range such as 20..39. Errors:
+        InputError where none does and a parameter names the text."""
         span = span_of(label) if self.attribute.holds_numbers else None
         matches: Truth
         if span is None:
@@ -146,10 +147,11 @@ class DrawnColumn:
 
 @dataclass
 class Draft:
-    """A table on the way. Each cell is that of some drawn record: `source[name][row]` says which. Identifiers stay where they are,
-    so that they are unique whatever a step copies.
+    """A table on the way. Each cell is that of some drawn record: `source[name][row]` says which. Identifiers
+    stay where they are, so that they are unique whatever a step copies.
 
-    own: rows that were drawn; spare: the others, which steps fill with copies. A later step leaves those copies alone."""
+    own: rows that were drawn; spare: the others, which steps fill with copies. A later step leaves those
+    copies alone."""
 
     domain: Domain
     columns: dict[str, DrawnColumn]
@@ -198,7 +200,8 @@ class Draft:
 
     @property
     def free(self) -> list[str]:
-        """Columns whose cells may vary by themselves: no identifiers, and nothing that follows from other columns."""
+        """Columns whose cells may vary by themselves: no identifiers, and nothing that follows from other
+        columns."""
         return [
             name
             for name in self.copied

@@ -1,7 +1,8 @@
 """Faults of files: cells that no description declares, or that are right in form and wrong in content.
 
-A step alters a share of the cells of one column that can have its fault: those that are not missing and that no earlier fault
-altered. So each cell has one fault at most, and a record of faults says all there is to find.
+A step alters a share of the cells of one column that can have its fault: those that are not missing and that
+no earlier fault altered. So each cell has one fault at most, and a record of faults says all there is to
+find.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _DAY_AND_MONTH = re.compile("%[dm]")
 
 @dataclass(frozen=True)
 class _FaultCells:
-    """The cells of one column that a fault may alter. rows: their places in the table; source: the drawn records they are of."""
+    """The cells of one column that a fault may alter. rows: their places in the table; source: the drawn
+    records they are of."""
 
     column: DrawnColumn
     rows: Rows
@@ -264,8 +266,8 @@ def _number_like(text: str, value: float) -> str:
 
 
 def _double_encoded(text: str) -> str:
-    """A text whose UTF-8 was read as Windows-1252. One of plain ASCII gets an accent on its first vowel or n before; one without
-    either stays."""
+    """A text whose UTF-8 was read as Windows-1252. One of plain ASCII gets an accent on its first vowel or n
+    before; one without either stays."""
     accented = text
     if text.isascii():
         letter = _MAY_BE_ACCENTED.search(text)

@@ -31,7 +31,8 @@ _PIECE = 1 << 20
 def write(
     built: Built, *, table: Path, changes: Path, record: Path, overwrite: bool = False
 ) -> None:
-    """Writes the three files; each appears whole or not at all. The record gets the digests of the other two."""
+    """Writes the three files; each appears whole or not at all. The record gets the digests of the other
+    two."""
     require_format(table)
     table_digest = _replace(table, built.table, overwrite=overwrite)
     changes_digest = _replace(changes, built.changes, overwrite=overwrite)
@@ -44,8 +45,8 @@ def write(
 
 
 def archive(built: Built, file: IO[bytes]) -> None:
-    """Writes a zip of the table and its changes as CSV, the record of both, the scenario, which can be given again, and the
-    statement that this is no release. The same table gives the same bytes."""
+    """Writes a zip of the table and its changes as CSV, the record of both, the scenario, which can be given
+    again, and the statement that this is no release. The same table gives the same bytes."""
     with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(file, "w") as packed:
         folder = Path(name)
         write(
@@ -105,7 +106,8 @@ def _replace(path: Path, table: pd.DataFrame, *, overwrite: bool) -> str:
 
 
 def fill_table(path: Path, table: pd.DataFrame, *, form: str) -> str:
-    """Writes a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the file."""
+    """Writes a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the
+    file."""
     texts = pd.DataFrame({name: _texts(table[name]) for name in table}, dtype=object)
     if form.endswith(".parquet"):
         columns = {name: pa.array(texts[name], pa.string()) for name in texts}

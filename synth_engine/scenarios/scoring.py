@@ -11,9 +11,10 @@ from synth_engine.strict_json import JsonObject
 def score(changes: pd.DataFrame, findings: pd.DataFrame) -> JsonObject:
     """Recall of each step, and precision of all findings.
 
-    changes: as `building.Built.changes`. findings: columns row and column; a finding without a column is about its whole row.
-    A change is found by a finding about its cell or its row; one that is about a whole row, by any finding in the row. A finding
-    is right if it finds a change. Errors: InputError where a column of the tables is absent, or a row is no number.
+    changes: as `building.Built.changes`. findings: columns row and column; a finding without a column is
+    about its whole row. A change is found by a finding about its cell or its row; one that is about a whole
+    row, by any finding in the row. A finding is right if it finds a change. Errors: InputError where a column
+    of the tables is absent, or a row is no number.
     """
     _require(changes, {"row", "column", "step", "kind"}, name="changes")
     _require(findings, {"row", "column"}, name="findings")

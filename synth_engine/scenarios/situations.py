@@ -1,8 +1,8 @@
-"""Steps that make a table unfair, shifted or otherwise peculiar. Every cell is still a value of the column: what is wrong is how
-values go together.
+"""Steps that make a table unfair, shifted or otherwise peculiar. Every cell is still a value of the column:
+what is wrong is how values go together.
 
-Sources: individual unfairness is figure 7 of Ping, Stoyanovich and Howe; disparate impact is a ratio of favourable rates
-(the four-fifths rule of the US Uniform Guidelines, 29 CFR 1607.4 D).
+Sources: individual unfairness is figure 7 of Ping, Stoyanovich and Howe; disparate impact is a ratio of
+favourable rates (the four-fifths rule of the US Uniform Guidelines, 29 CFR 1607.4 D).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _FAVOURABLE = text_rule("Favourable outcome", "Its value that people want.")
 def _individual_unfairness(
     draft: Draft, given: Parameters, rng: np.random.Generator, step: int
 ) -> None:
-    """Appends clusters of alike records. All but one have another value of the protected attribute and the favourable outcome; the one
-    is of the group, and has not."""
+    """Appends clusters of alike records. All but one have another value of the protected attribute and the
+    favourable outcome; the one is of the group, and has not."""
     protected = draft.column(given["protected"], parameter="protected")
     outcome = draft.column(given["outcome"], parameter="outcome")
     _require_different(protected, outcome)
@@ -140,8 +140,8 @@ def _imbalance(draft: Draft, given: Parameters, rng: np.random.Generator, _step:
 
 
 def _shares(draft: Draft, given: Parameters, rng: np.random.Generator, step: int) -> None:
-    """Draws records again, so that the values of a column have given shares, in all records or in those with one value of another
-    column. Values that are not listed keep their ratios in what is left."""
+    """Draws records again, so that the values of a column have given shares, in all records or in those with
+    one value of another column. Values that are not listed keep their ratios in what is left."""
     column = draft.column(given["column"], parameter="column")
     values, shares = given["values"], given["shares"]
     _require_shares(column, values, shares)
@@ -213,7 +213,8 @@ def _part(draft: Draft, given: Parameters, column: DrawnColumn) -> Rows:
 
 
 def _quotas(shares: list[float], count: int) -> list[int]:
-    """Whole numbers that add up to `count`, nearest to its shares: those with the largest remainders are rounded up."""
+    """Whole numbers that add up to `count`, nearest to its shares: those with the largest remainders are
+    rounded up."""
     exact = np.maximum(np.asarray(shares), 0.0)
     exact = exact / exact.sum() * count
     quotas = np.floor(exact).astype(np.int64)
@@ -223,8 +224,9 @@ def _quotas(shares: list[float], count: int) -> list[int]:
 
 
 def _shift(draft: Draft, given: Parameters, rng: np.random.Generator, _step: int) -> None:
-    """Draws the records again with weights exp(t·z), where z is the column in standard deviations, and t the number that moves
-    the mean as far as asked: of all weights, these move the table least (in relative entropy)."""
+    """Draws the records again with weights exp(t·z), where z is the column in standard deviations, and t the
+    number that moves the mean as far as asked: of all weights, these move the table least (in relative
+    entropy)."""
     column, values = draft.scale(given["column"], parameter="column")
     own = draft.own[~np.isnan(values[draft.own])]
     if len(own) == 0 or np.ptp(values[own]) == 0:
@@ -248,8 +250,8 @@ def _shift(draft: Draft, given: Parameters, rng: np.random.Generator, _step: int
 
 
 def _correlation(draft: Draft, given: Parameters, rng: np.random.Generator, step: int) -> None:
-    """Within a random part of the records, sorts the values of the second column by those of the first. Both columns hold the same
-    values as before."""
+    """Within a random part of the records, sorts the values of the second column by those of the first. Both
+    columns hold the same values as before."""
     first = draft.column(given["first"], parameter="first")
     second = draft.column(given["second"], parameter="second")
     _require_different(first, second)
@@ -307,7 +309,8 @@ def _others(column: DrawnColumn, cells: Truth) -> Rows:
 
 
 class _Near:
-    """Draws values of a column that are near that of a record: of an ordered column among the nearest hundredth, else any."""
+    """Draws values of a column that are near that of a record: of an ordered column among the nearest
+    hundredth, else any."""
 
     def __init__(self, draft: Draft, name: str) -> None:
         self._source = draft.source[name].copy()
@@ -348,8 +351,8 @@ def _redraw(draft: Draft, places: Rows, chosen: Rows) -> None:
 
 
 def _tilted(z: Numbers, counts: Rows, by: float) -> Numbers | None:
-    """Weights exp(t·z) of records with these values, so many of each, that add up to 1 over all records and have the mean `by`;
-    None where no t gives it."""
+    """Weights exp(t·z) of records with these values, so many of each, that add up to 1 over all records and
+    have the mean `by`; None where no t gives it."""
     if not z.min() < by < z.max():
         return None
     low, high = -1.0, 1.0
@@ -379,7 +382,8 @@ def _tilted(z: Numbers, counts: Rows, by: float) -> Numbers | None:
 
 
 def _order(draft: Draft, column: DrawnColumn, rows: Rows, rng: np.random.Generator) -> Rows:
-    """Places of the rows in the order of the column; ties by chance. Values without an order go by their text."""
+    """Places of the rows in the order of the column; ties by chance. Values without an order go by their
+    text."""
     keys: Numbers | Rows
     if column.values is None:
         _, keys = np.unique(draft.now(column.name)[rows].astype(str), return_inverse=True)
@@ -406,7 +410,8 @@ SITUATIONS = (
             ),
             "tightness": share_rule(
                 "Tightness",
-                "Share of the other cells that are the same in all records of a cluster; 1: they agree in everything else.",
+                "Share of the other cells that are the same in all records of a cluster; 1: they agree in "
+                "everything else.",
                 default=0.9,
             ),
         },
@@ -447,7 +452,8 @@ SITUATIONS = (
     StepKind(
         id="shares",
         title="Shares",
-        summary="Values of a column have given shares, of all records or of those with one value of another column.",
+        summary="Values of a column have given shares, of all records or of those with one value of "
+        "another column.",
         properties={
             "column": column_rule("Column", "The column whose shares change."),
             "values": {
@@ -462,7 +468,8 @@ SITUATIONS = (
             "shares": {
                 "type": "array",
                 "title": "Shares",
-                "description": "One for each value, from 0 to 1; what they leave of 1 is for all other values.",
+                "description": "One for each value, from 0 to 1; what they leave of 1 is for all other "
+                "values.",
                 "items": {"type": "number", "minimum": 0, "maximum": 1},
                 "minItems": 1,
                 "maxItems": MOST_SHARES,
@@ -494,7 +501,8 @@ SITUATIONS = (
     StepKind(
         id="correlation",
         title="Unexpected correlation",
-        summary="Two columns go together, or against each other, in a part of the records; each keeps its values.",
+        summary="Two columns go together, or against each other, in a part of the records; each keeps its "
+        "values.",
         properties={
             "first": column_rule("First column", "By whose order values are placed."),
             "second": column_rule("Second column", "Whose values are placed."),

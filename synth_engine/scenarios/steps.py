@@ -13,13 +13,14 @@ from synth_engine.scenarios.draft import Draft
 
 Parameters = Mapping[str, Any]
 Apply = Callable[[Draft, Parameters, np.random.Generator, int], None]
-"""Alters the draft. Arguments: the draft, the parameters, randomness of this step alone, its number in the scenario."""
+"""Alters the draft. Arguments: the draft, the parameters, randomness of this step alone, its number in the
+scenario."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepKind:
-    """A kind of step. added_rows: how many rows it adds to the table, by its parameters. is_situation: whether every
-    cell still holds a value of its column; else it is a fault."""
+    """A kind of step. added_rows: how many rows it adds to the table, by its parameters. is_situation:
+    whether every cell still holds a value of its column; else it is a fault."""
 
     id: str
     title: str

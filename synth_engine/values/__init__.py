@@ -1,5 +1,6 @@
-"""Public sets of values for columns whose categories are not known beforehand: words, pairs of words, strings, ranges,
-codes of countries, lists, patterns, and products and unions of them. Each can rank, unrank, test and sample."""
+"""Public sets of values for columns whose categories are not known beforehand: words, pairs of words,
+strings, ranges, codes of countries, lists, patterns, and products and unions of them. Each can rank, unrank,
+test and sample."""
 
 from __future__ import annotations
 
@@ -23,13 +24,15 @@ MAX_CACHED_LENGTH = 4_096
 """Characters of the JSON of a set that is cached. Longer ones, which are lists, would fill the cache."""
 
 __all__ = [
-    "ANY_SHORT_TEXT", "KINDS", "MAX_SIZE", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "ProductSet", "Strings",
+    "ANY_SHORT_TEXT", "KINDS", "MAX_SIZE", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed",
+    "Pattern", "ProductSet", "Strings",
     "Union", "ValueSet", "from_json", "is_public_list",
 ]  # fmt: skip
 
 
 def from_json(document: object) -> ValueSet:
-    """The set that `to_json` wrote: {"set": kind, …}. A `size` beside it must be right. Errors: DomainError."""
+    """The set that `to_json` wrote: {"set": kind, …}. A `size` beside it must be right. Errors:
+    DomainError."""
     kind = (
         document.get("set")
         if isinstance(document, Mapping) and _depth(document) <= MAX_DEPTH
@@ -56,7 +59,8 @@ def from_json(document: object) -> ValueSet:
 
 @lru_cache(maxsize=64)
 def _remembered(text: str) -> ValueSet:
-    """Return a set by its JSON, cached: a set never changes, and one of English words takes a third of a second."""
+    """Return a set by its JSON, cached: a set never changes, and one of English words takes a third of a
+    second."""
     document = json.loads(text)
     return KINDS[document["set"]].from_json(document)
 

@@ -1,7 +1,7 @@
 """A public set of texts that is too large to be listed, or not worth listing: every text of it has a rank.
 
-Texts are numbered 0 … size-1 in an order that is public and never changes, so that a set of 2²⁵⁶ texts can be counted,
-drawn from and written down in a few bytes. A set knows nothing of any table.
+Texts are numbered 0 … size-1 in an order that is public and never changes, so that a set of 2²⁵⁶ texts can be
+counted, drawn from and written down in a few bytes. A set knows nothing of any table.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from synth_engine.errors import DomainError
 from synth_engine.strict_json import JsonObject
 
 MAX_SIZE = 2**256
-"""Texts in one set: those of 38 characters out of 20 are 2.9 · 10⁴⁹. All arithmetic on sizes and ranks is exact; the
-bound limits how long it takes, and what a verifier has to multiply."""
+"""Texts in one set: those of 38 characters out of 20 are 2.9 · 10⁴⁹. All arithmetic on sizes and ranks is
+exact; the bound limits how long it takes, and what a verifier has to multiply."""
 MAX_TEXT_LENGTH = 1_000
 """Characters in one text."""
 
@@ -24,8 +24,8 @@ MAX_TEXT_LENGTH = 1_000
 class ValueSet(ABC):
     """A finite set of texts with a public order.
 
-    Subclasses set `size` (how many texts), `longest` (characters of the longest) and `characters` (a superset of the
-    characters that occur, None where that is not worth knowing).
+    Subclasses set `size` (how many texts), `longest` (characters of the longest) and `characters` (a superset
+    of the characters that occur, None where that is not worth knowing).
     """
 
     kind: ClassVar[str]
@@ -35,7 +35,8 @@ class ValueSet(ABC):
 
     @abstractmethod
     def rank(self, text: str) -> int | None:
-        """The number of a text, None if it is not in the set. Several spellings of one value share its number."""
+        """The number of a text, None if it is not in the set. Several spellings of one value share its
+        number."""
 
     def ranks(self, texts: Sequence[str]) -> list[int | None]:
         """The numbers of many texts."""
@@ -52,8 +53,8 @@ class ValueSet(ABC):
 
     @cached_property
     def reader(self) -> ValueSet:
-        """The set in the form that a release stores to read texts by: every text has the same number, whatever becomes
-        of a list that a library keeps."""
+        """The set in the form that a release stores to read texts by: every text has the same number,
+        whatever becomes of a list that a library keeps."""
         return self
 
     @abstractmethod

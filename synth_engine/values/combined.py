@@ -19,8 +19,8 @@ MAX_COMPARED = 400_000
 
 
 class ProductSet(ValueSet):
-    """The combinations of one text of each part, with a separator between them. The separator has a character that no
-    part but the last has, so that a text falls apart in one way only."""
+    """The combinations of one text of each part, with a separator between them. The separator has a character
+    that no part but the last has, so that a text falls apart in one way only."""
 
     kind: ClassVar[str] = "product"
 
@@ -97,8 +97,8 @@ class ProductSet(ValueSet):
 
 
 class Union(ValueSet):
-    """The texts that are in one of the parts, in their order. A text of several parts counts once, where it comes
-    first; all parts but one must be small enough to be looked through."""
+    """The texts that are in one of the parts, in their order. A text of several parts counts once, where it
+    comes first; all parts but one must be small enough to be looked through."""
 
     kind: ClassVar[str] = "union"
 

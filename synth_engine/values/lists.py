@@ -1,4 +1,5 @@
-"""Sets that are lists: one that a person declares, and public ones that ship with this package or a library."""
+"""Sets that are lists: one that a person declares, and public ones that ship with this package or a
+library."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ SPELLINGS = (EXACT, CASEFOLD)
 
 
 class Listed(ValueSet):
-    """The texts of a list, in its order. spelling: how a text of a table is found in it; one that is spelled exactly as it is
-    listed counts as itself in any case."""
+    """The texts of a list, in its order. spelling: how a text of a table is found in it; one that is spelled
+    exactly as it is listed counts as itself in any case."""
 
     kind: ClassVar[str] = "list"
 
@@ -82,8 +83,8 @@ class Listed(ValueSet):
 
 
 class Known(Listed):
-    """A public list by its name. The document holds its digest, so that a release stays tied to the very list that
-    was used; case of letters does not matter in a table."""
+    """A public list by its name. The document holds its digest, so that a release stays tied to the very list
+    that was used; case of letters does not matter in a table."""
 
     kind: ClassVar[str] = "known"
 
@@ -183,19 +184,22 @@ SHIPPED = frozenset({"english-words"})
 FORMS_OF_TWO = frozenset(
     frozenset(pair.split())
     for pair in (
-        "yes no", "y n", "true false", "t f", "1 0", "1 2", "on off", "m f", "m w", "male female", "man woman", "men women", "ja nein",
-        "ja nej", "ja nee", "j n", "oui non", "o n", "sí no", "si no", "s n", "wahr falsch", "an aus", "männlich weiblich", "mann frau",
-        "h f", "homme femme", "masculin féminin", "hombre mujer", "masculino femenino", "man kvinna", "k m", "man vrouw",
+        "yes no", "y n", "true false", "t f", "1 0", "1 2", "on off", "m f", "m w", "male female",
+        "man woman", "men women", "ja nein",
+        "ja nej", "ja nee", "j n", "oui non", "o n", "sí no", "si no", "s n", "wahr falsch", "an aus",
+        "männlich weiblich", "mann frau",
+        "h f", "homme femme", "masculin féminin", "hombre mujer", "masculino femenino", "man kvinna", "k m",
+        "man vrouw",
     )
 )  # fmt: skip
-"""Two values that say yes and no, or one of two sexes, in the languages of the pages and some others: nobody learns from such a
-list who is in a table."""
+"""Two values that say yes and no, or one of two sexes, in the languages of the pages and some others: nobody
+learns from such a list who is in a table."""
 _SHORT = ("countries", "country-names", "us-states", "currencies", "time-zones")
 
 
 def is_public_list(texts: Iterable[str]) -> bool:
-    """Returns whether a list of texts is as public as a list can be: one of the short public lists in whole, or one of the
-    forms of two values. Case of letters does not matter."""
+    """Returns whether a list of texts is as public as a list can be: one of the short public lists in whole,
+    or one of the forms of two values. Case of letters does not matter."""
     folded = frozenset(text.casefold() for text in texts)
     return folded in FORMS_OF_TWO or any(
         len(folded) == _known(name).size

@@ -1,7 +1,8 @@
 """Define sets by regular expressions with a finite language.
 
-The expression becomes a deterministic automaton without dead ends, in which each state knows how many texts can still
-follow; walking down those counts ranks and unranks. Size and work are bounded before anything is built.
+The expression becomes a deterministic automaton without dead ends, in which each state knows how many texts
+can still follow; walking down those counts ranks and unranks. Size and work are bounded before anything is
+built.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _BOUND = "give every repetition an upper end, such as {0,8}"
 
 @contextmanager
 def few_steps_together() -> Iterator[None]:
-    """Let all patterns together take MAX_STEPS steps inside the block. Documents of strangers may hold thousands of
-    patterns, each of which takes nearly as many as one may."""
+    """Let all patterns together take MAX_STEPS steps inside the block. Documents of strangers may hold
+    thousands of patterns, each of which takes nearly as many as one may."""
     token = _left_together.set([MAX_STEPS])
     try:
         yield
@@ -42,8 +43,8 @@ def few_steps_together() -> Iterator[None]:
 
 @dataclass
 class _Nfa:
-    """Steps: state → (first, last code point, next state); empty steps: state → states. `followed`: how many steps were
-    followed so far."""
+    """Steps: state → (first, last code point, next state); empty steps: state → states. `followed`: how many
+    steps were followed so far."""
 
     steps: list[list[tuple[int, int, int]]] = field(default_factory=list)
     empty: list[list[int]] = field(default_factory=list)
@@ -119,7 +120,8 @@ class _Nfa:
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """A state of the deterministic automaton: steps sorted by code point, and how many texts follow from here."""
+    """A state of the deterministic automaton: steps sorted by code point, and how many texts follow from
+    here."""
 
     accepts: bool
     steps: tuple[tuple[int, int, int], ...]
@@ -128,8 +130,9 @@ class _State:
 
 
 class Pattern(ValueSet):
-    """The texts that an expression matches as a whole, in the order of their code points, shorter before longer where
-    one begins the other. Classes, alternatives, groups and repetitions with an upper end are understood."""
+    """The texts that an expression matches as a whole, in the order of their code points, shorter before
+    longer where one begins the other. Classes, alternatives, groups and repetitions with an upper end are
+    understood."""
 
     kind: ClassVar[str] = "pattern"
     characters = None
@@ -218,8 +221,8 @@ def _parsed(pattern: str) -> Any:
 
 
 def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
-    """Subset construction, then the counts from the back. The first state is where texts begin. Nothing repeats
-    without end in `nfa`, so a state never comes back to itself."""
+    """Subset construction, then the counts from the back. The first state is where texts begin. Nothing
+    repeats without end in `nfa`, so a state never comes back to itself."""
     # Subset construction (Rabin and Scott, 1959): a state is the set of states that the
     # expression may be in.
     numbers = {nfa.closure(frozenset((start,))): 0}
@@ -244,7 +247,8 @@ def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
 
 
 def _cut(steps: list[tuple[int, int, int]]) -> list[tuple[int, int, frozenset[int]]]:
-    """Overlapping ranges of characters cut into ranges that do not overlap, each with all that it leads to."""
+    """Overlapping ranges of characters cut into ranges that do not overlap, each with all that it leads
+    to."""
     # A range begins wherever one of the given ranges begins or has just ended.
     ends = sorted({first for first, _, _ in steps} | {last + 1 for _, last, _ in steps})
     reached: list[set[int]] = [set() for _ in ends]

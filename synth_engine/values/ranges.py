@@ -15,7 +15,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _LONGEST_NUMBER = 60
 _EXACT = Context(prec=4 * _LONGEST_NUMBER)
-"""Digits enough for sums, products and whole quotients of numbers of that length: nothing is rounded, no text fails."""
+"""Digits enough for sums, products and whole quotients of numbers of that length: nothing is rounded, no text
+fails."""
 _DIGITS = frozenset("0123456789-")
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 

@@ -1,4 +1,5 @@
-"""All strings over an alphabet, up to a length: the shortest first, those of one length in the alphabet's order."""
+"""All strings over an alphabet, up to a length: the shortest first, those of one length in the alphabet's
+order."""
 
 from __future__ import annotations
 
@@ -28,13 +29,14 @@ ANY_SHORT_TEXT: JsonObject = {
     "min_length": 1,
     "max_length": 15,
 }
-"""Every short text, as large as a public set may be: it is the same for all columns, so that it tells nothing of any."""
+"""Every short text, as large as a public set may be: it is the same for all columns, so that it tells nothing
+of any."""
 
 
 class Strings(ValueSet):
-    """Every text of min_length to max_length characters of the alphabet. A text of a table is first read by the rule for
-    case, and then each character that `replace` names gives way to what stands there, maybe nothing; one that has another
-    character still is not in the set."""
+    """Every text of min_length to max_length characters of the alphabet. A text of a table is first read by
+    the rule for case, and then each character that `replace` names gives way to what stands there, maybe
+    nothing; one that has another character still is not in the set."""
 
     kind: ClassVar[str] = "strings"
 
@@ -85,7 +87,8 @@ class Strings(ValueSet):
             for old in self.replace
         ):
             refuse(
-                "what is replaced is not one character each, is in the alphabet, or is taken away by the rule for case",
+                "what is replaced is not one character each, is in the alphabet, or is taken away by the "
+                "rule for case",
                 repair='give an object like {"é": "e", "-": ""}, of characters that the alphabet lacks',
             )
         if not set(self.alphabet).issuperset("".join(self.replace.values())):
@@ -104,7 +107,8 @@ class Strings(ValueSet):
         )
 
     def _counted(self) -> list[int]:
-        """The rank at which each length starts, and the size. Ends early where the set is too large anyway."""
+        """The rank at which each length starts, and the size. Ends early where the set is too large
+        anyway."""
         starts, total = [], 0
         for length in range(self.min_length, self.max_length + 1):
             starts.append(total)
@@ -138,7 +142,8 @@ class Strings(ValueSet):
         return self.case == CASES[0] and not self.replace
 
     def ranks(self, texts: Sequence[str]) -> list[int | None]:
-        """Return the `rank` of each text. Texts whose characters are all known are read as numbers at once."""
+        """Return the `rank` of each text. Texts whose characters are all known are read as numbers at
+        once."""
         read = list(texts) if self.is_exact else [self._read(text) for text in texts]
         whole = "".join(read)
         if self._digits is None or not self._known.issuperset(whole):
@@ -169,8 +174,8 @@ class Strings(ValueSet):
         return "".join(reversed(characters))
 
     def split(self, rank: int) -> tuple[int, int]:
-        """Return how long a text is, and its number among those of that length: to the base of the alphabet, the last
-        character counting one."""
+        """Return how long a text is, and its number among those of that length: to the base of the alphabet,
+        the last character counting one."""
         (length,), (value,) = self.splits([rank])
         return length, value
 

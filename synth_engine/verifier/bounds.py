@@ -1,4 +1,5 @@
-"""The conversion of rho to epsilon for the verifier, logarithms and exponentials, from whole-number arithmetic alone.
+"""The conversion of rho to epsilon for the verifier, logarithms and exponentials, from whole-number
+arithmetic alone.
 
 Standard library only, and nothing shared with `conversion`: another search for alpha, and logarithms by
 their series with proven bounds on both sides.
@@ -13,7 +14,8 @@ _BITS = 220
 
 
 def epsilon_bound(rho: Fraction, delta: Fraction) -> Fraction:
-    """An epsilon that rho-zCDP implies at delta: Canonne, Kamath and Steinke 2020, Corollary 13, at one alpha.
+    """An epsilon that rho-zCDP implies at delta: Canonne, Kamath and Steinke 2020, Corollary 13, at one
+    alpha.
 
     Any alpha above 1 is a proof, so that floats may choose it.
     """
@@ -25,7 +27,8 @@ def epsilon_bound(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def _alpha(rho: float, log_delta: float) -> Fraction:
-    """An alpha near the minimum, by bisection on the slope in alpha: rho + (ln alpha + ln delta) / (alpha - 1)²."""
+    """An alpha near the minimum, by bisection on the slope in alpha: rho + (ln alpha + ln delta) / (alpha -
+    1)²."""
     low, high = 1e-6, 1e9
     for _ in range(200):
         middle = math.sqrt(low * high)
@@ -37,7 +40,8 @@ def _alpha(rho: float, log_delta: float) -> Fraction:
 
 
 def log_bounds(value: Fraction) -> tuple[Fraction, Fraction]:
-    """Bounds of the natural logarithm below and above: k ln 2 + 2 atanh((m - 1) / (m + 1)) for value = 2^k m."""
+    """Bounds of the natural logarithm below and above: k ln 2 + 2 atanh((m - 1) / (m + 1)) for value = 2^k
+    m."""
     k = value.numerator.bit_length() - value.denominator.bit_length()
     m = value / Fraction(2) ** k
     # m lies in (1/2, 4/3] then, so |z| <= 1/3 and each term of the series adds three bits.
@@ -51,7 +55,8 @@ def log_bounds(value: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def _atanh_bounds(z: Fraction) -> tuple[Fraction, Fraction]:
-    """Bounds of atanh(z), |z| <= 1/2, by its series in multiples of 2^-220; every rounding widens the bounds."""
+    """Bounds of atanh(z), |z| <= 1/2, by its series in multiples of 2^-220; every rounding widens the
+    bounds."""
     unit = 1 << _BITS
     if z < 0:
         below, above = _atanh_bounds(-z)
@@ -76,8 +81,8 @@ def ceil_div(numerator: int, denominator: int) -> int:
 
 
 def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
-    """exp(-value) for value >= 0 in 2^-width, from below and from above: the series of exp at a small fraction of the
-    value, every term rounded, its inverse, and as many squares as the value was halved."""
+    """exp(-value) for value >= 0 in 2^-width, from below and from above: the series of exp at a small
+    fraction of the value, every term rounded, its inverse, and as many squares as the value was halved."""
     halvings = max(0, math.floor(value).bit_length() + 8)
     precise = width + halvings + 16
     unit = 1 << precise

@@ -1,8 +1,10 @@
-"""The verifier checks a bundle: an archive of a table, its receipt and what describes them, checked as a whole.
+"""The verifier checks a bundle: an archive of a table, its receipt and what describes them, checked as a
+whole.
 
-Standard library only. `bundle.json` lists every other file with its size and SHA-256, and is signed by the installation if
-that has a key. The comment of the archive is the SHA-256 of all bytes before it. Nothing is unpacked: every file is read as a
-stream and forgotten, and none is read beyond the size that the archive states for it.
+Standard library only. `bundle.json` lists every other file with its size and SHA-256, and is signed by the
+installation if that has a key. The comment of the archive is the SHA-256 of all bytes before it. Nothing is
+unpacked: every file is read as a stream and forgotten, and none is read beyond the size that the archive
+states for it.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ _FILE_KIND_BITS, _REGULAR_FILE_BITS = 0o170000, 0o100000
 _ENCRYPTED = 0x1
 _DESCRIPTOR = 0x8
 _DESCRIPTOR_BYTES = (12, 16, 20, 24)
-"""Sizes of what may follow a file: its checksum and sizes of 4 or 8 bytes, with or without a mark before them."""
+"""Sizes of what may follow a file: its checksum and sizes of 4 or 8 bytes, with or without a mark before
+them."""
 
 
 def is_bundle(path: Path) -> bool:
@@ -62,8 +65,8 @@ def verify_bundle(
 ) -> Verified:
     """Check every file of a bundle against its list, then recompute the guarantee of its receipt.
 
-    head, key, core: as in `receipt.verify`; the list has to be signed with the key, too. Errors: VerificationError, which
-    names the first file that is not as it was written.
+    head, key, core: as in `receipt.verify`; the list has to be signed with the key, too. Errors:
+    VerificationError, which names the first file that is not as it was written.
     """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
@@ -95,8 +98,8 @@ def verify_bundle(
                 []
                 if signed
                 else [
-                    f"{BUNDLE_LIST} is NOT SIGNED: the checksums show damage, and not that somebody wrote the files "
-                    "and the list anew."
+                    f"{BUNDLE_LIST} is NOT SIGNED: the checksums show damage, and not that somebody wrote "
+                    "the files and the list anew."
                 ]
             ),
         ],
@@ -104,8 +107,8 @@ def verify_bundle(
 
 
 def _checked_entries(archive: zipfile.ZipFile, *, archive_bytes: int) -> list[zipfile.ZipInfo]:
-    """The files of an archive in the order in which they lie in it; refused are names that lead elsewhere, two of one name,
-    and what unpacks to far more than it is."""
+    """The files of an archive in the order in which they lie in it; refused are names that lead elsewhere,
+    two of one name, and what unpacks to far more than it is."""
     entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
     if len(entries) > MAX_BUNDLE_FILES:
         refuse(f"the bundle has more than {MAX_BUNDLE_FILES} files")
@@ -130,7 +133,8 @@ def _checked_entries(archive: zipfile.ZipFile, *, archive_bytes: int) -> list[zi
 def _check_no_gaps(
     file: IO[bytes], entries: Sequence[zipfile.ZipInfo], *, directory: int
 ) -> None:
-    """Refuses bytes between the files: a program that unpacks without the directory would take them for a file that no list has.
+    """Refuses bytes between the files: a program that unpacks without the directory would take them for a
+    file that no list has.
 
     directory: where the directory of the archive begins."""
     ends = {0}
@@ -153,7 +157,8 @@ def _check_entry_name(entry: zipfile.ZipInfo) -> None:
     # `filename` ends at a zero byte; `orig_filename` is the name as the archive has it.
     if entry.orig_filename != entry.filename or not _FILE_NAME.fullmatch(entry.filename):
         refuse(
-            "the bundle has a file whose name is no plain relative path: unpacked, it could overwrite another file"
+            "the bundle has a file whose name is no plain relative path: unpacked, it could overwrite "
+            "another file"
         )
     kind = entry.external_attr >> 16 & _FILE_KIND_BITS
     if kind not in (0, _REGULAR_FILE_BITS):
@@ -171,7 +176,8 @@ def _check_entry_size(entry: zipfile.ZipInfo) -> None:
     expansion = entry.file_size / max(1, entry.compress_size)
     if entry.file_size > _ALWAYS_READ_BYTES and expansion > _LARGEST_EXPANSION:
         refuse(
-            f"{name} would unpack to more than {_LARGEST_EXPANSION} times its size, which no table needs: it is not read"
+            f"{name} would unpack to more than {_LARGEST_EXPANSION} times its size, which no table needs: "
+            "it is not read"
         )
 
 
@@ -234,7 +240,8 @@ def _refuse_constant(_: str) -> float:
 
 
 def _list_statement(listed: Mapping[str, Any], *, key: bytes | None) -> dict[str, Any]:
-    """The statement of the list: the core of the receipt and the files; its signature is checked where it has one."""
+    """The statement of the list: the core of the receipt and the files; its signature is checked where it has
+    one."""
     statement: Any = None
     if "signature" in listed:
         statement = statement_of(listed, schema=BUNDLE, what=BUNDLE_LIST, key=key)
@@ -281,7 +288,8 @@ def _compare_files(
 
 
 def _check_whole(file: IO[bytes], *, comment: bytes) -> None:
-    """Compare the comment with the digest of all bytes before it: of names, dates and gaps that belong to no file."""
+    """Compare the comment with the digest of all bytes before it: of names, dates and gaps that belong to no
+    file."""
     if len(comment) != _COMMENT_BYTES:
         refuse(
             "the archive was packed again, or changed outside its files: verify it as it was downloaded"
@@ -321,11 +329,13 @@ def _check_tables(receipt: Mapping[str, Any], files: Sequence[Mapping[str, Any]]
 def _check_tables_of_database(
     receipt: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Whether the tables, in the order of the list, are those of the receipt, by the digest that it holds of all of them."""
+    """Whether the tables, in the order of the list, are those of the receipt, by the digest that it holds of
+    all of them."""
     names = [table["name"] for table in receipt["tables"]]
     if len(tables) != len(names):
         refuse(
-            f"the receipt is of {len(names)} tables, and the bundle has {len(tables)}: one of them proves nothing about the others"
+            f"the receipt is of {len(names)} tables, and the bundle has {len(tables)}: one of them proves "
+            "nothing about the others"
         )
     sha = hashlib.sha256()
     for name, entry in zip(names, tables, strict=True):

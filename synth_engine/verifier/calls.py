@@ -1,4 +1,5 @@
-"""The verifier recomputes single calls: sensitivities from unit and relation, costs and losses from the noise.
+"""The verifier recomputes single calls: sensitivities from unit and relation, costs and losses from the
+noise.
 
 Standard library only, and nothing shared with what writes receipts.
 """
@@ -75,14 +76,15 @@ _SENSITIVITY = {
     "threshold-tree": "l1",
 }
 _HALF_PI = Fraction(15707963268, 10**10)
-"""A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
-of that where its loss has range epsilon."""
+"""A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and
+with a quarter of that where its loss has range epsilon."""
 _MAX_UNIT_RECORDS, _MAX_EPSILON = 10**6, 1000
 _MAX_PARTING_NAME_LENGTH = 100
 TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
 _VOTE = 10**4
-"""Parts into which the vote of a basket is cut, so that its shares are whole numbers: items are counted in these."""
+"""Parts into which the vote of a basket is cut, so that its shares are whole numbers: items are counted in
+these."""
 _NOISE_SPREADS = ("scale", "sigma_squared")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
@@ -92,9 +94,9 @@ _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 class Cost:
     """The loss of one call or of several.
 
-    epsilon: None where noise has no pure guarantee. rho: None where a delta comes with epsilon, of which no rho follows.
-    mu_squared: None where it has no mu. variance: that of discrete Gaussian noise on a table, whose privacy-loss
-    distribution is known. delta: the one that comes with epsilon.
+    epsilon: None where noise has no pure guarantee. rho: None where a delta comes with epsilon, of which no
+    rho follows. mu_squared: None where it has no mu. variance: that of discrete Gaussian noise on a table,
+    whose privacy-loss distribution is known. delta: the one that comes with epsilon.
     """
 
     epsilon: Fraction | None
@@ -112,9 +114,10 @@ def refuse(reason: str) -> NoReturn:
 class Allowed:
     """The bounds that unit and relation set to calls.
 
-    records: how far a table of records moves. units: how far the numbers of units by size move. sizes: how many sizes
-    there are; 0 where no column names the unit of a record. max_records: the most records of a unit. replaced: whether
-    the records of one unit are replaced, and not added or removed. public_totals: columns whose totals are public.
+    records: how far a table of records moves. units: how far the numbers of units by size move. sizes: how
+    many sizes there are; 0 where no column names the unit of a record. max_records: the most records of a
+    unit. replaced: whether the records of one unit are replaced, and not added or removed. public_totals:
+    columns whose totals are public.
     """
 
     records: Mapping[str, int]
@@ -126,8 +129,8 @@ class Allowed:
 
 
 def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
-    """The bounds for a unit of at most m records: a table of records moves as far as m of them can, the table of units
-    by size as far as one record can."""
+    """The bounds for a unit of at most m records: a table of records moves as far as m of them can, the table
+    of units by size as far as one record can."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
     records = _table_sensitivities(receipt)
     one = (
@@ -182,7 +185,8 @@ def _table_sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
 
 
 def amount(holder: Mapping[str, Any], name: str) -> Fraction:
-    """Read an exact amount: a ratio in lowest terms, as text, not above what is computed with. Errors: VerificationError."""
+    """Read an exact amount: a ratio in lowest terms, as text, not above what is computed with. Errors:
+    VerificationError."""
     text = holder.get(name)
     if isinstance(text, str) and len(text) > MAX_RATIO_LENGTH:
         refuse(f"{name} has more than {MAX_RATIO_LENGTH} signs")
@@ -206,7 +210,8 @@ def cost_of(
     *,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> Cost:
-    """Recompute the cost of one call. progress: is given the share that is done where it takes long. Errors: VerificationError if the call states another one."""
+    """Recompute the cost of one call. progress: is given the share that is done where it takes long. Errors:
+    VerificationError if the call states another one."""
     if not isinstance(call, dict) or set(call) != {"query", "noise", "sensitivity", "cost"}:
         refuse(f"call {number} has missing or unknown parts")
     if not all(isinstance(part, dict) for part in call.values()):
@@ -229,7 +234,8 @@ def cost_of(
     # Monotonic scores halve the loss, so the claim has to follow from the verb.
     if law in _LAWS["refine"] and noise.get("monotonic") is not (query["verb"] in _MONOTONIC):
         refuse(
-            f"call {number} claims monotonic scores or none: classes of groups are, distances from a reference are not"
+            f"call {number} claims monotonic scores or none: classes of groups are, distances from a "
+            "reference are not"
         )
     cost = _cost(law, noise, sensitivities[kind], number)
     stated = call["cost"]
@@ -273,8 +279,8 @@ def _cost_of_groups(
 
 
 def _query_sensitivities(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
-    """How far an answer moves between neighbours. Each of m scores moves as far as a table does in L1, all of them at
-    once; weighted counts of items move as far as a table does, in parts of a vote."""
+    """How far an answer moves between neighbours. Each of m scores moves as far as a table does in L1, all of
+    them at once; weighted counts of items move as far as a table does, in parts of a vote."""
     if query["verb"] == "items":
         of_one = allowed.records
         return {"l1": _VOTE * of_one["l1"], "l2_squared": _VOTE**2 * of_one["l2_squared"]}
@@ -302,9 +308,9 @@ def _query_sensitivities(query: Mapping[str, Any], allowed: Allowed) -> Mapping[
 def _interaction_sensitivities(bins: Sequence[int], allowed: Allowed) -> dict[str, int]:
     """The sensitivities of the interaction contrast of a table with these bins (docs/proofs/interaction.md).
 
-    One record, at cell 0 of each axis, contributes the product of vectors (K - 1, -1, -1, …), one for each axis. Two
-    records that differ contribute the difference of two such products, which is longest if they differ along one axis,
-    the one of fewest cells.
+    One record, at cell 0 of each axis, contributes the product of vectors (K - 1, -1, -1, …), one for each
+    axis. Two records that differ contribute the difference of two such products, which is longest if they
+    differ along one axis, the one of fewest cells.
     """
     ones = [(size - 1) ** 2 + (size - 1) for size in bins]
     sums = [2 * (size - 1) for size in bins]
@@ -502,9 +508,10 @@ def losses(
 ) -> Counter[PureLoss | GaussianLoss]:
     """The losses that dominate the calls, and how often each occurs (docs/proofs/accounting.md).
 
-    Where a unit has one record, one cell of a table moves by exactly one (two cells where a record is replaced), and the
-    loss is that of noise on single counts; discrete Laplace noise has the two losses of randomised response there. Where
-    a unit has more records, only pure losses are known to be dominated. Errors: VerificationError for other noise.
+    Where a unit has one record, one cell of a table moves by exactly one (two cells where a record is
+    replaced), and the loss is that of noise on single counts; discrete Laplace noise has the two losses of
+    randomised response there. Where a unit has more records, only pure losses are known to be dominated.
+    Errors: VerificationError for other noise.
     """
     moved_cells = (
         None
@@ -520,8 +527,8 @@ def losses(
             or call["noise"]["law"] == "rounded-gaussian"
         ):
             refuse(
-                "privacy-loss distributions of interactions, scores, trees, items, groups and rounded Gaussian noise are not among "
-                "those known here"
+                "privacy-loss distributions of interactions, scores, trees, items, groups and rounded "
+                "Gaussian noise are not among those known here"
             )
         if cost.variance is not None:
             if moved_cells is None:

@@ -1,7 +1,9 @@
-"""Candidates that a receipt states by a rule: the verifier writes the list out, and compares it with what is said of it.
+"""Candidates that a receipt states by a rule: the verifier writes the list out, and compares it with what is
+said of it.
 
-Standard library only, and nothing shared with what writes receipts. How many scores there are decides how far they move,
-so a list that is not the one of its rule is refused. A list that no rule gives in fewer signs stands in the receipt.
+Standard library only, and nothing shared with what writes receipts. How many scores there are decides how far
+they move, so a list that is not the one of its rule is refused. A list that no rule gives in fewer signs
+stands in the receipt.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _MAX_GROUPS = 5_000_000
 
 
 def check_groups(calls: Sequence[Any]) -> None:
-    """Refuse rules that give more groups together than the verifier writes out, and rules that are malformed."""
+    """Refuse rules that give more groups together than the verifier writes out, and rules that are
+    malformed."""
     total = 0
     for number, call in enumerate(calls, 1):
         query = call.get("query") if isinstance(call, Mapping) else None
@@ -38,7 +41,8 @@ def check_groups(calls: Sequence[Any]) -> None:
 
 
 def with_candidates(query: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-    """The query with its candidates as a list. Errors: VerificationError if a rule gives another list than is said."""
+    """The query with its candidates as a list. Errors: VerificationError if a rule gives another list than is
+    said."""
     rule = query.get("candidates")
     return (
         {**query, "candidates": _listed(rule, number)} if isinstance(rule, Mapping) else query

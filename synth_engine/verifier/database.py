@@ -1,8 +1,9 @@
-"""The verifier checks the receipt of a database: that each view has its receipt, that none is missing, and that they add up.
+"""The verifier checks the receipt of a database: that each view has its receipt, that none is missing, and
+that they add up.
 
-Standard library only, and nothing shared with what writes receipts. A database is measured by views, of which each has a
-receipt of its own. The privacy unit of all of them is a row of the root table with all rows that lead to it; how many rows of it a
-view holds at most follows from the tables that the receipt states.
+Standard library only, and nothing shared with what writes receipts. A database is measured by views, of which
+each has a receipt of its own. The privacy unit of all of them is a row of the root table with all rows that
+lead to it; how many rows of it a view holds at most follows from the tables that the receipt states.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from synth_engine.verifier.statement import (
 
 DATABASE_SCHEMA = "synthweb/database-receipt/1"
 _DATABASE_FIELDS = {
-    "schema": str, "tables": list, "relation": str, "target": dict, "cap": dict, "guarantee": dict, "views": list,
+    "schema": str, "tables": list, "relation": str, "target": dict, "cap": dict, "guarantee": dict,
+    "views": list,
     "post_processing": dict, "sample": (dict, type(None)), "digest": str,
 }  # fmt: skip
 # What an installation adds; a receipt of the command line has neither.
@@ -59,7 +61,8 @@ def verify_any(
     key: bytes | None = None,
     core: str | None = None,
 ) -> Verified:
-    """Verify a receipt of one table or of a database, whichever it says that it is. Errors: VerificationError."""
+    """Verify a receipt of one table or of a database, whichever it says that it is. Errors:
+    VerificationError."""
     if not is_database(receipt):
         return verify(receipt, head=head, key=key, core=core)
     return verify_database(receipt, head=head, key=key, core=core)
@@ -75,12 +78,13 @@ def verify_database(
 ) -> Verified:
     """Recompute the guarantee of a release of several tables, and refuse it unless it is proved.
 
-    tables: the SHA-256 of the tables that the receipt has to be of, None for any. head, key, core: as of `verify`.
-    Errors: VerificationError with the first reason found.
+    tables: the SHA-256 of the tables that the receipt has to be of, None for any. head, key, core: as of
+    `verify`. Errors: VerificationError with the first reason found.
     """
     if not is_database(receipt):
         refuse(
-            "this is no receipt of a database: a receipt of one table, or of one view, proves nothing about the others"
+            "this is no receipt of a database: a receipt of one table, or of one view, proves nothing "
+            "about the others"
         )
     check_limits(receipt)
     _check_database_shape(receipt)
@@ -96,7 +100,8 @@ def verify_database(
         expected = [(_UNITS, False, 1), *expected]
     if len(receipt["views"]) != len(expected):
         refuse(
-            f"the database has {len(expected)} views, and the receipt has {len(receipt['views'])} receipts of views"
+            f"the database has {len(expected)} views, and the receipt has {len(receipt['views'])} receipts "
+            "of views"
         )
     verified = [
         _check_view(given, view, receipt=receipt, tables=digest, learned=learned)
@@ -125,9 +130,15 @@ def verify_database(
         plan=_plan_digest(receipt),
         sentences=[
             sentence,
-            f"{calls} calls about {len(expected)} views recomputed; they add up to epsilon = {float(epsilon):.9g}.",
+            (
+                f"{calls} calls about {len(expected)} views recomputed; they add up to epsilon = "
+                f"{float(epsilon):.9g}."
+            ),
             "Each view has a receipt of its own, and their caps add up under the cap of the database.",
-            "Rows that refer to no row of their parent belong to no unit and are left out; keys are presupposed to be unique.",
+            (
+                "Rows that refer to no row of their parent belong to no unit and are left out; keys are "
+                "presupposed to be unique."
+            ),
             verified[0].sentences[4],
             *formulas,
             *suggested,
@@ -143,7 +154,8 @@ def verify_database(
 def _check_marks(
     receipt: Mapping[str, Any], *, head: Mapping[str, object] | None, key: bytes | None
 ) -> MarksReport:
-    """The findings about the chain of marks and the signature, which stand beside the core as they do at a receipt of one table."""
+    """The findings about the chain of marks and the signature, which stand beside the core as they do at a
+    receipt of one table."""
     if "marks" in receipt:
         return check_marks_and_seal(receipt, head=head, key=key)
     if head is not None or key is not None:
@@ -198,7 +210,8 @@ def _check_database_shape(receipt: Mapping[str, Any]) -> None:
 
 
 def _expected_views(tables: list[Any]) -> list[tuple[str, bool, int]]:
-    """The views that a database of these tables has: name, whether it is of pairs, and the most rows of a unit."""
+    """The views that a database of these tables has: name, whether it is of pairs, and the most rows of a
+    unit."""
     if not 1 <= len(tables) <= _MOST_TABLES:
         refuse("the receipt has no table, or too many")
     most: dict[str, int] = {}
@@ -247,8 +260,8 @@ def _check_view(
     tables: str,
     learned: bool,
 ) -> Verified:
-    """Verify the receipt of a view, and that it is the one that stands here. learned: whether its bound on the rows of a unit may be
-    smaller than what the tables allow, because units were counted before."""
+    """Verify the receipt of a view, and that it is the one that stands here. learned: whether its bound on
+    the rows of a unit may be smaller than what the tables allow, because units were counted before."""
     name, pairs, most = view
     verified = verify(given)
     parameters = given["mechanism"]["parameters"]
@@ -273,7 +286,8 @@ def _check_view(
 
 
 def _check_database_claim(receipt: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
-    """The epsilon that follows from the cap of the database, under which the caps of its views have to add up; and the rho."""
+    """The epsilon that follows from the cap of the database, under which the caps of its views have to add
+    up; and the rho."""
     (unit,) = receipt["cap"]
     cap = amount(receipt["cap"], unit)
     if sum((amount(view["plan"]["cap"], unit) for view in receipt["views"]), Fraction(0)) > cap:

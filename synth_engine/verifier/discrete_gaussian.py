@@ -13,11 +13,11 @@ from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 @dataclass(frozen=True)
 class GaussianMasses:
-    """exp(-x² / (2 sigma²)) for |x| <= radius + 1, in 2^-width, from below; `slack` covers what each was rounded down,
-    `beyond` is at least all of them above the radius, on one side.
+    """exp(-x² / (2 sigma²)) for |x| <= radius + 1, in 2^-width, from below; `slack` covers what each was
+    rounded down, `beyond` is at least all of them above the radius, on one side.
 
-    By f(x + 1) = f(x) r(x), r(x + 1) = r(x) exp(-1 / sigma²): all factors are at most one, so the error of r(x) is at
-    most 2x + 1 units and that of f(x) at most (x + 1)².
+    By f(x + 1) = f(x) r(x), r(x + 1) = r(x) exp(-1 / sigma²): all factors are at most one, so the error of
+    r(x) is at most 2x + 1 units and that of f(x) at most (x + 1)².
     """
 
     radius: int

@@ -1,9 +1,11 @@
-"""The verifier converts mu² to epsilon: the delta of Gaussian differential privacy, from whole-number arithmetic alone.
+"""The verifier converts mu² to epsilon: the delta of Gaussian differential privacy, from whole-number
+arithmetic alone.
 
-Standard library only, and nothing shared with `tradeoff`. With a = epsilon / mu - mu / 2 and b = a + mu, delta is
-Q(a) - exp(epsilon) Q(b), Q(x) the chance that N(0, 1) exceeds x (Balle and Wang 2018). Q is summed by the series of the
-error function, whose terms alternate. Where b is large, exp(epsilon) Q(b) = density(a) R(b), and Mills' ratio R(b) is at
-least its asymptotic series 1/b - 1/b³ + 1·3/b⁵ - …, cut after a term with a minus sign.
+Standard library only, and nothing shared with `tradeoff`. With a = epsilon / mu - mu / 2 and b = a + mu,
+delta is Q(a) - exp(epsilon) Q(b), Q(x) the chance that N(0, 1) exceeds x (Balle and Wang 2018). Q is summed
+by the series of the error function, whose terms alternate. Where b is large, exp(epsilon) Q(b) = density(a)
+R(b), and Mills' ratio R(b) is at least its asymptotic series 1/b - 1/b³ + 1·3/b⁵ - …, cut after a term with a
+minus sign.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ _STEPS = 36
 
 
 def epsilon_of_mu(mu_squared: Fraction, delta: Fraction, *, near: Fraction) -> Fraction:
-    """An epsilon that mu-GDP implies at delta: the least one, up to 2⁻³⁶ of the bound that doubling `near` reaches first."""
+    """An epsilon that mu-GDP implies at delta: the least one, up to 2⁻³⁶ of the bound that doubling `near`
+    reaches first."""
     if mu_squared == 0 or _delta(mu_squared, Fraction(0)) <= delta:
         return Fraction(0)
     low, high = Fraction(0), max(near, Fraction(1, 10**18))

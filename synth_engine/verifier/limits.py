@@ -1,8 +1,9 @@
-"""The verifier refuses text that cannot be printed as it is, and sizes beyond what it computes with, before it reads a receipt.
+"""The verifier refuses text that cannot be printed as it is, and sizes beyond what it computes with, before
+it reads a receipt.
 
-Standard library only, and nothing shared with what writes receipts. The report of the verifier is lines of text that hold
-names from the receipt: a name with a line break, or with a sign that turns the direction of writing, would add lines of its
-own or change how others read.
+Standard library only, and nothing shared with what writes receipts. The report of the verifier is lines of
+text that hold names from the receipt: a name with a line break, or with a sign that turns the direction of
+writing, would add lines of its own or change how others read.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ _MAX_TEXT_LENGTH = 30_000
 _MAX_DEPTH = 40
 _MAX_VALUES = 20_000_000
 _NOT_PRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Categories of Unicode: control characters, signs without a shape (those that turn the direction of writing are among
-them), halves of surrogates, private use, separators of lines and paragraphs."""
+"""Categories of Unicode: control characters, signs without a shape (those that turn the direction of writing
+are among them), halves of surrogates, private use, separators of lines and paragraphs."""
 _NOT_PRINTED = {("mechanism", "parameters"), ("sample", "seed"), ("sample", "selection")}
 """Texts that a person chose, and that the verifier never prints."""
 
 
 def check_limits(receipt: Mapping[str, object]) -> None:
-    """Refuses a receipt with text that is not printable, with whole numbers that are too large, or with too many values.
+    """Refuses a receipt with text that is not printable, with whole numbers that are too large, or with too
+    many values.
 
     Without recursion, because a receipt may be nested to any depth. Errors: VerificationError.
     """
@@ -78,14 +80,14 @@ def _check_text(text: str) -> None:
         return
     if any(is_hidden(sign) for sign in text):
         raise VerificationError(
-            "the receipt holds text that is not printable: line breaks, control characters, or signs that turn the "
-            "direction of writing"
+            "the receipt holds text that is not printable: line breaks, control characters, or signs that "
+            "turn the direction of writing"
         )
 
 
 def is_hidden(sign: str) -> bool:
-    """Whether a character could break a line of the report, or change how the rest of it reads. A blank that is not the
-    usual one is such a character, because it looks like it."""
+    """Whether a character could break a line of the report, or change how the rest of it reads. A blank that
+    is not the usual one is such a character, because it looks like it."""
     category = unicodedata.category(sign)
     return category in _NOT_PRINTABLE or (category == "Zs" and sign != " ")
 

@@ -1,10 +1,11 @@
-"""Composition of privacy-loss distributions for the verifier, in whole numbers alone: what it returns is a bound.
+"""Composition of privacy-loss distributions for the verifier, in whole numbers alone: what it returns is a
+bound.
 
 Standard library only, and nothing shared with the accountant, which works in floats.
 
-The loss of one call is a random number L. The losses of calls that were fixed beforehand add up, and the delta of a
-run is the mean of max(0, 1 - exp(epsilon - L)) over the total. That is a rising function of L and a convex one of
-exp(-L), which gives three steps that can only raise it (docs/proofs/accounting.md):
+The loss of one call is a random number L. The losses of calls that were fixed beforehand add up, and the
+delta of a run is the mean of max(0, 1 - exp(epsilon - L)) over the total. That is a rising function of L and
+a convex one of exp(-L), which gives three steps that can only raise it (docs/proofs/accounting.md):
 
 - mass moves to a larger loss, at the far end to an infinite one; every count of 2^-k of mass is rounded up;
 - mass between two points of the grid is split among them so that the mean of exp(-L) stays;
@@ -33,20 +34,21 @@ _TRIM = 24
 _STEEP = 30
 _FINENESS, _POINTS, _STEEPEST = 2e-4, 30_000, 1e5
 _MAX_OUTCOMES = 2_000_000
-"""Outcomes of all noise laws together that are worth summing up; a claim on wider noise has to rest on rho."""
+"""Outcomes of all noise laws together that are worth summing up; a claim on wider noise has to rest on
+rho."""
 _MAX_GRID_POINTS, _REFINEMENT = 200_000, 16
 """Points of the grid that one distribution may take."""
 _MAX_DIGITS = 10**9
-"""Decimal digits of the long numbers that one composition may multiply: about half a minute of work, and tens of times what
-receipts with hundreds of calls need."""
+"""Decimal digits of the long numbers that one composition may multiply: about half a minute of work, and tens
+of times what receipts with hundreds of calls need."""
 _MIN_NEAR = Fraction(1, 10**12)
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded])
 
 
 @dataclass(frozen=True)
 class PureLoss:
-    """The loss of randomised response, epsilon or -epsilon. It dominates the loss of anything that is epsilon-DP, and
-    discrete Laplace noise of sensitivity one has exactly this loss."""
+    """The loss of randomised response, epsilon or -epsilon. It dominates the loss of anything that is
+    epsilon-DP, and discrete Laplace noise of sensitivity one has exactly this loss."""
 
     epsilon: Fraction
 
@@ -69,8 +71,8 @@ class _LossMasses:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Losses in whole multiples of the step, masses in 2^-bits; as much as `trim` may be moved at either end. digits_left:
-    one number, of the digits that may still be multiplied."""
+    """Losses in whole multiples of the step, masses in 2^-bits; as much as `trim` may be moved at either end.
+    digits_left: one number, of the digits that may still be multiplied."""
 
     step: Fraction
     bits: int
@@ -81,9 +83,9 @@ class _Grid:
 def composed_epsilon(
     calls: Mapping[PureLoss | GaussianLoss, int], delta: Fraction, *, near: Fraction
 ) -> Fraction:
-    """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is to be shown,
-    decides about the fineness of the grid and not about the truth of the bound: the grid is refined while it is too
-    coarse to show it. That happens where few calls have few possible losses."""
+    """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is to
+    be shown, decides about the fineness of the grid and not about the truth of the bound: the grid is refined
+    while it is too coarse to show it. That happens where few calls have few possible losses."""
     if not (_MIN_NEAR <= near <= 1 / _MIN_NEAR and MIN_DELTA <= delta < 1):
         _refuse()
     grid = _grid(calls, delta, near)
@@ -157,7 +159,7 @@ def _tilted_mean(call: PureLoss | GaussianLoss, tilt: float) -> float:
     return float(call.epsilon) * math.tanh((tilt + 0.5) * float(call.epsilon))
 
 
-# --- one call -----------------------------------------------------------------------------------------------------
+# --- one call -----------------------------------------------------------------------------------------------
 
 
 def _call_losses(call: PureLoss | GaussianLoss, grid: _Grid) -> _LossMasses:
@@ -191,13 +193,15 @@ def _pure(epsilon: Fraction, grid: _Grid) -> _LossMasses:
 
 
 def _radius(sigma_squared: Fraction, grid: _Grid) -> int:
-    """The radius beyond which noise has less than about 2^-bits of mass; more mass there only makes the bound larger."""
+    """The radius beyond which noise has less than about 2^-bits of mass; more mass there only makes the bound
+    larger."""
     return math.isqrt(math.ceil(2 * sigma_squared * grid.bits * Fraction(7, 10))) + 2
 
 
 def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _LossMasses:
-    """Noise x has the loss (1 - 2x) / (2 sigma²), which is (1 - 2x) · up / down points of the grid. Probability and
-    shifted probability of all x between two points are summed up, and their masses set so that both sums stay."""
+    """Noise x has the loss (1 - 2x) / (2 sigma²), which is (1 - 2x) · up / down points of the grid.
+    Probability and shifted probability of all x between two points are summed up, and their masses set so
+    that both sums stay."""
     noise = GaussianMasses.of(sigma_squared, _radius(sigma_squared, grid), grid.bits)
     growth = _GridExponential(grid, noise.width)
     falls = (1 << noise.width) - exp_bounds(grid.step, noise.width)[1]
@@ -226,8 +230,8 @@ def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _LossMasses:
 
 
 class _GridExponential:
-    """exp(point of the grid) from below, asked for from the highest point down; 0 where it is too large to matter, so
-    that all mass there is rounded up."""
+    """exp(point of the grid) from below, asked for from the highest point down; 0 where it is too large to
+    matter, so that all mass there is rounded up."""
 
     def __init__(self, grid: _Grid, width: int) -> None:
         self._step, self._width = grid.step, width
@@ -262,7 +266,7 @@ def _dense(by_index: dict[int, int], infinite: int) -> _LossMasses:
     return _LossMasses(first=first, masses=masses, infinite=infinite)
 
 
-# --- composition --------------------------------------------------------------------------------------------------
+# --- composition --------------------------------------------------------------------------------------------
 
 
 def _self_convolve(losses: _LossMasses, number: int, grid: _Grid) -> _LossMasses:
@@ -307,8 +311,9 @@ def _convolve(left: _LossMasses, right: _LossMasses, grid: _Grid) -> _LossMasses
 
 
 def _product(left: list[int], right: list[int], grid: _Grid) -> list[int]:
-    """The coefficients of the product of two polynomials, by one product of long numbers with room in each slot.
-    Decimal numbers, because Python multiplies long ones fast; a context that raises if a digit were rounded."""
+    """The coefficients of the product of two polynomials, by one product of long numbers with room in each
+    slot. Decimal numbers, because Python multiplies long ones fast; a context that raises if a digit were
+    rounded."""
     # The largest coefficient fits into a slot, so that no slot carries into the next.
     slot = len(str(max(left) * max(right) * min(len(left), len(right)))) + 1
     grid.digits_left[0] -= (len(left) + len(right)) * slot
@@ -324,8 +329,8 @@ def _product(left: list[int], right: list[int], grid: _Grid) -> list[int]:
 
 
 def _trim(losses: _LossMasses, limit: int) -> _LossMasses:
-    """Shorten a distribution: at most `limit` of mass at the low end moves up to the first remaining point, as much at the
-    high end to infinity."""
+    """Shorten a distribution: at most `limit` of mass at the low end moves up to the first remaining point,
+    as much at the high end to infinity."""
     masses = losses.masses
     low, moved = 0, 0
     while low < len(masses) - 1 and moved + masses[low] <= limit:
@@ -345,8 +350,8 @@ def _trim(losses: _LossMasses, limit: int) -> _LossMasses:
 def _least_epsilon(losses: _LossMasses, delta: Fraction, grid: _Grid) -> Fraction:
     """The least epsilon with sum of m_j max(0, 1 - exp(epsilon - loss_j)) + infinite <= delta, rounded up.
 
-    From the largest loss down: `above` is the mass above a point, `discounted` the sum of m_j exp(point - loss_j), rounded
-    down.
+    From the largest loss down: `above` is the mass above a point, `discounted` the sum of m_j exp(point -
+    loss_j), rounded down.
     """
     width = grid.bits + 64
     # Rounded down, so that epsilon can only come out larger.

@@ -1,9 +1,10 @@
 """The verifier checks the marks of a receipt, its signature, and the head of its chain.
 
-Standard library only, and nothing shared with what writes receipts. The core of a receipt never changes; what is learned
-later (that somebody looked at real data before the release was shared) is a mark in a chain, each with the digest of the
-one before it, so that none can be changed or taken out of the middle. What a chain alone cannot show is that its end was
-cut off: a signature over all of the receipt shows it, and so does the latest head, which the installation publishes.
+Standard library only, and nothing shared with what writes receipts. The core of a receipt never changes; what
+is learned later (that somebody looked at real data before the release was shared) is a mark in a chain, each
+with the digest of the one before it, so that none can be changed or taken out of the middle. What a chain
+alone cannot show is that its end was cut off: a signature over all of the receipt shows it, and so does the
+latest head, which the installation publishes.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ _MAX_MARKS, _MAX_MARK_LENGTH = 500, 1_000
 
 @dataclass(kw_only=True)
 class MarksReport:
-    """The findings about marks and signature. looked: whether a mark states that a choice was made after somebody looked
-    at real data; outside: whether one states that exact counts of the table were published. signed_by: the name of the key that signed all of it, or empty."""
+    """The findings about marks and signature. looked: whether a mark states that a choice was made after
+    somebody looked at real data; outside: whether one states that exact counts of the table were published.
+    signed_by: the name of the key that signed all of it, or empty."""
 
     sentences: list[str] = field(default_factory=list)
     looked: bool = False
@@ -48,8 +50,8 @@ def check_marks_and_seal(
 ) -> MarksReport:
     """Checks the chain of marks, the signature and the head.
 
-    head: the latest signed head, if there is one; key: the public key, of 32 bytes, with which everything has to be signed.
-    Errors: VerificationError.
+    head: the latest signed head, if there is one; key: the public key, of 32 bytes, with which everything has
+    to be signed. Errors: VerificationError.
     """
     summary = MarksReport()
     hashes = _check_chain(receipt, summary, key=key)
@@ -77,7 +79,8 @@ def core_of(receipt: Mapping[str, object]) -> dict[str, object]:
 def _check_chain(
     receipt: Mapping[str, Any], summary: MarksReport, *, key: bytes | None
 ) -> list[str]:
-    """Check the chain. Returns the digest of the core, which stands before the first mark, and that of every mark."""
+    """Check the chain. Returns the digest of the core, which stands before the first mark, and that of every
+    mark."""
     marks = receipt["marks"]
     if len(marks) > _MAX_MARKS:
         refuse(f"there are more than {_MAX_MARKS} marks")
@@ -140,8 +143,8 @@ def _check_seal(
         if key is not None:
             refuse("the receipt is not signed, and a public key was given")
         summary.sentences.append(
-            f"This receipt is NOT SIGNED: compare the digest of its core, {receipt['digest']}, with the one that a "
-            "citation or the audit log of the installation names."
+            f"This receipt is NOT SIGNED: compare the digest of its core, {receipt['digest']}, with the "
+            "one that a citation or the audit log of the installation names."
         )
         return
     statement = statement_of(receipt["seal"], schema=SEAL, what="the receipt", key=key)
@@ -192,7 +195,8 @@ def _check_head(
         refuse("the marks are not the ones that the head names")
     if number < len(hashes) - 1:
         summary.sentences.append(
-            f"The head is older than the receipt: it ends at mark {number}, of {statement['at']}. Compare with a newer one."
+            f"The head is older than the receipt: it ends at mark {number}, of {statement['at']}. Compare "
+            "with a newer one."
         )
         return
     summary.sentences.append(
@@ -201,8 +205,8 @@ def _check_head(
 
 
 def statement_of(document: Any, *, schema: str, what: str, key: bytes | None) -> dict[str, Any]:
-    """The statement of a signed document. Errors: VerificationError if the signature does not fit, or is of another key than
-    the one that was given."""
+    """The statement of a signed document. Errors: VerificationError if the signature does not fit, or is of
+    another key than the one that was given."""
     if not isinstance(document, Mapping) or set(document) != {
         "schema",
         "statement",

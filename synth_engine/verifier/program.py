@@ -1,8 +1,8 @@
-"""The verifier as a program: `python verify_receipt.py RECEIPT.json`, or `BUNDLE.zip`. Exit code 0 if the receipt proves its
-claim and every file of the bundle is as it was written, else 1.
+"""The verifier as a program: `python verify_receipt.py RECEIPT.json`, or `BUNDLE.zip`. Exit code 0 if the
+receipt proves its claim and every file of the bundle is as it was written, else 1.
 
-Standard library only. A name given twice and numbers that JSON does not have are refused, because then a person and
-this program could read two different receipts.
+Standard library only. A name given twice and numbers that JSON does not have are refused, because then a
+person and this program could read two different receipts.
 """
 
 from __future__ import annotations

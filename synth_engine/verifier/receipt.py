@@ -1,13 +1,14 @@
 """Recomputes from a receipt alone what it claims. Standard library only; shares no code with what wrote it.
 
-Checked, in this order: shape and limits; the digest of the core; the chain of marks, the signature and the head, where
-there are such; sensitivities against unit and relation; the cost of every call; static or adaptive, and the digest of the
-plan; the sums; the certificate named; the claim. Anything unknown is refused.
+Checked, in this order: shape and limits; the digest of the core; the chain of marks, the signature and the
+head, where there are such; sensitivities against unit and relation; the cost of every call; static or
+adaptive, and the digest of the plan; the sums; the certificate named; the claim. Anything unknown is refused.
 
-What a receipt alone cannot show rests on the room, and on the signature of who ran it: that the calls listed are all that
-happened; that each asked what its verb says (an interaction that is listed as a measurement has a smaller sensitivity); that
-the noise of a static mechanism that is not listed here was fixed before any answer was seen; that references, bins, parts
-and divisors are public or were paid for. A mechanism that is listed has its kind; an adaptive one claims its whole cap.
+What a receipt alone cannot show rests on the room, and on the signature of who ran it: that the calls listed
+are all that happened; that each asked what its verb says (an interaction that is listed as a measurement has
+a smaller sensitivity); that the noise of a static mechanism that is not listed here was fixed before any
+answer was seen; that references, bins, parts and divisors are public or were paid for. A mechanism that is
+listed has its kind; an adaptive one claims its whole cap.
 
 With the modules that it imports it makes one file that runs anywhere (`standalone`).
 """
@@ -55,7 +56,8 @@ _NAMED_BY_PLAN = {
 _FIELDS = {
     "schema": str, "mechanism": dict, "plan": dict, "relation": str, "unit": dict, "invariants": list,
     "domain_sha256": str, "domain_facts": dict, "target": dict, "guarantee": dict, "calls": list,
-    "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool, "premise": str,
+    "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)),
+    "chosen_after_looking": bool, "premise": str,
     "versions": dict, "digest": str, "marks": list, "seal": (dict, type(None)),
 }  # fmt: skip
 _OPTIONAL = {
@@ -89,9 +91,10 @@ KINDS = {
     "privtree": "adaptive",
     "on-the-map": "static",
 }
-"""Whether the calls of a mechanism are fixed before any answer is seen. One whose calls are may still run after columns were
-learned, and is adaptive then, under a cap: that claims less. A mechanism that is not listed is judged by its calls alone: they
-prove the loss, whatever asked them (docs/adr/0045-receipts-are-judged-by-calls.md)."""
+"""Whether the calls of a mechanism are fixed before any answer is seen. One whose calls are may still run
+after columns were learned, and is adaptive then, under a cap: that claims less. A mechanism that is not
+listed is judged by its calls alone: they prove the loss, whatever asked them
+(docs/adr/0045-receipts-are-judged-by-calls.md)."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _MAX_NAME = 64
 _ADAPTIVE_VERBS = frozenset(
@@ -107,9 +110,10 @@ _NANO, _GRID = 10**9, 10**12
 class Verified:
     """The guarantee that the calls prove by the named certificate, at most what the receipt claims.
 
-    epsilon, rho: rounded up; no rho where a call has a delta. plan: the digest that the ledger shows as evidence of the hold that paid for the run. core:
-    the digest that a citation names. caveats: those sentences that state what the guarantee does not cover. signed_by: the
-    name of the key that signed all of the receipt, or empty.
+    epsilon, rho: rounded up; no rho where a call has a delta. plan: the digest that the ledger shows as
+    evidence of the hold that paid for the run. core: the digest that a citation names. caveats: those
+    sentences that state what the guarantee does not cover. signed_by: the name of the key that signed all of
+    the receipt, or empty.
     """
 
     epsilon: Fraction
@@ -133,10 +137,10 @@ def verify(
 ) -> Verified:
     """Recompute the guarantee of a receipt, and refuse it unless it is proved.
 
-    head: the latest signed head of its marks; without it, marks may be missing at the end. key: the 32 bytes of the public
-    key with which the receipt and the head have to be signed; without it, any key will do, and none. core: the digest that
-    a citation names. progress: is given the share that is done of a call that takes long. Errors: VerificationError with the first
-    reason found.
+    head: the latest signed head of its marks; without it, marks may be missing at the end. key: the 32 bytes
+    of the public key with which the receipt and the head have to be signed; without it, any key will do, and
+    none. core: the digest that a citation names. progress: is given the share that is done of a call that
+    takes long. Errors: VerificationError with the first reason found.
     """
     # Shape and limits first: everything below indexes fields and computes with the numbers.
     _check_shape(receipt)
@@ -225,8 +229,8 @@ def _check_digest(receipt: Mapping[str, object]) -> None:
 
 
 def _check_size(receipt: Mapping[str, Any]) -> None:
-    """Refuse a receipt that cannot be recomputed in moderate time. Groups are resampled once in a run, and no other single
-    call takes long."""
+    """Refuse a receipt that cannot be recomputed in moderate time. Groups are resampled once in a run, and no
+    other single call takes long."""
     calls = receipt["calls"]
     if len(calls) > MAX_CALLS:
         refuse(f"the receipt lists more than {MAX_CALLS} calls")
@@ -244,7 +248,8 @@ def _check_size(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_kind(receipt: Mapping[str, Any]) -> None:
-    """Check the kind. Static: the calls are the ones that were fixed beforehand. Adaptive: a cap was fixed beforehand."""
+    """Check the kind. Static: the calls are the ones that were fixed beforehand. Adaptive: a cap was fixed
+    beforehand."""
     name, kind, plan = receipt["mechanism"]["id"], receipt["mechanism"]["kind"], receipt["plan"]
     # An adaptive mechanism that passed for a static one would need no cap.
     passes_for_static = kind == "static" and KINDS.get(name) == "adaptive"
@@ -265,9 +270,10 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
-    """Check that a static mechanism asks what it may ask: tables of groups of columns, none of them a part of another. Of some
-    more is known: `independent` asks for one table of each column at most, `random` for the number of records alone, and
-    `weak-domain` may ask for it too; `on-the-map` draws once. Any of them may ask for group sizes first."""
+    """Check that a static mechanism asks what it may ask: tables of groups of columns, none of them a part of
+    another. Of some more is known: `independent` asks for one table of each column at most, `random` for the
+    number of records alone, and `weak-domain` may ask for it too; `on-the-map` draws once. Any of them may
+    ask for group sizes first."""
     if any("bins" in query for query in queries):
         refuse("a static mechanism counts by codes: bins would have to be fixed in its plan")
     if (name == "on-the-map") != (queries[0]["verb"] == "resample") or (
@@ -304,8 +310,8 @@ def _check_views(queries: list[dict[str, Any]]) -> None:
 
 
 def _check_calls_after_learning(name: str, queries: list[dict[str, Any]]) -> None:
-    """Check the calls of a static mechanism that ran after columns were learned: no choices or scores, and, unless it
-    measures groups, tables of single columns."""
+    """Check the calls of a static mechanism that ran after columns were learned: no choices or scores, and,
+    unless it measures groups, tables of single columns."""
     if any(
         query["verb"] in _ADAPTIVE_VERBS or (len(query["clique"]) > 1 and name != "dpsyn")
         for query in queries
@@ -335,7 +341,8 @@ def _check_plan(receipt: Mapping[str, Any]) -> None:
 
 
 def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
-    """The total cost: the sum for a static mechanism; for an adaptive one its cap, which the sum must not pass."""
+    """The total cost: the sum for a static mechanism; for an adaptive one its cap, which the sum must not
+    pass."""
     total = Cost(
         epsilon=_sum(cost.epsilon for cost in costs),
         rho=_sum(cost.rho for cost in costs),
@@ -398,7 +405,8 @@ def _epsilon(
     delta = amount(claim, "delta")
     if total.delta > delta or (total.delta and certificate != "basic"):
         refuse(
-            "the delta of groups drawn anew adds up to more than is claimed, or is not counted by this certificate"
+            "the delta of groups drawn anew adds up to more than is claimed, or is not counted by this "
+            "certificate"
         )
     if certificate == "basic":
         if total.epsilon is None:

@@ -1,9 +1,11 @@
-"""The verifier recomputes the delta of resampled groups, which are Dirichlet-multinomial, in whole-number arithmetic alone.
+"""The verifier recomputes the delta of resampled groups, which are Dirichlet-multinomial, in whole-number
+arithmetic alone.
 
-Standard library only, and nothing shared with what writes receipts. One record of a group of n leaves an origin of x records.
-With w / unit as the prior of each of k origins, M of the N = copies * n new records have that origin, M of the beta-binomial law whose masses
-satisfy p(m+1) / p(m) = (N - m)(unit x + w + unit m) / ((m + 1)(rest + unit (N - m - 1))), rest = unit (n - x) + (k - 1) w. Delta is
-at most the largest, over x, of the expectation of (1 - exp(epsilon) a / (M + a))+, a = x - 1 + w / unit.
+Standard library only, and nothing shared with what writes receipts. One record of a group of n leaves an
+origin of x records. With w / unit as the prior of each of k origins, M of the N = copies * n new records have
+that origin, M of the beta-binomial law whose masses satisfy p(m+1) / p(m) = (N - m)(unit x + w + unit m) /
+((m + 1)(rest + unit (N - m - 1))), rest = unit (n - x) + (k - 1) w. Delta is at most the largest, over x, of
+the expectation of (1 - exp(epsilon) a / (M + a))+, a = x - 1 + w / unit.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ _Mass = tuple[int, int]
 
 
 def is_prior(noise: Mapping[str, object]) -> bool:
-    """Whether the noise of a resampling is well formed: positive whole numbers, sizes in order. Groups of a size that have
-    fewer origins than others state how many."""
+    """Whether the noise of a resampling is well formed: positive whole numbers, sizes in order. Groups of a
+    size that have fewer origins than others state how many."""
     if set(noise) - {"copies"} != {
         "law",
         "epsilon",
@@ -58,8 +60,8 @@ def group_delta(
     *,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> Fraction | None:
-    """An upper bound of the delta of every group at epsilon; None if it would take too many steps to compute. progress: is given
-    the share of the records whose groups are done."""
+    """An upper bound of the delta of every group at epsilon; None if it would take too many steps to compute.
+    progress: is given the share of the records whose groups are done."""
     width = _MASS_DIGITS + 2 * (epsilon.numerator // epsilon.denominator + 1)
     # Delta falls in exp(epsilon), so a power that is too small gives a delta that is too large.
     power = Fraction(
@@ -96,10 +98,11 @@ class _Prior:
 def _delta_of_group(
     n: int, draws: int, prior: _Prior, *, power: Fraction, max_steps: int
 ) -> tuple[int, int]:
-    """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next.
+    """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the
+    next.
 
-    n: records of the group. draws: new records. It stops after more than `max_steps` steps, and what it returns then is no
-    bound.
+    n: records of the group. draws: new records. It stops after more than `max_steps` steps, and what it
+    returns then is no bound.
     """
     weight, unit, origins = prior.weight, prior.unit, prior.origins
     # Machanavajjhala et al. 2008, Theorem 4.1: with alpha >= m / (exp(epsilon) - 1) delta is 0.
@@ -149,7 +152,8 @@ class _Group:
 
 
 def _expected_excess(mass: _Mass, m: int, group: _Group, power: Fraction) -> tuple[int, int]:
-    """The sum from m on, in 2^-160. Once the ratio of masses is below 1 it falls with m, so that a geometric series bounds what is cut off (docs/proofs/resample.md)."""
+    """The sum from m on, in 2^-160. Once the ratio of masses is below 1 it falls with m, so that a geometric
+    series bounds what is cut off (docs/proofs/resample.md)."""
     total = steps = 0
     unit, a = group.unit, group.own - group.unit
     num, den = power.numerator * a, power.denominator

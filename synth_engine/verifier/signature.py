@@ -1,7 +1,7 @@
 """Ed25519 signatures for the verifier (RFC 8032, section 5.1.7), from whole-number arithmetic alone.
 
-Standard library only, and nothing shared with what signs. It checks signatures of public documents, so it may take as long
-as it likes for one input and less for another.
+Standard library only, and nothing shared with what signs. It checks signatures of public documents, so it may
+take as long as it likes for one input and less for another.
 """
 
 from __future__ import annotations

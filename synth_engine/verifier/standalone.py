@@ -1,7 +1,7 @@
 """The verifier as one file that needs Python and nothing else.
 
-It is the very text of its modules, in the order in which they need one another, without the lines by which they
-import one another; so whoever reads it reads what runs here.
+It is the very text of its modules, in the order in which they need one another, without the lines by which
+they import one another; so whoever reads it reads what runs here.
 """
 
 from __future__ import annotations

@@ -15,16 +15,17 @@ _ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"}
 _CERTIFICATES = {
     "basic": "the epsilons of the calls add up",
     "zcdp": "the rho of the calls adds up and is converted",
-    "gdp": "the mu² of the calls adds up, as for one Gaussian answer, whose delta at epsilon is known exactly",
+    "gdp": "the mu² of the calls adds up, as for one Gaussian answer, whose delta at epsilon is known "
+    "exactly",
     "pld": "the privacy-loss distributions of the calls, fixed beforehand, are composed",
 }
 
 
 _PREMISE = (
-    "The guarantee compares tables, the empty one among them, that differ in whole, well-formed records. Not protected are "
-    "whether a run succeeds and how long it takes: a run fails for a line with another number of cells, quotation marks that "
-    "do not pair, merged cells, and a file that is damaged or beyond the stated limits of size, and for nothing that a "
-    "well-formed record holds."
+    "The guarantee compares tables, the empty one among them, that differ in whole, well-formed records. "
+    "Not protected are whether a run succeeds and how long it takes: a run fails for a line with another "
+    "number of cells, quotation marks that do not pair, merged cells, and a file that is damaged or beyond "
+    "the stated limits of size, and for nothing that a well-formed record holds."
 )
 _SPELLINGS = {
     "casefold": "but for upper and lower case and forms of the same letter",
@@ -47,8 +48,8 @@ def _check_facts(facts: Mapping[Any, Any]) -> None:
 
 
 def _check_not_found(receipt: Mapping[str, Any]) -> None:
-    """A column that was not found was asked about, and one on a lattice has one code at most wherever it is counted by itself.
-    Whether the answers say so little cannot be seen here: a receipt holds none."""
+    """A column that was not found was asked about, and one on a lattice has one code at most wherever it is
+    counted by itself. Whether the answers say so little cannot be seen here: a receipt holds none."""
     names = receipt["post_processing"].get("not_found", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         refuse("the columns that were not found are malformed")
@@ -71,7 +72,8 @@ def _check_not_found(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_premise(receipt: Mapping[str, Any]) -> None:
-    """Check premise and spelling: nothing else in the receipt confirms these words, so only known ones are accepted."""
+    """Check premise and spelling: nothing else in the receipt confirms these words, so only known ones are
+    accepted."""
     if receipt["premise"] != _PREMISE:
         refuse("the receipt states a premise that the verifier does not know")
     unit = receipt["unit"]
@@ -98,7 +100,8 @@ def _check_source(receipt: Mapping[str, Any]) -> None:
 
 
 def check_voucher(voucher: object, *, may_be_empty: bool = False) -> None:
-    """Check who vouches for what the receipt says: the name stands in a sentence of the report, which it must not break."""
+    """Check who vouches for what the receipt says: the name stands in a sentence of the report, which it must
+    not break."""
     if not isinstance(voucher, str) or len(voucher) > _MAX_TEXT or not voucher.isprintable():
         refuse("who vouches for the source is malformed")
     if not voucher and not may_be_empty:
@@ -108,8 +111,8 @@ def check_voucher(voucher: object, *, may_be_empty: bool = False) -> None:
 def formulas_sentence(voucher: str) -> str:
     """On whose word the results of formulas are read."""
     return (
-        "The table holds stored results of formulas. That each of them is computed from its own row alone rests on the word of "
-        f"{voucher}: nothing here shows it."
+        "The table holds stored results of formulas. That each of them is computed from its own row alone "
+        f"rests on the word of {voucher}: nothing here shows it."
     )
 
 
@@ -121,8 +124,8 @@ def _sentence_of_source(source: Mapping[str, str]) -> str:
     )
     if source["vouched_by"]:
         return (
-            f"{query}. That each of its records is of one privacy unit alone rests on the word of {source['vouched_by']}: "
-            "the query was not proved to choose only rows and columns."
+            f"{query}. That each of its records is of one privacy unit alone rests on the word of "
+            f"{source['vouched_by']}: the query was not proved to choose only rows and columns."
         )
     return f"{query}, which chooses rows and columns of one table and nothing else."
 
@@ -180,7 +183,8 @@ _SKETCH = "link-sketch"
 
 
 def _check_link(receipt: Mapping[str, Any]) -> None:
-    """Check what the receipt of a sketch says about its link: a person in both tables loses more than by it alone."""
+    """Check what the receipt of a sketch says about its link: a person in both tables loses more than by it
+    alone."""
     if receipt["mechanism"]["id"] != _SKETCH:
         return
     stated = receipt["mechanism"]["parameters"]
@@ -242,8 +246,8 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         _guarantee_sentence(receipt),
         f"{calls} call{'s' if calls > 1 else ''} recomputed; they add up to epsilon = {float(epsilon):.9g}.",
         f"The mechanism is {receipt['mechanism']['kind']}; {_CERTIFICATES[certificate]}.",
-        f"The plan's digest, recomputed from this receipt, is {receipt['plan']['sha256']}: the evidence of the entry HOLD "
-        "in the ledger has to be the same.",
+        f"The plan's digest, recomputed from this receipt, is {receipt['plan']['sha256']}: the evidence of "
+        "the entry HOLD in the ledger has to be the same.",
     ]
     lines.append(receipt["premise"])
     if receipt["unit"]["column"] is not None:
@@ -257,65 +261,71 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         lines.append(SUGGESTIONS_SENTENCE)
     if not_found := receipt["post_processing"].get("not_found"):
         lines.append(
-            f"Nothing was found of: {', '.join(not_found)}. The run states this; the receipt holds no answers from which it could "
-            "be recomputed."
+            f"Nothing was found of: {', '.join(not_found)}. The run states this; the receipt holds no "
+            "answers from which it could be recomputed."
         )
     if receipt["invariants"]:
         lines.append("The number of rows is public and exact.")
     for name in (name for name in receipt["invariants"] if name != "rows"):
         lines.append(
-            f"How many records have each {name.removeprefix(TOTALS)} is public and exact, and is not protected."
+            f"How many records have each {name.removeprefix(TOTALS)} is public and exact, and is not "
+            "protected."
         )
     return lines
 
 
 SUGGESTIONS_SENTENCE = (
-    "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "
-    "rests on the word of the person who confirmed it."
+    "Suggestions read from the data were shown before the description was confirmed; that every fact in it "
+    "is public rests on the word of the person who confirmed it."
 )
 LOOKED_CAVEAT = (
     "A choice was made after a look at real data; that look is not covered by the guarantee."
 )
 OUTSIDE_CAVEAT = (
-    "Exact counts of the same table were published outside the guarantee, filled to a policy. This receipt proves what its calls cost; "
-    "together with those counts NO differential privacy holds for the records of the table."
+    "Exact counts of the same table were published outside the guarantee, filled to a policy. This receipt "
+    "proves what its calls cost; together with those counts NO differential privacy holds for the records "
+    "of the table."
 )
 
 
 def caveats_of(receipt: Mapping[str, Any], *, looked: bool, outside: bool = False) -> list[str]:
-    """Sentences about what the guarantee does not cover. looked: whether a mark states that a choice was made after
-    somebody looked at real data; outside: whether one states that exact counts of the table were published."""
+    """Sentences about what the guarantee does not cover. looked: whether a mark states that a choice was made
+    after somebody looked at real data; outside: whether one states that exact counts of the table were
+    published."""
     caveats = [OUTSIDE_CAVEAT] if outside or receipt.get("outside_guarantee") else []
     sample = receipt["sample"] or {}
     if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):
         caveats.append(LOOKED_CAVEAT)
     if sample.get(_EDITED) is not None:
         caveats.append(
-            "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
-            "guarantee covers it as far as they used nothing but the release and public knowledge."
+            "The table is not drawn from what was measured but from a description that somebody edited "
+            "afterwards; the guarantee covers it as far as they used nothing but the release and public "
+            "knowledge."
         )
     # No name of the view: parameters are texts that are never printed.
     if receipt["mechanism"]["id"] == "relational":
         caveats.append(
-            "This receipt is of one view of a database of several tables, and proves nothing about its other tables: the "
-            "database has a receipt of its own, which holds those of all views."
+            "This receipt is of one view of a database of several tables, and proves nothing about its "
+            "other tables: the database has a receipt of its own, which holds those of all views."
         )
     if receipt["mechanism"]["id"] == _SKETCH:
         stated = receipt["mechanism"]["parameters"]
         caveats.append(
-            f"This receipt is of the sketch of the {stated['side']} side of link {stated['link']}. For a person who is in the "
-            f"tables of both sides, the two sketches add up to epsilon = {_decimal(amount(stated, 'epsilon_of_both'))}."
+            f"This receipt is of the sketch of the {stated['side']} side of link {stated['link']}. For a "
+            "person who is in the tables of both sides, the two sketches add up to epsilon = "
+            f"{_decimal(amount(stated, 'epsilon_of_both'))}."
         )
     prior = _prior_of(receipt)
     if prior is not None:
         caveats.append(
-            f"Answers were read beside a table that somebody calls public: {prior['name']} ({prior['published']}), with "
-            f"SHA-256 {prior['sha256']}. The guarantee does not protect whoever is in that table."
+            f"Answers were read beside a table that somebody calls public: {prior['name']} "
+            f"({prior['published']}), with SHA-256 {prior['sha256']}. The guarantee does not protect "
+            "whoever is in that table."
         )
     if prior is not None and "release" in prior:
         caveats.append(
-            f"That table was drawn from an earlier release, whose loss stands on its own receipt, with the core "
-            f"{prior['release']['core']}: {prior['release']['guarantee']}"
+            "That table was drawn from an earlier release, whose loss stands on its own receipt, with the "
+            f"core {prior['release']['core']}: {prior['release']['guarantee']}"
         )
     return caveats
 

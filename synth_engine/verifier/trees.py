@@ -22,7 +22,8 @@ _TREE_MIN_DISCOUNT_SHARE = Fraction(69, 100)
 
 
 def is_grown(query: Mapping[str, Any]) -> bool:
-    """Whether the query of a tree has a known rule with whole numbers from 1 on, and as many cells as it branches."""
+    """Whether the query of a tree has a known rule with whole numbers from 1 on, and as many cells as it
+    branches."""
     rule, branching = query["grown"], query["branching"]
     if (
         not isinstance(rule, dict)
@@ -52,7 +53,8 @@ def is_grown(query: Mapping[str, Any]) -> bool:
 def noise_fits(
     query: Mapping[str, Any], noise: Mapping[str, Any], scale: Fraction | None
 ) -> bool:
-    """Whether the noise is the one of the rule. scale: that of noise which decides about splits; None where nodes are counted."""
+    """Whether the noise is the one of the rule. scale: that of noise which decides about splits; None where
+    nodes are counted."""
     rule = query["grown"]
     if rule["rule"] == "basic":
         return scale is None
@@ -78,10 +80,11 @@ def noise_fits(
 
 
 def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
-    """The loss of one record by the choice of the nodes that are split, rounded up to 12 places (docs/proofs/grow.md).
+    """The loss of one record by the choice of the nodes that are split, rounded up to 12 places
+    (docs/proofs/grow.md).
 
-    Along a path the counts before it are at least 0, t, 2t, …; at each the loss is the logarithm of how much likelier the
-    node is split with the record than without.
+    Along a path the counts before it are at least 0, t, 2t, …; at each the loss is the logarithm of how much
+    likelier the node is split with the record than without.
     """
     with decimal.localcontext(prec=_TREE_DIGITS):
         unit = decimal.Decimal(1)

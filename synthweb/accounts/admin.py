@@ -46,8 +46,8 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def lookup_allowed(
         self, lookup: str, value: str, request: HttpRequest | None = None
     ) -> bool:
-        """Only what a filter of the page offers. Django takes any field of the model from the address, shown or not,
-        and so lets whoever sees a list guess a password's hash or a secret seed letter by letter."""
+        """Only what a filter of the page offers. Django takes any field of the model from the address, shown
+        or not, and so lets whoever sees a list guess a password's hash or a secret seed letter by letter."""
         filters = [
             entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter
         ]

@@ -28,7 +28,8 @@ class Appearance:
 
     @property
     def logo_address(self) -> str:
-        """The logo as an address that a page can hold, or nothing. Browsers draw it as a picture alone, whatever it contains."""
+        """The logo as an address that a page can hold, or nothing. Browsers draw it as a picture alone,
+        whatever it contains."""
         return (
             f"data:image/png;base64,{base64.b64encode(self.logo).decode()}" if self.logo else ""
         )
@@ -52,7 +53,8 @@ def language_of(person: User) -> str:
 def say(*, actor: User, organisation: Organisation, appearance: Appearance) -> None:
     """Replace how the organisation appears. What is the same as before is no entry of the audit log.
 
-    Errors: Refused for another language, a contact of more than a line, or a logo that is no PNG, broken or too large."""
+    Errors: Refused for another language, a contact of more than a line, or a logo that is no PNG, broken or
+    too large."""
     # Locked, so that of two people who say the same at once one writes the entry.
     organisation = Organisation.objects.select_for_update().get(pk=organisation.pk)
     appearance = replace(

@@ -1,4 +1,5 @@
-"""What `manage.py check --deploy` says about people and an identity provider (docs/settings.md lists the ids).
+"""What `manage.py check --deploy` says about people and an identity provider (docs/settings.md lists the
+ids).
 
 synthweb.W004   people whom the identity provider does not know, and whose passwords are refused
 synthweb.W005   nobody can sign in while the identity provider is down
@@ -16,7 +17,8 @@ from synthweb.accounts import selectors
 
 
 @register(Tags.security, deploy=True)
-def check_sign_ins(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
+# Django's signature
+def check_sign_ins(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001
     """Both of the above."""
     if not settings.OIDC_ISSUER:
         return []
@@ -30,18 +32,20 @@ def check_sign_ins(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # no
     if refused:
         warnings.append(
             Warning(
-                "These people cannot sign in: passwords are off, and the identity provider does not know them: "
-                f"{', '.join(refused)}.",
-                hint="`manage.py link_identity NAME SUBJECT` connects somebody; `manage.py leave NAME` ends their access.",
+                "These people cannot sign in: passwords are off, and the identity provider does not know "
+                f"them: {', '.join(refused)}.",
+                hint="`manage.py link_identity NAME SUBJECT` connects somebody; `manage.py leave NAME` "
+                "ends their access.",
                 id="synthweb.W004",
             )
         )
     if emergency is None:
         warnings.append(
             Warning(
-                "Nobody can sign in while the identity provider is down: SYNTHWEB_EMERGENCY_USER names no account "
-                "that is in use and has a second factor.",
-                hint="Sign in as that account without SYNTHWEB_OIDC_ISSUER, set up a second factor, and name it.",
+                "Nobody can sign in while the identity provider is down: SYNTHWEB_EMERGENCY_USER names no "
+                "account that is in use and has a second factor.",
+                hint="Sign in as that account without SYNTHWEB_OIDC_ISSUER, set up a second factor, and "
+                "name it.",
                 id="synthweb.W005",
             )
         )

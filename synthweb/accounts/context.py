@@ -1,4 +1,5 @@
-"""What every template knows about whoever looks at it: `me`, read from the database only when a template asks."""
+"""What every template knows about whoever looks at it: `me`, read from the database only when a template
+asks."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from synthweb.accounts import selectors
 
 
 def me(request: HttpRequest) -> dict[str, object]:
-    """`me`: a selectors.Me of the request's user; nobody's for requests that never reached the middleware. `software`: the version
-    of synthweb."""
+    """`me`: a selectors.Me of the request's user; nobody's for requests that never reached the middleware.
+    `software`: the version of synthweb."""
     user = getattr(request, "user", None)
     return {
         "me": SimpleLazyObject(lambda: selectors.me(user))

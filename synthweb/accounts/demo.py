@@ -1,4 +1,5 @@
-"""The demonstration's people: one for each role and one who manages people, in an organisation of their own."""
+"""The demonstration's people: one for each role and one who manages people, in an organisation of their
+own."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ PEOPLE = {
 
 @transaction.atomic
 def make() -> list[tuple[str, str, str]]:
-    """Make whoever is missing and give everybody a fresh random password; name, password and purpose of each."""
+    """Make whoever is missing and give everybody a fresh random password; name, password and purpose of
+    each."""
     organisation = Organisation.objects.filter(
         name=ORGANISATION
     ).first() or services.create_organisation(actor="system", name=ORGANISATION)

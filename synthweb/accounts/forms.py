@@ -19,8 +19,9 @@ from synthweb.lib.names import validate_one_line
 from synthweb.lib.saved_meanwhile import MergedForm
 
 SIGN_IN_FAILED = _(
-    "That name and password do not fit, the account is not in use, or a one-time password has expired: whoever manages "
-    "people can give you another one. After several failures signing in pauses for a quarter of an hour."
+    "That name and password do not fit, the account is not in use, or a one-time password has expired: "
+    "whoever manages people can give you another one. After several failures signing in pauses for a "
+    "quarter of an hour."
 )
 DAYS = [(30, _("30 days")), (90, _("90 days")), (365, _("one year"))]
 ROLE_HELP = {
@@ -124,7 +125,8 @@ class AppearanceForm(MergedForm):
         label=_("Language"),
         choices=[("", _("the one that the browser asks for")), *settings.LANGUAGES],
         help_text=_(
-            "Of pages, for everybody who has chosen none: people here from their next sign-in on, and visitors of public links."
+            "Of pages, for everybody who has chosen none: people here from their next sign-in on, and "
+            "visitors of public links."
         ),
     )
     contact = forms.CharField(
@@ -138,7 +140,8 @@ class AppearanceForm(MergedForm):
         required=False,
         label=_("Logo"),
         help_text=_(
-            "A PNG of at most 30 kB and 2,000 × 500 pixels, drawn 32 pixels high. Visitors of public links see it."
+            "A PNG of at most 30 kB and 2,000 × 500 pixels, drawn 32 pixels high. Visitors of public links "
+            "see it."
         ),
         widget=forms.FileInput(attrs={"accept": "image/png"}),
     )

@@ -1,7 +1,8 @@
-"""Signing in by OpenID Connect: who somebody is says an identity provider, and from its claims follows what they may do.
+"""Signing in by OpenID Connect: who somebody is says an identity provider, and from its claims follows what
+they may do.
 
-Authlib does the protocol: discovery, authorisation code with PKCE, state and nonce, and the checks of the ID token. Here stands
-who of the installation that is.
+Authlib does the protocol: discovery, authorisation code with PKCE, state and nonce, and the checks of the ID
+token. Here stands who of the installation that is.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ FAILURES = (AuthlibBaseError, JoseError, requests.RequestException, ValueError, 
 
 
 class NotSignedIn(Exception):
-    """Why a sign-in at the provider did not become one here: a sentence for its page, and a word for the audit log."""
+    """Why a sign-in at the provider did not become one here: a sentence for its page, and a word for the
+    audit log."""
 
     def __init__(self, sentence: str, *, because: str) -> None:
         super().__init__(sentence)
@@ -63,7 +65,8 @@ def is_on() -> bool:
 
 
 def begin(request: HttpRequest, *, confirms: bool = False) -> HttpResponse:
-    """Send the browser to the provider. `confirms`: it is to ask for a proof even if the person is signed in there.
+    """Send the browser to the provider. `confirms`: it is to ask for a proof even if the person is signed in
+    there.
 
     Raises NotSignedIn if the provider does not answer."""
     request.session[CONFIRMS] = timezone.now().timestamp() if confirms else None
@@ -145,7 +148,8 @@ def _person(identity: Identity) -> User:
             # Never by name alone: a provider's name may be somebody else's here.
             raise NotSignedIn(
                 _(
-                    "Somebody here has your user name already. Whoever operates this installation can connect the two."
+                    "Somebody here has your user name already. Whoever operates this installation can "
+                    "connect the two."
                 ),
                 because="the user name is taken",
             )
@@ -195,7 +199,8 @@ def _unreachable(error: Exception) -> NotSignedIn:
     log.error("the identity provider cannot be reached: %s", type(error).__name__)
     return NotSignedIn(
         _(
-            "The identity provider does not answer. Try again in a while; the emergency account signs in by its password."
+            "The identity provider does not answer. Try again in a while; the emergency account signs in "
+            "by its password."
         ),
         because="identity provider unreachable",
     )

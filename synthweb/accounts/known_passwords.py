@@ -1,4 +1,5 @@
-"""Passwords that others would try: easy to guess, or known from breaches. All offline; no password leaves the machine."""
+"""Passwords that others would try: easy to guess, or known from breaches. All offline; no password leaves the
+machine."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ HASH_LENGTH = 40
 
 
 class Guessable:
-    """Refuses passwords that zxcvbn can guess by its lists of words, names and known passwords, dates and keyboard rows."""
+    """Refuses passwords that zxcvbn can guess by its lists of words, names and known passwords, dates and
+    keyboard rows."""
 
     def validate(
         self, password: str, user: AbstractBaseUser | AnonymousUser | None = None
@@ -42,7 +44,8 @@ class Guessable:
 
 
 def _words_about(user: AbstractBaseUser | AnonymousUser | None) -> list[str]:
-    """What others would try here: names of the person, of their organisation and of this software, and the words of the operator."""
+    """What others would try here: names of the person, of their organisation and of this software, and the
+    words of the operator."""
     words = [NAME, *settings.PASSWORD_WORDS]
     for name in ("username", "first_name", "last_name", "email"):
         words.append(getattr(user, name, ""))
@@ -72,10 +75,12 @@ class Breached:
 
 
 def is_listed(password: str, path: Path) -> bool:
-    """Whether the SHA-1 of `password` begins a line of a file that is sorted by them, as Have I Been Pwned gives it out.
+    """Whether the SHA-1 of `password` begins a line of a file that is sorted by them, as Have I Been Pwned
+    gives it out.
 
-    A binary search by bytes: the file has tens of gigabytes and is never read as a whole. Raises ImproperlyConfigured for a
-    file that cannot be read, because a check that is silently left out would be worse than a password that is not set.
+    A binary search by bytes: the file has tens of gigabytes and is never read as a whole. Raises
+    ImproperlyConfigured for a file that cannot be read, because a check that is silently left out would be
+    worse than a password that is not set.
     """
     wanted = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     try:

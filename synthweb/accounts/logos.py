@@ -1,4 +1,5 @@
-"""Logos: pictures in the format PNG (ISO/IEC 15948), which are read and written anew before a page shows them to anybody.
+"""Logos: pictures in the format PNG (ISO/IEC 15948), which are read and written anew before a page shows them
+to anybody.
 
 A browser spends four bytes on each pixel, however few bytes the file has.
 """
@@ -22,7 +23,8 @@ _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel, by the type of its colour."""
 _DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 """Bits of a sample, by the type of its colour."""
-_PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))  # fmt: skip
+_PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+    (0, 1, 1, 2))  # fmt: skip
 """Adam7: the first pixel and the steps, across and down, of each pass of an interlaced picture."""
 
 

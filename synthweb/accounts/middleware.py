@@ -21,7 +21,8 @@ from synthweb.lib import numbers, request_log, routes
 logger = logging.getLogger("synthweb.requests")
 
 BACKGROUND = "X-Background"
-"""The header of requests that a page sends by itself, such as a look at a run's progress: they are no use of a session."""
+"""The header of requests that a page sends by itself, such as a look at a run's progress: they are no use of
+a session."""
 
 # Health probes and signing out always work; the password page must not redirect to itself.
 OPEN = {
@@ -42,7 +43,8 @@ SECOND_FACTOR = {"accounts:second_factor", "accounts:add_app", "accounts:add_pas
 def log_requests(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Write each request into the request log: who, from where, by which route, and what came of it. Its answer is counted."""
+    """Write each request into the request log: who, from where, by which route, and what came of it. Its
+    answer is counted."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         begun = time.monotonic()
@@ -64,7 +66,8 @@ def log_requests(
 
 
 def _number_of_person(request: HttpRequest) -> int | None:
-    """Whoever the answer was for: of a session, or the owner of a token. Nobody is looked up for the log alone."""
+    """Whoever the answer was for: of a session, or the owner of a token. Nobody is looked up for the log
+    alone."""
     user = getattr(request, "user", None)
     if isinstance(user, LazyObject) and user.__dict__.get("_wrapped") is empty:
         return None
@@ -74,7 +77,8 @@ def _number_of_person(request: HttpRequest) -> int | None:
 def keep_no_copies(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """What somebody sees who is signed in, no browser and no cache on the way stores, unless the page says so."""
+    """What somebody sees who is signed in, no browser and no cache on the way stores, unless the page says
+    so."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -88,7 +92,8 @@ def keep_no_copies(
 def end_idle_sessions(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Sign out whoever has not used their session for `IDLE_MINUTES`; what they asked for leads to the sign-in page."""
+    """Sign out whoever has not used their session for `IDLE_MINUTES`; what they asked for leads to the
+    sign-in page."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         user = request.user
@@ -126,7 +131,8 @@ def change_password_first(
 def set_up_second_factor_first(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Lead people whose role or organisation needs a second factor, and who have none, to the page that sets one up."""
+    """Lead people whose role or organisation needs a second factor, and who have none, to the page that sets
+    one up."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         user = request.user

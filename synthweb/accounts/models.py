@@ -16,7 +16,8 @@ from synthweb.lib import codes
 
 
 class Organisation(models.Model):
-    """Holds datasets, budget accounts and people; across two organisations nothing is visible but what both sides of a link agree on."""
+    """Holds datasets, budget accounts and people; across two organisations nothing is visible but what both
+    sides of a link agree on."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     name = models.CharField(max_length=200, unique=True)
@@ -24,8 +25,8 @@ class Organisation(models.Model):
         null=True,
         blank=True,
         help_text=_(
-            "The one chance that no value is invented, of all columns of unknown values that are described from now on; "
-            "empty: each column has its own."
+            "The one chance that no value is invented, of all columns of unknown values that are described "
+            "from now on; empty: each column has its own."
         ),
     )
     second_factor_required = models.BooleanField(
@@ -49,7 +50,8 @@ class Organisation(models.Model):
 
 
 class OrganisationAppearance(models.Model):
-    """How an organisation appears to its people and to visitors of its public links: a row for those that have said so."""
+    """How an organisation appears to its people and to visitors of its public links: a row for those that
+    have said so."""
 
     organisation = models.OneToOneField(
         Organisation, on_delete=models.CASCADE, related_name="appearance"
@@ -74,7 +76,8 @@ class OrganisationAppearance(models.Model):
 
 
 class User(AbstractUser):
-    """A person. What they may do is said by their memberships alone; `is_staff` manages people, never data."""
+    """A person. What they may do is said by their memberships alone; `is_staff` manages people, never
+    data."""
 
     is_demo = models.BooleanField(
         default=False,
@@ -108,8 +111,9 @@ class User(AbstractUser):
     )
 
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
-        """What a session carries of its user, by Django's own salt, and how often access was ended: a session from
-        before such an end fits no more, and does not come back to life when the person is let in again."""
+        """What a session carries of its user, by Django's own salt, and how often access was ended: a session
+        from before such an end fits no more, and does not come back to life when the person is let in
+        again."""
         facts = f"{self.password}/{self.access_ended}"
         salt = "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash"
         return salted_hmac(salt, facts, secret=secret, algorithm="sha256").hexdigest()
@@ -180,7 +184,8 @@ class ApiToken(models.Model):
 
 
 class PasswordReset(models.Model):
-    """A link, in a mail, with which somebody chooses a new password. Only the SHA-256 of its token is kept."""
+    """A link, in a mail, with which somebody chooses a new password. Only the SHA-256 of its token is
+    kept."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="password_resets")
     digest = models.CharField(max_length=64, unique=True)
@@ -234,11 +239,12 @@ class RecoveryCode(models.Model):
 
 
 class SignInAttempt(models.Model):
-    """A sign-in that has not succeeded, counted to slow down guessing. Name and address are kept as keyed digests:
-    people mistype passwords into the name field."""
+    """A sign-in that has not succeeded, counted to slow down guessing. Name and address are kept as keyed
+    digests: people mistype passwords into the name field."""
 
     class Limit(models.TextChoices):
-        """Of which attempts there were too many: of this name from this address, of the name, from the address."""
+        """Of which attempts there were too many: of this name from this address, of the name, from the
+        address."""
 
         HERE = "here"
         NAME = "name"
@@ -255,8 +261,8 @@ class SignInAttempt(models.Model):
 
 
 class SignInPlace(models.Model):
-    """An address where somebody signed in lately, as a keyed digest: there strangers cannot use up their attempts
-    (throttle.py, which also deletes the row after its time)."""
+    """An address where somebody signed in lately, as a keyed digest: there strangers cannot use up their
+    attempts (throttle.py, which also deletes the row after its time)."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sign_in_places")
     address_digest = models.CharField(max_length=64)

@@ -1,7 +1,8 @@
-"""Passkeys as a second factor (WebAuthn): a key of a phone, a computer or a stick signs what the page asks it to.
+"""Passkeys as a second factor (WebAuthn): a key of a phone, a computer or a stick signs what the page asks it
+to.
 
-The page shows the question, which is random and kept in the session; the browser answers for the host that it sees, and
-python-fido2 checks the answer. A question is asked once: its answer takes it out of the session.
+The page shows the question, which is random and kept in the session; the browser answers for the host that it
+sees, and python-fido2 checks the answer. A question is asked once: its answer takes it out of the session.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def of(user: User, request: HttpRequest) -> list[Passkey]:
     return list(Passkey.objects.filter(user=user, host=_host(request)).order_by("added_at"))
 
 
-# --- adding one -----------------------------------------------------------------------------------------------------
+# --- adding one ---------------------------------------------------------------------------------------------
 def question_to_add(request: HttpRequest, user: User) -> str:
     """What the browser is asked, as JSON, to make a new passkey of a person."""
     options, state = _server(request).register_begin(
@@ -66,8 +67,8 @@ def question_to_add(request: HttpRequest, user: User) -> str:
 
 @transaction.atomic
 def add(request: HttpRequest, *, user: User, name: str, answer: str) -> list[str]:
-    """Keep the passkey that `answer` made. Recovery codes, shown this once, if it is the first second factor of `user`; otherwise
-    none. Raises NotAPasskey."""
+    """Keep the passkey that `answer` made. Recovery codes, shown this once, if it is the first second factor
+    of `user`; otherwise none. Raises NotAPasskey."""
     state = request.session.pop(_ADDING, None)
     # What browsers send is data of a stranger: the library raises whatever its parsers raise.
     try:
@@ -96,7 +97,8 @@ def add(request: HttpRequest, *, user: User, name: str, answer: str) -> list[str
 
 @transaction.atomic
 def remove(*, user: User, code: str) -> bool:
-    """Take away one of somebody's own passkeys; with the last second factor their recovery codes go. Whether there was one."""
+    """Take away one of somebody's own passkeys; with the last second factor their recovery codes go. Whether
+    there was one."""
     removed, _ = Passkey.objects.filter(user=user, code=code).delete()
     if removed:
         if not second_factors.has_one(user):
@@ -105,9 +107,10 @@ def remove(*, user: User, code: str) -> bool:
     return bool(removed)
 
 
-# --- signing in -----------------------------------------------------------------------------------------------------
+# --- signing in ---------------------------------------------------------------------------------------------
 def question_to_sign_in(request: HttpRequest, user: User) -> str:
-    """What the browser is asked, as JSON, to prove that a passkey of `user` is there; empty where they have none for this host."""
+    """What the browser is asked, as JSON, to prove that a passkey of `user` is there; empty where they have
+    none for this host."""
     known = of(user, request)
     if not known:
         return ""
@@ -120,7 +123,8 @@ def question_to_sign_in(request: HttpRequest, user: User) -> str:
 
 
 def check(request: HttpRequest, user: User, answer: str) -> str:
-    """PASSKEY if `answer` was made by a passkey of `user` for the question of this session; empty otherwise."""
+    """PASSKEY if `answer` was made by a passkey of `user` for the question of this session; empty
+    otherwise."""
     try:
         credential, uses = _proved(request, user, answer)
     except NotAPasskey:
@@ -136,8 +140,8 @@ def check(request: HttpRequest, user: User, answer: str) -> str:
 def _proved(
     request: HttpRequest, user: User, answer: str
 ) -> tuple[AttestedCredentialData, int]:
-    """The credential of `user` that made `answer` for the question of this session, and how often it was used so far. Raises
-    NotAPasskey."""
+    """The credential of `user` that made `answer` for the question of this session, and how often it was used
+    so far. Raises NotAPasskey."""
     state = request.session.pop(_SIGNING_IN, None)
     known = _credentials(of(user, request))
     # As above: whatever the parsers of the library raise.
@@ -149,7 +153,7 @@ def _proved(
     return credential, parsed.response.authenticator_data.counter
 
 
-# --- what the library is told ---------------------------------------------------------------------------------------
+# --- what the library is told -------------------------------------------------------------------------------
 def _server(request: HttpRequest) -> Fido2Server:
     origin = f"{request.scheme}://{request.get_host()}"
     party = PublicKeyCredentialRpEntity(id=_host(request), name=second_factors.ISSUER)

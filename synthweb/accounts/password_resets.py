@@ -1,7 +1,7 @@
 """Links with which people choose a new password.
 
-The worker that sends the mail makes the token and stores its digest. So it needs no secret of the web, and the database
-holds nothing with which a password can be changed.
+The worker that sends the mail makes the token and stores its digest. So it needs no secret of the web, and
+the database holds nothing with which a password can be changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a new password does besides being one, whichever way it was set: page, one-time password or command line."""
+"""What a new password does besides being one, whichever way it was set: page, one-time password or command
+line."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from synthweb.accounts.models import User
 
 
 class RevokesTokens:
-    """Stands in AUTH_PASSWORD_VALIDATORS for what Django calls once a new password has been saved. Sessions end by
-    themselves, each carries a digest of the password; tokens are revoked here."""
+    """Stands in AUTH_PASSWORD_VALIDATORS for what Django calls once a new password has been saved. Sessions
+    end by themselves, each carries a digest of the password; tokens are revoked here."""
 
     def validate(
         self, password: str, user: AbstractBaseUser | AnonymousUser | None = None

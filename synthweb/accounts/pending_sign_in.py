@@ -1,4 +1,5 @@
-"""A sign-in whose password was right and whose second factor is still to come; in the session of a stranger."""
+"""A sign-in whose password was right and whose second factor is still to come; in the session of a
+stranger."""
 
 from __future__ import annotations
 

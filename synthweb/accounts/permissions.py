@@ -1,7 +1,8 @@
-"""Who may do what: the only table of roles and needs. Selectors of all apps ask it; a new role or need is added here.
+"""Who may do what: the only table of roles and needs. Selectors of all apps ask it; a new role or need is
+added here.
 
-A role counts within the organisation that holds it. What a need is about (a dataset, a release, an account) may
-restrict it further: the selectors of its app know how.
+A role counts within the organisation that holds it. What a need is about (a dataset, a release, an account)
+may restrict it further: the selectors of its app know how.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Confirming that it is still the same person, before what cannot be taken back.
 
-A page that needs it is decorated with `confirmed`. If the person has not proved who they are for a while, the form that
-they sent comes back as a page that asks for the password, with everything they typed in hidden fields; the answer is the
-same form again. So nothing is lost and nothing is done twice.
+A page that needs it is decorated with `confirmed`. If the person has not proved who they are for a while, the
+form that they sent comes back as a page that asks for the password, with everything they typed in hidden
+fields; the answer is the same form again. So nothing is lost and nothing is done twice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What proves who somebody is besides the password: codes of an app, passkeys (passkeys.py), and recovery codes for who has lost
-them."""
+"""What proves who somebody is besides the password: codes of an app, passkeys (passkeys.py), and recovery
+codes for who has lost them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ APP, RECOVERY = "app", "recovery code"
 ISSUER = "synthweb"
 STEPS = 1  # of 30 seconds, before and after: clocks of phones differ a little
 CODES = 10
-# Of 31 letters: 24 of them are 118 bits, which a keyed hash keeps as well as a slow one would (ASVS 6.5.2 asks for 112).
+# Of 31 letters: 24 of them are 118 bits, which a keyed hash keeps as well as a slow one would (ASVS 6.5.2
+# asks for 112).
 CODE_LENGTH, GROUP = 24, 6
 STAFF = "staff"  # in SYNTHWEB_SECOND_FACTOR_ROLES: those who manage people
 _SALT = "synthweb.accounts.second_factors"
@@ -40,7 +41,8 @@ def has_app(user: User) -> bool:
 
 
 def needs_one(user: User) -> bool:
-    """Whether the organisation of `user`, or one of their roles, has to have a second factor. Demo users never do."""
+    """Whether the organisation of `user`, or one of their roles, has to have a second factor. Demo users
+    never do."""
     if user.is_demo:
         return False
     if selectors.needs_second_factor(user):
@@ -57,7 +59,7 @@ def lacks_one(user: User) -> bool:
     return needs_one(user) and not has_one(user)
 
 
-# --- the app --------------------------------------------------------------------------------------------------------
+# --- the app ------------------------------------------------------------------------------------------------
 def new_secret() -> str:
     """A secret for an app, in base 32: 160 bits."""
     return pyotp.random_base32()
@@ -117,8 +119,8 @@ def _new_code() -> str:
 
 @transaction.atomic
 def remove(*, user: User, actor: User) -> None:
-    """Take away somebody's second factor: app, passkeys and recovery codes. If it is another one who does it, the person's access
-    ends, too."""
+    """Take away somebody's second factor: app, passkeys and recovery codes. If it is another one who does it,
+    the person's access ends, too."""
     had_one = has_one(user)
     for rows in (AuthenticatorApp, Passkey, RecoveryCode):
         rows.objects.filter(user=user).delete()
@@ -147,7 +149,7 @@ def check(user: User, code: str) -> str:
     return RECOVERY if unused.update(used_at=timezone.now()) else ""
 
 
-# --- what is stored -------------------------------------------------------------------------------------------------
+# --- what is stored -----------------------------------------------------------------------------------------
 def sealed(secret: str) -> str:
     """A secret of an app as it is stored."""
     return _cipher().encrypt(secret.encode()).decode()

@@ -19,8 +19,9 @@ from synthweb.accounts.permissions import Need
 
 Person = AbstractBaseUser | AnonymousUser
 UNSEEN_DAYS = 7
-"""API tokens of somebody who signs in at an identity provider end so many days after they last did: who is removed there loses
-them without anybody's doing. Programs of people who work are not stopped, because those sign in at least once a week."""
+"""API tokens of somebody who signs in at an identity provider end so many days after they last did: who is
+removed there loses them without anybody's doing. Programs of people who work are not stopped, because those
+sign in at least once a week."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,8 @@ class Me:
 
 
 def may_sign_in(user: User) -> bool:
-    """Active, not a demo user where those are switched off, and without a one-time password that has expired."""
+    """Active, not a demo user where those are switched off, and without a one-time password that has
+    expired."""
     return (
         user.is_active
         and (settings.DEMO_USERS or not user.is_demo)
@@ -70,8 +72,8 @@ def one_time_password_expired(user: User) -> bool:
 
 
 def may_use_password(username: str) -> bool:
-    """Whether an account may sign in by password: every one, or where people sign in at an identity provider the one that
-    the operator keeps for the day when it is down, if it has a second factor."""
+    """Whether an account may sign in by password: every one, or where people sign in at an identity provider
+    the one that the operator keeps for the day when it is down, if it has a second factor."""
     if not settings.OIDC_ISSUER:
         return True
     return username == settings.EMERGENCY_USER and emergency_user() is not None
@@ -85,13 +87,15 @@ def emergency_user() -> User | None:
 
 
 def without_sign_in() -> QuerySet[User]:
-    """Where people sign in at an identity provider: those who can sign in nowhere, because it does not know them, by name."""
+    """Where people sign in at an identity provider: those who can sign in nowhere, because it does not know
+    them, by name."""
     people = User.objects.filter(is_active=True, identity=None, is_demo=False)
     return people.exclude(username=settings.EMERGENCY_USER).order_by("username")
 
 
 def resettable(name: str) -> User | None:
-    """Who can choose a new password by mail: the one person with this user name, or with this e-mail, who may sign in."""
+    """Who can choose a new password by mail: the one person with this user name, or with this e-mail, who may
+    sign in."""
     named = list(
         User.objects.filter(Q(username=name) | Q(email__iexact=name)).exclude(email="")[:2]
     )
@@ -117,7 +121,8 @@ def organisation_of(user: Person) -> Organisation:
 
 
 def with_second_factor(users: QuerySet[User]) -> QuerySet[User]:
-    """With whether the organisation of each needs a second factor of everybody, which `needs_second_factor` then reads."""
+    """With whether the organisation of each needs a second factor of everybody, which `needs_second_factor`
+    then reads."""
     strict = Membership.objects.filter(
         user=OuterRef("pk"), organisation__second_factor_required=True
     )
@@ -181,8 +186,8 @@ def people_of(organisation: Organisation) -> QuerySet[User]:
 
 
 def without_second_factor(organisation: Organisation) -> QuerySet[User]:
-    """The active people of an organisation who sign in by a password alone, by name. Whoever has no password here has the
-    second factor of the identity provider."""
+    """The active people of an organisation who sign in by a password alone, by name. Whoever has no password
+    here has the second factor of the identity provider."""
     return (
         people_of(organisation)
         .filter(is_active=True, authenticator_app=None, passkeys=None)
@@ -199,7 +204,8 @@ def holders_of(organisation: Organisation, role: Role) -> QuerySet[User]:
 
 
 def is_operator(user: Person) -> bool:
-    """Whoever runs the installation: sees every organisation in the administration, and changes nothing there."""
+    """Whoever runs the installation: sees every organisation in the administration, and changes nothing
+    there."""
     return isinstance(user, User) and may_sign_in(user) and user.is_superuser
 
 
@@ -249,8 +255,8 @@ def token_of(user: Person, code: str) -> ApiToken:
 
 
 def token_ends(token: ApiToken) -> datetime | None:
-    """When a token ends: on its own day or, of who signs in at an identity provider, `UNSEEN_DAYS` after they last did. None: not by
-    itself."""
+    """When a token ends: on its own day or, of who signs in at an identity provider, `UNSEEN_DAYS` after they
+    last did. None: not by itself."""
     owner = token.user
     if not (owner.identity or settings.OIDC_ISSUER):
         return token.expires_at
@@ -259,8 +265,8 @@ def token_ends(token: ApiToken) -> datetime | None:
 
 
 def token_with(digest: str) -> ApiToken | None:
-    """The token with this digest: not revoked, not expired on its own day, of somebody who may sign in. `token_ends` has to be asked
-    besides."""
+    """The token with this digest: not revoked, not expired on its own day, of somebody who may sign in.
+    `token_ends` has to be asked besides."""
     token = (
         ApiToken.objects.select_related("user").filter(digest=digest, revoked_at=None).first()
     )

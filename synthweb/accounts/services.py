@@ -65,8 +65,8 @@ def create_organisation(*, actor: Actor, name: str) -> Organisation:
 
 @transaction.atomic
 def set_rho(*, custodian: User, rho: float | None) -> None:
-    """Set the one ρ of all columns of unknown values that the custodian's organisation describes from now on; None: each has its own.
-    What is described already stays as it is."""
+    """Set the one ρ of all columns of unknown values that the custodian's organisation describes from now on;
+    None: each has its own. What is described already stays as it is."""
     organisation = selectors.organisation_of(custodian)
     selectors.require(custodian, Need.GRANT)
     organisation.rho = rho
@@ -83,8 +83,8 @@ def set_rho(*, custodian: User, rho: float | None) -> None:
 
 @transaction.atomic
 def require_second_factor(*, actor: Actor, organisation: Organisation, required: bool) -> None:
-    """Say whether everybody of an organisation needs a second factor. Who has none is led to set one up at their next request.
-    Saying it twice is no error, and one entry."""
+    """Say whether everybody of an organisation needs a second factor. Who has none is led to set one up at
+    their next request. Saying it twice is no error, and one entry."""
     # Read again and locked: of two people who say the same at once, one writes the entry.
     organisation = Organisation.objects.select_for_update().get(pk=organisation.pk)
     if organisation.second_factor_required == required:
@@ -122,8 +122,8 @@ def create_user(
     password: str | None,
     must_change_password: bool = True,
 ) -> User:
-    """A person with their roles; the password is handed over by the caller and has to be replaced unless said so. None: they
-    sign in at an identity provider alone."""
+    """A person with their roles; the password is handed over by the caller and has to be replaced unless said
+    so. None: they sign in at an identity provider alone."""
     if not roles:
         raise ValidationError(
             {"roles": _("Choose at least one role: without one a person sees nothing.")}
@@ -246,8 +246,8 @@ def provider_refused(*, because: str, address: str) -> None:
 
 @transaction.atomic
 def set_active(*, actor: User, person: User, organisation: Organisation, active: bool) -> None:
-    """Let somebody in or keep them out. Whoever is kept out loses sessions and tokens for good: let in again, they
-    sign in again and make new tokens."""
+    """Let somebody in or keep them out. Whoever is kept out loses sessions and tokens for good: let in again,
+    they sign in again and make new tokens."""
     if actor.pk == person.pk:
         raise PermissionDenied(
             "Nobody deactivates themselves; ask somebody else who manages people."
@@ -268,7 +268,8 @@ def set_active(*, actor: User, person: User, organisation: Organisation, active:
 
 @transaction.atomic
 def leave(*, actor: Actor, person: User) -> None:
-    """Somebody leaves for good: no sign-in, no session, no token, no second factor. What they did stays on record."""
+    """Somebody leaves for good: no sign-in, no session, no token, no second factor. What they did stays on
+    record."""
     User.objects.filter(pk=person.pk).update(is_active=False, is_staff=False)
     person.refresh_from_db()
     end_access(person=person, actor=actor, because="left")
@@ -314,8 +315,8 @@ def give_one_time_password(*, actor: User, person: User, organisation: Organisat
 
 @transaction.atomic
 def change_password(*, user: User, password: str, by_mail: bool = False) -> int:
-    """Somebody's own new password; the caller has checked the old one, or the link of a mail. How many API tokens it
-    revoked: passwords.py sees to that."""
+    """Somebody's own new password; the caller has checked the old one, or the link of a mail. How many API
+    tokens it revoked: passwords.py sees to that."""
     password_validation.validate_password(password, user)
     if user.check_password(password):
         raise ValidationError(_("Choose another password than the present one."))
@@ -337,10 +338,11 @@ def change_password(*, user: User, password: str, by_mail: bool = False) -> int:
 
 @transaction.atomic
 def request_password_reset(*, name: str, address: str) -> None:
-    """Somebody who says that they are `name`, by user name or e-mail, asks for a mail with which to choose a new password.
+    """Somebody who says that they are `name`, by user name or e-mail, asks for a mail with which to choose a
+    new password.
 
-    The entry of the log is the same for everybody, and the mail is sent by another process: neither answer nor time tells
-    whether there is such a person."""
+    The entry of the log is the same for everybody, and the mail is sent by another process: neither answer
+    nor time tells whether there is such a person."""
     user = selectors.resettable(name)
     if user is not None:
         signals.reset_requested.send(sender=User, person=user)
@@ -501,8 +503,8 @@ def revoke_token(*, user: User, token: ApiToken) -> None:
 
 
 def signed_in(*, user: User, address: str, factor: str = "") -> None:
-    """Record that somebody signed in, from which address and by which second factor. By password where people sign in at an identity
-    provider: that is a deed of its own."""
+    """Record that somebody signed in, from which address and by which second factor. By password where people
+    sign in at an identity provider: that is a deed of its own."""
     emergency = settings.OIDC_ISSUER and factor != BY_PROVIDER
     audit.record(
         actor=user,
@@ -516,8 +518,9 @@ def signed_in(*, user: User, address: str, factor: str = "") -> None:
 def sign_in_failed(*, username: str, address: str) -> None:
     """Record a sign-in that was refused.
 
-    A name that nobody has is not recorded: people type passwords into the field for the name. Known and unknown names
-    take the same queries and write the same entry, so the time of an answer does not tell them apart.
+    A name that nobody has is not recorded: people type passwords into the field for the name. Known and
+    unknown names take the same queries and write the same entry, so the time of an answer does not tell them
+    apart.
     """
     user = User.objects.filter(username=username).first()
     _record_attempt(
@@ -526,7 +529,8 @@ def sign_in_failed(*, username: str, address: str) -> None:
 
 
 def sign_in_paused(*, username: str, address: str) -> None:
-    """Record that guessing was stopped: sign-ins under this name, or from this address, are refused for a while."""
+    """Record that guessing was stopped: sign-ins under this name, or from this address, are refused for a
+    while."""
     user = User.objects.filter(username=username).first()
     _record_attempt(
         user, action="user.sign_in_paused", address=address, because="too many attempts"
@@ -561,12 +565,14 @@ def _why_refused(user: User | None) -> str:
 
 
 def _tell(person: User, action: str) -> None:
-    """Have the person told of a change of how they sign in. Before the audit log, behind which all writers wait."""
+    """Have the person told of a change of how they sign in. Before the audit log, behind which all writers
+    wait."""
     signals.account_changed.send(sender=User, person=person, action=action)
 
 
 def _only_organisation() -> Organisation | None:
-    """The organisation of an installation that has just one: its auditors see attempts under unknown names too."""
+    """The organisation of an installation that has just one: its auditors see attempts under unknown names
+    too."""
     organisations = list(Organisation.objects.order_by("pk")[:2])
     return organisations[0] if len(organisations) == 1 else None
 

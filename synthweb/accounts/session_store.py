@@ -24,8 +24,8 @@ class SessionStore(DatabaseStore):
         return UserSession
 
     def save(self, must_create: bool = False) -> None:
-        """Django's own, which takes any error of the database for a session that somebody ended meanwhile: a database that is
-        locked has ended nobody's."""
+        """Django's own, which takes any error of the database for a session that somebody ended meanwhile: a
+        database that is locked has ended nobody's."""
         try:
             super().save(must_create)
         except UpdateError as error:

@@ -1,5 +1,6 @@
-"""The administration: for auditors, for those who manage people, and for the operator of the installation. Everything
-in it is read only; what changes something is a page of the application, with its own rules and audit entry."""
+"""The administration: for auditors, for those who manage people, and for the operator of the installation.
+Everything in it is read only; what changes something is a page of the application, with its own rules and
+audit entry."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from unfold.sites import UnfoldAdminSite
 
 from synthweb.accounts import selectors
 
-# unfold's Alpine evaluates the expressions in its templates, which also carry scripts and styles of their own. Nothing
-# but its own pages may do so, and these too speak to our own server alone.
+# unfold's Alpine evaluates the expressions in its templates, which also carry scripts and styles of their
+# own. Nothing but its own pages may do so, and these too speak to our own server alone.
 POLICY = {"script-src": [UNSAFE_EVAL, UNSAFE_INLINE], "style-src-elem": [UNSAFE_INLINE]}
 
 

@@ -1,9 +1,10 @@
-"""Slowing down guessing: an attempt is written down before the password is looked at and struck out when it succeeds, so
-that parallel guesses count as well. Kept in the database: it holds across processes and restarts.
+"""Slowing down guessing: an attempt is written down before the password is looked at and struck out when it
+succeeds, so that parallel guesses count as well. Kept in the database: it holds across processes and
+restarts.
 
-A limit must not become a weapon of those whom it slows down. So what is refused already counts for nothing; each kind of
-attempt is counted by itself; and whoever signed in at an address lately has a limit of their own there, which attempts
-elsewhere, and attempts under other names there, do not reach."""
+A limit must not become a weapon of those whom it slows down. So what is refused already counts for nothing;
+each kind of attempt is counted by itself; and whoever signed in at an address lately has a limit of their own
+there, which attempts elsewhere, and attempts under other names there, do not reach."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ Limit = SignInAttempt.Limit
 
 
 class Counted(StrEnum):
-    """The kind of secret that is guessed, or of request. Part of each digest: no name that somebody types counts for another kind."""
+    """The kind of secret that is guessed, or of request. Part of each digest: no name that somebody types
+    counts for another kind."""
 
     PASSWORD = "password"  # noqa: S105 - the name of a counter
     SECOND_FACTOR = "second factor"  # by somebody who gave the right password
@@ -84,7 +86,8 @@ def remember(request: HttpRequest, *, user: User) -> None:
 
 
 def _is_known(request: HttpRequest | None, name: str) -> bool:
-    """Whether the person with this user name signed in at this address lately. One query, whether there is such a person or not."""
+    """Whether the person with this user name signed in at this address lately. One query, whether there is
+    such a person or not."""
     return SignInPlace.objects.filter(
         user__username=name, address_digest=_digest("place", line_of(request))
     ).exists()
@@ -125,8 +128,8 @@ def _digest(kind: str, text: str) -> str:
 
 
 def line_of(request: HttpRequest | None) -> str:
-    """The unit that counts as one address: an IPv4 address, or the network of a line in IPv6, which has 2⁶⁴ addresses to choose
-    from and changes them each day."""
+    """The unit that counts as one address: an IPv4 address, or the network of a line in IPv6, which has 2⁶⁴
+    addresses to choose from and changes them each day."""
     text = address_of(request)
     try:
         address = ipaddress.ip_address(text)
@@ -140,7 +143,8 @@ def line_of(request: HttpRequest | None) -> str:
 
 
 def address_of(request: HttpRequest | None) -> str:
-    """Where a request came from, as our own proxies say it: what others wrote into the header is not believed."""
+    """Where a request came from, as our own proxies say it: what others wrote into the header is not
+    believed."""
     if request is None:
         return ""
     forwarded = [

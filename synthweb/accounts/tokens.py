@@ -1,5 +1,5 @@
-"""API tokens: how one is made and recognised. 32 random bytes behind a prefix that secret scanners can find; the
-database keeps the SHA-256 alone, which is enough because nobody can guess 256 bits."""
+"""API tokens: how one is made and recognised. 32 random bytes behind a prefix that secret scanners can find;
+the database keeps the SHA-256 alone, which is enough because nobody can guess 256 bits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def digest(token: str) -> str:
 
 
 def authenticate(token: str) -> ApiToken | None:
-    """The token's row if it may be used now, None otherwise; `.user` is its owner, `.scopes` what it may do."""
+    """The token's row if it may be used now, None otherwise; `.user` is its owner, `.scopes` what it may
+    do."""
     # Other programs' credentials in the header cost no query.
     if not token.startswith(PREFIX):
         return None

@@ -86,8 +86,8 @@ class SignOut(LogoutView):
 @require_GET
 @never_cache
 def provider(request: HttpRequest) -> HttpResponse:
-    """Sign in at the identity provider, or confirm there that it is the same person. By a link: the content policy refuses forms
-    that lead to other servers."""
+    """Sign in at the identity provider, or confirm there that it is the same person. By a link: the content
+    policy refuses forms that lead to other servers."""
     if not identity_provider.is_on():
         raise Http404
     confirms = "confirm" in request.GET and request.user.is_authenticated

@@ -27,8 +27,8 @@ def caller(request: Request) -> User:
 
 
 def require_recent_sign_in(request: Request) -> None:
-    """Of a browser session, which may have been left open: raise PermissionDenied unless its person has signed in or
-    confirmed that it is them a short while ago. A token was made by somebody who had."""
+    """Of a browser session, which may have been left open: raise PermissionDenied unless its person has
+    signed in or confirmed that it is them a short while ago. A token was made by somebody who had."""
     if not isinstance(request.auth, ApiToken):
         reauthentication.require_recent(request)
 
@@ -52,7 +52,10 @@ class BearerAuthentication(authentication.BaseAuthentication):
         token = tokens.authenticate(words[1].decode("latin-1"))
         if token is None:
             raise exceptions.AuthenticationFailed(
-                "This token is unknown, expired or revoked, or its owner has to sign in at the identity provider again."
+                (
+                    "This token is unknown, expired or revoked, or its owner has to sign in at the identity "
+                    "provider again."
+                )
                 if settings.OIDC_ISSUER
                 else "This token is unknown, expired or revoked."
             )
@@ -69,8 +72,9 @@ def scope_of(view: object, method: str) -> str:
 
 
 class HasScope(permissions.BasePermission):
-    """A token may do what its scopes say: `read` for safe methods and `spend` for the rest, unless the view says
-    otherwise. A browser session carries every scope of its user; roles are checked by the selectors in any case."""
+    """A token may do what its scopes say: `read` for safe methods and `spend` for the rest, unless the view
+    says otherwise. A browser session carries every scope of its user; roles are checked by the selectors in
+    any case."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not isinstance(request.auth, ApiToken):

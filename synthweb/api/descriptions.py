@@ -28,7 +28,8 @@ def an_object(document: object) -> Mapping[str, object]:
 
 
 def checked(given: object) -> Mapping[str, object]:
-    """The document, if it is a sound and fully declared description; Unusable (422) with all that is to mend."""
+    """The document, if it is a sound and fully declared description; Unusable (422) with all that is to
+    mend."""
     document = an_object(given)
     # Thousands of patterns in one document share the steps that one pattern may take.
     with few_steps_together():
@@ -52,8 +53,8 @@ def _check(document: Mapping[str, object]) -> None:
 
 
 def _range_faults(part: object, *, pointer: str) -> Iterator[Fault]:
-    """Ends of ranges of constraints that are texts and no ISO days or moments. The engine reads other forms too, for
-    descriptions that were stored earlier."""
+    """Ends of ranges of constraints that are texts and no ISO days or moments. The engine reads other forms
+    too, for descriptions that were stored earlier."""
     if isinstance(part, Mapping) and set(part) <= {"from", "to"}:
         for key, end in part.items():
             if isinstance(end, str) and not _ISO.fullmatch(end) and _is_moment(end):
@@ -71,7 +72,8 @@ def _range_faults(part: object, *, pointer: str) -> Iterator[Fault]:
 
 
 def _is_moment(text: str) -> bool:
-    """Whether the engine may read it as a day or moment; it refuses by itself what it cannot read, and reads times."""
+    """Whether the engine may read it as a day or moment; it refuses by itself what it cannot read, and reads
+    times."""
     try:
         datetime.datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,5 @@
-"""Faults of a request: what, where, and how to repair it; apart from problems.py, which needs all of REST framework."""
+"""Faults of a request: what, where, and how to repair it; apart from problems.py, which needs all of REST
+framework."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from rest_framework import exceptions
 
 UNKNOWN = "unknown-field"
 LONGEST_POINTER = 1_000
-"""Characters. A longer pointer is cut to the nearest place above it that fits: names come from the caller, and an answer
-with many faults would repeat a long one in each."""
+"""Characters. A longer pointer is cut to the nearest place above it that fits: names come from the caller,
+and an answer with many faults would repeat a long one in each."""
 
 
 class Fault(TypedDict):

@@ -1,5 +1,5 @@
-"""Narrowing and sorting of lists: a query is validated like a body, so that a misspelt filter is an error (400) and not
-the whole list."""
+"""Narrowing and sorting of lists: a query is validated like a body, so that a misspelt filter is an error
+(400) and not the whole list."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Day(serializers.DateField):
 
 
 class Query(StrictSerializer):
-    """What may stand behind the question mark of every list. `lookups` says which column each field narrows."""
+    """What may stand behind the question mark of every list. `lookups` says which column each field
+    narrows."""
 
     lookups: ClassVar[dict[str, str]] = {}
     searched: ClassVar[Sequence[str]] = ()

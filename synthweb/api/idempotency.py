@@ -1,8 +1,8 @@
 """`Idempotency-Key`: the same request with the same key has its effect once and gives the same answer.
 
-A key belongs to the person, not to the token. It is taken by inserting a row with a unique constraint, in the one
-transaction that also holds the effect and the answer: of two requests at once the second waits for the first and then
-finds its answer. What is refused leaves no row, so a mended request may use the key again."""
+A key belongs to the person, not to the token. It is taken by inserting a row with a unique constraint, in the
+one transaction that also holds the effect and the answer: of two requests at once the second waits for the
+first and then finds its answer. What is refused leaves no row, so a mended request may use the key again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class OnceOnly(Response):
-    """An answer with a secret that is given once. repeated: what a repeated request is answered with, without it."""
+    """An answer with a secret that is given once. repeated: what a repeated request is answered with, without
+    it."""
 
     def __init__(self, data: Any, *, repeated: Any, status: int) -> None:
         super().__init__(data, status=status)
@@ -62,7 +63,8 @@ def idempotent(handler: Handler) -> Handler:
 
 
 def once(request: Request, act: Callable[[], Response], *, content: str) -> Response:
-    """The answer of `act`, or the one that this key was given before. `content` tells one body from another."""
+    """The answer of `act`, or the one that this key was given before. `content` tells one body from
+    another."""
     key = key_of(request)
     if not key:
         return act()

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 
 class NameAlone(BaseMetadata):
-    """The title of an address. The framework's own metadata fetches the object to list the fields of its forms, which
-    fails for views that do not serve a form."""
+    """The title of an address. The framework's own metadata fetches the object to list the fields of its
+    forms, which fails for views that do not serve a form."""
 
-    def determine_metadata(self, request: Request, view: APIView) -> dict[str, object]:  # noqa: ARG002 - the library's
+    # The library's
+    def determine_metadata(self, request: Request, view: APIView) -> dict[str, object]:  # noqa: ARG002
         return {"name": view.get_view_name(), "description": view.get_view_description()}

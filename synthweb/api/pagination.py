@@ -14,8 +14,8 @@ FARTHEST = 10**9
 
 
 class Pages(LimitOffsetPagination):
-    """{count, next, previous, results}; 50 a page unless told, 200 at most. A limit or an offset that is none is an
-    error, not the first page."""
+    """{count, next, previous, results}; 50 a page unless told, 200 at most. A limit or an offset that is none
+    is an error, not the first page."""
 
     default_limit = 50
     max_limit = 200

@@ -1,5 +1,5 @@
-"""What comes as the body of a request: JSON, read strictly and within bounds; or a table, handed on as a stream, never
-kept in memory or in a temporary file."""
+"""What comes as the body of a request: JSON, read strictly and within bounds; or a table, handed on as a
+stream, never kept in memory or in a temporary file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ Step = str | int  # a name in an object, or a place in a list
 
 
 class StrictJsonParser(BaseParser):
-    """`application/json` (RFC 8259). Refuses, with the place: what is no JSON, `NaN` and `Infinity`, a number that a
-    float would turn into another one, a name that is given twice, nesting without end, characters that no text has."""
+    """`application/json` (RFC 8259). Refuses, with the place: what is no JSON, `NaN` and `Infinity`, a number
+    that a float would turn into another one, a name that is given twice, nesting without end, characters that
+    no text has."""
 
     media_type = "application/json"
 
@@ -160,7 +161,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
 
 
 def _first_repeated(names: Iterator[str]) -> str:
-    """The first name that came before. One pass: counting each name in all others would take a square of their number."""
+    """The first name that came before. One pass: counting each name in all others would take a square of
+    their number."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -170,8 +172,9 @@ def _first_repeated(names: Iterator[str]) -> str:
 
 
 def _walk(document: Any) -> Iterator[tuple[Any, list[Step]]]:
-    """Every value and every name, with the path to it, without recursion. The path is one list that changes from step to
-    step, so the memory it takes grows with the depth of the document alone, not with its names times its items."""
+    """Every value and every name, with the path to it, without recursion. The path is one list that changes
+    from step to step, so the memory it takes grows with the depth of the document alone, not with its names
+    times its items."""
     path: list[Step] = []
     yield document, path
     open_containers = [_entries(document)]

@@ -1,7 +1,8 @@
 """Errors as problem documents (RFC 9457): what is wrong, where, and how to mend it; never a value of a row.
 
-Every refusal of the REST interface is `application/problem+json` with `type, title, status, detail` and, where fields
-or columns are to blame, `errors: [{pointer, column, rule, repair}]`. `pointer` is a JSON pointer into the request.
+Every refusal of the REST interface is `application/problem+json` with `type, title, status, detail` and,
+where fields or columns are to blame, `errors: [{pointer, column, rule, repair}]`. `pointer` is a JSON pointer
+into the request.
 """
 
 from __future__ import annotations
@@ -48,20 +49,29 @@ REPAIRS = {
     "blank": "write something",
     UNKNOWN: "leave it out, or spell it as in the reference",
 }
-CANNOT_STORE = "The installation cannot store this now, and nothing was stored. Ask whoever operates it to look for free space."
+CANNOT_STORE = (
+    "The installation cannot store this now, and nothing was stored. Ask whoever operates it to look for "
+    "free space."
+)
 ABSENT = "There is nothing here, or it is not yours to see."
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 """Of a disk, a quota or a limit that lets nothing more be written."""
 DISK_FULL = "53100"  # SQLSTATE of PostgreSQL
-DATABASE_AWAY = "The database does not answer now, or somebody else holds it. Ask again in a moment: with the same Idempotency-Key where you sent one."
+DATABASE_AWAY = (
+    "The database does not answer now, or somebody else holds it. Ask again in a moment: with the same "
+    "Idempotency-Key where you sent one."
+)
 DATABASE_SECONDS = 5
 """After which it is worth asking a database again that is locked or restarts."""
-FAILED = "Something went wrong on the server. The error was logged, without any data. If it persists, tell whoever operates the installation."
+FAILED = (
+    "Something went wrong on the server. The error was logged, without any data. If it persists, tell "
+    "whoever operates the installation."
+)
 
 
 def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault:
-    """The fields of an engine error; the column, and its field, become part of the pointer only where the caller knows the
-    place of the column."""
+    """The fields of an engine error; the column, and its field, become part of the pointer only where the
+    caller knows the place of the column."""
     field = getattr(error, "field", "")
     return fault(
         error.rule,
@@ -74,7 +84,8 @@ def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault
 def document(
     *, status: int, detail: str, faults: Sequence[Fault] = (), code: str = ""
 ) -> dict[str, object]:
-    """The body of a problem response; `code` names a refusal of ours for programs: `urn:synthweb:overspend`."""
+    """The body of a problem response; `code` names a refusal of ours for programs:
+    `urn:synthweb:overspend`."""
     body: dict[str, object] = {
         "type": f"urn:synthweb:{code}" if code else "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -85,7 +96,8 @@ def document(
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Called by REST framework for every exception of a view; unexpected ones go on to Django's own 500 page."""
+    """Called by REST framework for every exception of a view; unexpected ones go on to Django's own 500
+    page."""
     if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
         try:
             # Only here is it known that no token was usable: this limit slows down guessing.
@@ -107,8 +119,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """What Django answers when an error passed every view and every middleware: below /api/ a problem document, else a page
-    that needs neither a database nor a disk. Call it while the error is handled."""
+    """What Django answers when an error passed every view and every middleware: below /api/ a problem
+    document, else a page that needs neither a database nor a disk. Call it while the error is handled."""
     error = sys.exception()
     problem = _outage(error) if isinstance(error, Exception) else None
     status = 500 if problem is None else int(problem["status"])
@@ -161,7 +173,8 @@ def _problem(error: Exception) -> dict[str, Any] | None:
 
 
 def _outage(error: Exception) -> dict[str, Any] | None:
-    """The problem of an error that no request causes and time or an operator mends: by its type, wherever it was raised."""
+    """The problem of an error that no request causes and time or an operator mends: by its type, wherever it
+    was raised."""
     if _is_full(error):
         log.error("nothing can be stored: %s", error)
         return document(status=507, detail=CANNOT_STORE, code="storage")
@@ -184,8 +197,8 @@ def _is_full(error: BaseException | None) -> bool:
 
 
 def _is_database_away(error: BaseException | None) -> bool:
-    """Whether a database is locked, restarts or cannot be reached. A mistake in a statement, which SQLite reports by the same
-    type, is a mistake of ours."""
+    """Whether a database is locked, restarts or cannot be reached. A mistake in a statement, which SQLite
+    reports by the same type, is a mistake of ours."""
     return (
         isinstance(error, OperationalError | InterfaceError)
         and _sqlite_code(error) != sqlite3.SQLITE_ERROR
@@ -291,7 +304,8 @@ def _faults(detail: Any, pointer: str = "") -> Iterator[Fault]:
 
 
 def _place_of(error: engine_errors.SpecError, data: Any) -> str:
-    """Where the request has what a spec's error is about: the field or parameter whose name the rule holds."""
+    """Where the request has what a spec's error is about: the field or parameter whose name the rule
+    holds."""
     words = set(re.findall(r"\w+", error.rule))
     parameters = data.get("parameters") if isinstance(data, Mapping) else None
     places = {name: f"/{escaped(name)}" for name in data} if isinstance(data, Mapping) else {}

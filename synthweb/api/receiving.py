@@ -29,7 +29,8 @@ FILES = [
 
 
 def body_of(request: Request, what: str) -> tuple[IO[bytes], int]:
-    """The body as a stream, and its length in bytes. Errors: 400 without either, 415 for a type that is not taken."""
+    """The body as a stream, and its length in bytes. Errors: 400 without either, 415 for a type that is not
+    taken."""
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isdecimal() or int(length) == 0:
         raise ParseError(
@@ -40,8 +41,8 @@ def body_of(request: Request, what: str) -> tuple[IO[bytes], int]:
 
 @contextmanager
 def received(request: Request) -> Iterator[tuple[services.Intake, str]]:
-    """The body, taken in piece by piece, and a keyed digest of it, which without the key confirms no guess about a
-    record; discarded in the end unless it was kept."""
+    """The body, taken in piece by piece, and a keyed digest of it, which without the key confirms no guess
+    about a record; discarded in the end unless it was kept."""
     stream, length = body_of(request, "table")
     digest = hmac.new(content_secret(), digestmod=hashlib.sha256)
     with services.intake_of(parsers.kind_of(request.content_type)) as intake:

@@ -1,5 +1,5 @@
-"""What the OpenAPI document says beyond the views themselves: the token scheme and the scope that each address wants,
-filters of lists, the key of a repeated request, and that every error is a problem."""
+"""What the OpenAPI document says beyond the views themselves: the token scheme and the scope that each
+address wants, filters of lists, the key of a repeated request, and that every error is a problem."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ KEY = OpenApiParameter(
     HEADER,
     {"type": "string", "maxLength": LONGEST_KEY, "pattern": "^[ -~]*$"},
     OpenApiParameter.HEADER,
-    description="Of your own choice, fresh for each request: sent again with the same request, it has its effect once "
-    "and gives the same answer, for a day unless the operator chose otherwise; with another request it is a 409.",
+    description="Of your own choice, fresh for each request: sent again with the same request, it has its "
+    "effect once and gives the same answer, for a day unless the operator chose otherwise; with another "
+    "request it is a 409.",
 )
 NAMED = {404: "There is nothing here, or it is not yours to see."}
 FULL = "The installation has no room to store this now; nothing was stored."
@@ -49,7 +50,8 @@ REFUSALS = {
 }
 FAULT = {
     "type": "object",
-    "description": "One thing to mend: where in the request, which column of the table, what is wrong, what to do.",
+    "description": "One thing to mend: where in the request, which column of the table, what is wrong, "
+    "what to do.",
     "properties": {
         "pointer": {
             "type": "string",
@@ -75,7 +77,8 @@ PROBLEM = {
         "errors": {"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
         "lacking": {
             "type": "array",
-            "description": "Of urn:synthweb:overspend: every currency that runs out, amounts as exact decimal text.",
+            "description": "Of urn:synthweb:overspend: every currency that runs out, amounts as exact "
+            "decimal text.",
             "items": {
                 "type": "object",
                 "properties": {
@@ -91,7 +94,8 @@ PROBLEM = {
 
 
 def refuses(*statuses: int) -> Callable[[Handler], Handler]:
-    """Documents that a method of a view may answer with these problems, besides those of every request of its kind."""
+    """Documents that a method of a view may answer with these problems, besides those of every request of its
+    kind."""
 
     def decorate(handler: Handler) -> Handler:
         handler.refuses = statuses  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
-"""How often somebody may ask: so many requests a minute, counted for each person, each token, and, for who shows no
-usable token, each address.
+"""How often somebody may ask: so many requests a minute, counted for each person, each token, and, for who
+shows no usable token, each address.
 
-Counted in the cache that all web processes share (Redis), in windows of a minute: the counter of a window is raised by
-one atomic step, so parallel requests cannot slip through together. While that cache cannot be reached each process
-counts for itself: the limits get softer, and nothing stops."""
+Counted in the cache that all web processes share (Redis), in windows of a minute: the counter of a window is
+raised by one atomic step, so parallel requests cannot slip through together. While that cache cannot be
+reached each process counts for itself: the limits get softer, and nothing stops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Every answer of REST states the version of the interface, so that a program knows whether it understands the server.
+"""Every answer of REST states the version of the interface, so that a program knows whether it understands
+the server.
 
-The major number changes when a program of the version before could misread an answer, the minor one when something is
-added. The header is on refusals too, and below every address of `/api/`, also one that is not there any more."""
+The major number changes when a program of the version before could misread an answer, the minor one when
+something is added. The header is on refusals too, and below every address of `/api/`, also one that is not
+there any more."""
 
 from __future__ import annotations
 

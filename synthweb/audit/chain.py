@@ -40,7 +40,10 @@ def verify() -> ChainVerdict:
     stored = (head.sequence, head.hash or FIRST) if head else (0, FIRST)
     if stored == (verdict.length, verdict.head):
         return verdict
-    fault = f"the log ends at entry {verdict.length}, its stored head is entry {stored[0]}: the tail was cut or changed"
+    fault = (
+        f"the log ends at entry {verdict.length}, its stored head is entry {stored[0]}: the tail was cut or "
+        "changed"
+    )
     return ChainVerdict(
         length=verdict.length, head=verdict.head, faults=(*verdict.faults, fault)
     )

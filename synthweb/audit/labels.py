@@ -1,5 +1,5 @@
-"""The deeds of the audit log in words: one table. What is not in it is shown as it was recorded, never left out. Pages
-translate the words; the log and its files have them in English."""
+"""The deeds of the audit log in words: one table. What is not in it is shown as it was recorded, never left
+out. Pages translate the words; the log and its files have them in English."""
 
 from __future__ import annotations
 

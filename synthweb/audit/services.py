@@ -34,9 +34,10 @@ def record(
 ) -> AuditEntry:
     """Append one deed to the log, in the caller's transaction: it is kept if and only if the deed is.
 
-    `action` is noun.verb-in-the-past (`dataset.uploaded`); `target` is (kind, code); `detail` holds public facts as
-    strings and integers (no floats: they have no single spelling), never a value of a row. From here to the end of
-    the transaction the head of the log is locked, so record last, after every other lock has been taken.
+    `action` is noun.verb-in-the-past (`dataset.uploaded`); `target` is (kind, code); `detail` holds public
+    facts as strings and integers (no floats: they have no single spelling), never a value of a row. From here
+    to the end of the transaction the head of the log is locked, so record last, after every other lock has
+    been taken.
     """
     kind, code = target or ("", "")
     with transaction.atomic():

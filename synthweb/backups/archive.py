@@ -1,8 +1,8 @@
 """An age file (https://age-encryption.org/v1) with a tar inside, written and read as a stream.
 
-`age -d -i KEY FILE | tar x` gives the same files without this software. The last member, `manifest.json`, has the SHA-256 of
-every other one and is signed by the installation: the key that a backup is encrypted to is public, so encryption does not say
-who made it.
+`age -d -i KEY FILE | tar x` gives the same files without this software. The last member, `manifest.json`, has
+the SHA-256 of every other one and is signed by the installation: the key that a backup is encrypted to is
+public, so encryption does not say who made it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class ArchiveWriter:
 def write(
     out: BinaryIO, *, recipient: pyrage.x25519.Recipient, fill: Callable[[ArchiveWriter], None]
 ) -> None:
-    """Encrypt to `out` what `fill` adds. What is added reaches `out` encrypted, and memory does not depend on the size."""
+    """Encrypt to `out` what `fill` adds. What is added reaches `out` encrypted, and memory does not depend on
+    the size."""
     reading, writing = _pipe()
     with (
         _concurrently(lambda: pyrage.encrypt_io(reading, out, [recipient]), closes=reading),
@@ -82,8 +83,8 @@ def read(
 
     signers: names of the keys of which one must have signed the manifest.
 
-    Returns the manifest. Errors: BackupError for another key, a damaged file, members that do not fit the manifest, and a
-    manifest that none of the signers signed.
+    Returns the manifest. Errors: BackupError for another key, a damaged file, members that do not fit the
+    manifest, and a manifest that none of the signers signed.
     """
     reading, writing = _pipe()
 
@@ -134,7 +135,8 @@ def _unpack(stream: BinaryIO, folder: Path) -> dict[str, str]:
 
 
 def _is_plain(member: tarfile.TarInfo) -> bool:
-    """Whether a member is a file of exactly the bytes that follow its header: a sparse one grows to any size as it is read."""
+    """Whether a member is a file of exactly the bytes that follow its header: a sparse one grows to any size
+    as it is read."""
     return member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
 
 
@@ -154,7 +156,8 @@ def _checked(members: dict[str, str], folder: Path, signers: Collection[str]) ->
         raise BackupError("the file is incomplete: it has no list of its contents") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise BackupError(
-            f"the backup is not of format {FORMAT}, which alone this version restores: restore it with the version that made it"
+            f"the backup is not of format {FORMAT}, which alone this version restores: restore it with the "
+            "version that made it"
         )
     try:
         manifest = signatures.check(document)
@@ -165,10 +168,11 @@ def _checked(members: dict[str, str], folder: Path, signers: Collection[str]) ->
     # Before anything that the manifest says is believed.
     if manifest["key"] not in signers:
         raise BackupError(
-            f"the backup is signed by the key {manifest['key']}, and nothing says that this is your key. Compare it with the line "
-            "“# signed by …” that each backup printed. If it is the same, put that line into the file of the private key, or give "
-            f"--signed-by {manifest['key']}. Whoever has the other half of this key decided what is in the backup: people, "
-            "passwords, roles, keys and the ledger"
+            f"the backup is signed by the key {manifest['key']}, and nothing says that this is your key. "
+            "Compare it with the line “# signed by …” that each backup printed. If it is the same, put "
+            f"that line into the file of the private key, or give --signed-by {manifest['key']}. Whoever "
+            "has the other half of this key decided what is in the backup: people, passwords, roles, keys "
+            "and the ledger"
         )
     if manifest["sha256"] != members:
         raise BackupError("the file is damaged: its contents do not fit their list")
@@ -177,7 +181,8 @@ def _checked(members: dict[str, str], folder: Path, signers: Collection[str]) ->
 
 @contextmanager
 def _concurrently(work: Callable[[], None], *, closes: BinaryIO) -> Iterator[None]:
-    """Does `work` in a thread beside the body, and closes its end of a pipe afterwards, so that the body does not wait for it.
+    """Does `work` in a thread beside the body, and closes its end of a pipe afterwards, so that the body does
+    not wait for it.
 
     Where the body fails at its own end, the failure of the work is the cause, and is raised.
     """

@@ -1,6 +1,7 @@
 """Copies of the database by its own tools, consistent while others write.
 
-Not `manage.py dumpdata`: it truncates times to milliseconds, and the hashes of ledger and audit log cover microseconds.
+Not `manage.py dumpdata`: it truncates times to milliseconds, and the hashes of ledger and audit log cover
+microseconds.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def is_empty() -> bool:
 
 
 def check(path: Path) -> None:
-    """Errors: BackupError for what is no copy of a database, or a damaged one. The database itself is not touched."""
+    """Errors: BackupError for what is no copy of a database, or a damaged one. The database itself is not
+    touched."""
     # The tools take an empty file, or one whose list of contents is damaged, for a database without tables.
     if not (_is_whole_sqlite(path) if engine() == "sqlite" else _MIGRATIONS in _listed(path)):
         raise BackupError(

@@ -40,7 +40,8 @@ KEYS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Backup:
-    """What was written. counts: the number of files of each part; signer: the name of the key that signed it."""
+    """What was written. counts: the number of files of each part; signer: the name of the key that signed
+    it."""
 
     counts: Mapping[str, int]
     signer: str
@@ -49,8 +50,8 @@ class Backup:
 def make(file: Path, *, recipient: pyrage.x25519.Recipient) -> Backup:
     """Write a new backup, signed by the installation's key.
 
-    Errors: BackupError if the installation is of another format, the file exists, no key can be read, there is none to sign with, or the database's tool fails; no file
-    is left then.
+    Errors: BackupError if the installation is of another format, the file exists, no key can be read, there
+    is none to sign with, or the database's tool fails; no file is left then.
     """
     try:
         installation_format.require()
@@ -113,7 +114,8 @@ def _add_folders(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
             name = f"{part}/{path.relative_to(folder).as_posix()}"
             if path.is_symlink() or not path.is_file() or name in writer:
                 continue
-            # A run that is restored must not go on: the run of then may have done so, and would have drawn twice.
+            # A run that is restored must not go on: the run of then may have done so, and would have drawn
+            # twice.
             if path.suffix == artefacts.CALLS:
                 continue
             # What is deleted meanwhile was deleted by somebody who meant it.
@@ -148,19 +150,20 @@ def restore(
     signers: Collection[str],
     destroyed: Path | None = None,
 ) -> dict[str, Any]:
-    """Put everything of a backup in its place, but for what was destroyed. Returns its manifest, with `buried`, the number of tables
-    that it would have brought back.
+    """Put everything of a backup in its place, but for what was destroyed. Returns its manifest, with
+    `buried`, the number of tables that it would have brought back.
 
-    signers: names of the keys of which one must have signed the backup, known from elsewhere than the backup. destroyed: the
-    signed list of destroyed keys that was kept outside the backup; one of them or a key of the backup must have signed it.
+    signers: names of the keys of which one must have signed the backup, known from elsewhere than the backup.
+    destroyed: the signed list of destroyed keys that was kept outside the backup; one of them or a key of the
+    backup must have signed it.
 
-    Nothing is overwritten, and nothing is put in place before all of the file is checked. The database comes last: an
-    installation without it does not start, so that one that was restored by half is not mistaken for a whole one. After
-    an interruption the same backup can be restored again.
+    Nothing is overwritten, and nothing is put in place before all of the file is checked. The database comes
+    last: an installation without it does not start, so that one that was restored by half is not mistaken for
+    a whole one. After an interruption the same backup can be restored again.
 
-    Errors: BackupError, with nothing changed and nothing left behind, for another key, a damaged file, a signature of another
-    key, a database of another kind or that is not empty or damaged, for files or keys of another installation that are there
-    already, and for a list that cannot be trusted.
+    Errors: BackupError, with nothing changed and nothing left behind, for another key, a damaged file, a
+    signature of another key, a database of another kind or that is not empty or damaged, for files or keys of
+    another installation that are there already, and for a list that cannot be trusted.
     """
     if not database.is_empty():
         raise BackupError(
@@ -192,13 +195,15 @@ def restore(
                 _put(source, place, made)
             database.restore(staged / DATABASE)
             made.clear()  # it is whole: nothing takes it back
-    # The database of then still names what was destroyed since, and a table that was encrypted again since then had another name.
+    # The database of then still names what was destroyed since, and a table that was encrypted again since
+    # then had another name.
     return manifest | {"buried": datasets.bury(buried.stones)}
 
 
 @contextmanager
 def _all_or_nothing() -> Iterator[list[Path]]:
-    """Files and folders that the body adds to the list, in the order in which it made them, are gone again if it fails."""
+    """Files and folders that the body adds to the list, in the order in which it made them, are gone again if
+    it fails."""
     made: list[Path] = []
     try:
         yield made
@@ -254,7 +259,8 @@ def _require_no_others(places: Mapping[Path, Path]) -> None:
     ]
     if different:
         raise BackupError(
-            f"{different[0]} is there and differs from the backup: it belongs to another installation. Move it away, and keep it"
+            f"{different[0]} is there and differs from the backup: it belongs to another installation. "
+            "Move it away, and keep it"
         )
 
 

@@ -26,7 +26,8 @@ def noted(key_file: Path) -> set[str]:
 
 
 def named(given: Iterable[str]) -> set[str]:
-    """The names of keys, each given as its name or as the file of its public half. Errors: BackupError for another text."""
+    """The names of keys, each given as its name or as the file of its public half. Errors: BackupError for
+    another text."""
     return {text if _NAME.fullmatch(text) else _of_file(Path(text)) for text in given}
 
 
@@ -35,5 +36,6 @@ def _of_file(path: Path) -> str:
         return signatures.key_id(path.read_bytes())
     except (OSError, ValueError, signatures.NoSigningKey):
         raise BackupError(
-            f"{path} is neither the file of a public key, such as signing.pub, nor a key's name of 64 characters 0-9a-f"
+            f"{path} is neither the file of a public key, such as signing.pub, nor a key's name of 64 "
+            "characters 0-9a-f"
         ) from None

@@ -1,4 +1,5 @@
-"""Datasets in the administration: to be looked at, never changed; drafts and everything made from rows stay out."""
+"""Datasets in the administration: to be looked at, never changed; drafts and everything made from rows stay
+out."""
 
 from __future__ import annotations
 

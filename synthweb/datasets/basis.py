@@ -1,5 +1,5 @@
-"""On what a description rests: where the steward says that its facts are written, and how many of them equal a suggestion that was
-read from the data. Nothing here decides who sees what."""
+"""On what a description rests: where the steward says that its facts are written, and how many of them equal
+a suggestion that was read from the data. Nothing here decides who sees what."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from synthweb.datasets.list_fields import normalise
 MAX_STATEMENT_LENGTH = 500
 STATEMENT = gettext_noop("Where is it written, independent of this table?")
 STATEMENT_NEEDED = gettext_noop(
-    "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
+    "Say first where these facts are written: a codebook, a law, an address. Only what is known without "
+    "this table may be confirmed."
 )
 LEARNED = "Written nowhere: each release learns the bounds privately, within its budget."
 """The statement of a column whose bounds are learned."""
@@ -29,8 +30,8 @@ NO_FACTS = {"identifier"}
 
 @dataclass(frozen=True, kw_only=True)
 class FactCount:
-    """How many facts a description states, and how many of them equal a suggestion; None where suggestions are not there.
-    names: which of them do, by column."""
+    """How many facts a description states, and how many of them equal a suggestion; None where suggestions
+    are not there. names: which of them do, by column."""
 
     facts: int
     equal: int | None
@@ -46,8 +47,8 @@ class FactCount:
 def count_facts(
     name: str, column: Column, suggested: Column | None, *, known: bool = True
 ) -> FactCount:
-    """The facts of the column of this name: its kind and everything that is filled in. `known`: whether the suggestions of the
-    table are there; a column without one then equals none."""
+    """The facts of the column of this name: its kind and everything that is filled in. `known`: whether the
+    suggestions of the table are there; a column without one then equals none."""
     kind, fields = column.get("kind"), column.get("fields") or {}
     if kind in NO_FACTS:
         return FactCount(facts=0, equal=0)
@@ -93,7 +94,8 @@ def _named(name: str, keys: list[str]) -> dict[str, list[str]]:
 
 
 def of_draft(columns: Mapping[str, Column]) -> FactCount:
-    """The same of the columns of a draft, as it was counted when each was confirmed: suggestions may have expired since."""
+    """The same of the columns of a draft, as it was counted when each was confirmed: suggestions may have
+    expired since."""
     total = FactCount(facts=0, equal=0)
     for name, column in columns.items():
         total += FactCount(

@@ -1,4 +1,5 @@
-"""Setting the same for several columns at once: a function of a column and of what is asked for all of them."""
+"""Setting the same for several columns at once: a function of a column and of what is asked for all of
+them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Constraints of the draft: as typed into four small forms of the describe page, and as the domain document has them.
+"""Constraints of the draft: as typed into four small forms of the describe page, and as the domain document
+has them.
 
-The draft holds them as the engine writes them; they are judged with the columns that are described soundly by then, and
-all together when the description is confirmed."""
+The draft holds them as the engine writes them; they are judged with the columns that are described soundly by
+then, and all together when the description is confirmed."""
 
 from __future__ import annotations
 
@@ -77,8 +78,8 @@ def apply_change(
     table: bytes | None,
     names: Sequence[str],
 ) -> list[Document]:
-    """The constraints after the press of a button of theirs. `table`: a public lookup that was uploaded. Raises
-    DomainError for one that cannot be, and keeps nothing of it then."""
+    """The constraints after the press of a button of theirs. `table`: a public lookup that was uploaded.
+    Raises DomainError for one that cannot be, and keeps nothing of it then."""
     standing = documents(draft)
     if verb.startswith(DROP):
         number = verb.removeprefix(DROP)
@@ -117,7 +118,8 @@ def typed_of(data: Mapping[str, str], kind: str) -> Typed:
 
 
 def proposed(kind: str, facts: Mapping[str, Any]) -> Typed | None:
-    """The form of a rule that holds in the table, with its columns filled in; None for a kind that has none."""
+    """The form of a rule that holds in the table, with its columns filled in; None for a kind that has
+    none."""
     if kind not in FIELDS:
         return None
     typed = {key: str(text) for key, text in facts.items() if key in FIELDS[kind]}

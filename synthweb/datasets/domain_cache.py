@@ -1,5 +1,5 @@
-"""Confirmed descriptions as the engine has them. One never changes, and one of census blocks takes a second to read: each is
-read once in a process."""
+"""Confirmed descriptions as the engine has them. One never changes, and one of census blocks takes a second
+to read: each is read once in a process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ KEPT = 4  # in the memory of a process
 
 
 def domain_of(version: DomainVersion) -> Domain:
-    """What a version says; its document may stay in the database. For pages and prices: a worker reads the document itself."""
+    """What a version says; its document may stay in the database. For pages and prices: a worker reads the
+    document itself."""
     return _read(version.pk, version.digest)
 
 
@@ -31,8 +32,8 @@ def newest(dataset: Dataset) -> DomainVersion | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Cited:
-    """Public facts that a description has from one published table: its name, version and the SHA-256 of the file, each empty
-    where it is not said."""
+    """Public facts that a description has from one published table: its name, version and the SHA-256 of the
+    file, each empty where it is not said."""
 
     name: str
     version: str

@@ -1,6 +1,7 @@
 """The draft of a description: what a steward has typed or confirmed about each column, and nothing else.
 
-Where only a part was typed over a suggestion, the rest is not in the draft. `draft_to_attribute.attribute_of` reads a column as an attribute of the engine's domain; `typed_from` is the way back.
+Where only a part was typed over a suggestion, the rest is not in the draft. `draft_to_attribute.attribute_of`
+reads a column as an attribute of the engine's domain; `typed_from` is the way back.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Column(TypedDict, total=False):
 
 
 class Draft(TypedDict, total=False):
-    """What was typed about a table so far, as its JSON in the database. total: how many columns the table has;
-    answers: to questions about columns, by their keys."""
+    """What was typed about a table so far, as its JSON in the database. total: how many columns the table
+    has; answers: to questions about columns, by their keys."""
 
     columns: dict[str, Column]
     table: Fields
@@ -72,9 +73,10 @@ FIELDS = {kind: form.fields for kind, form in FORMS.items()}
 ORIGINS = {"declared": _("Declared public"), "public-file": _("From a public file")}
 
 
-# --- attribute → what would have been typed ------------------------------------------------------------------------
+# --- attribute → what would have been typed -----------------------------------------------------------------
 def typed_from(document: Mapping[str, Any]) -> Column:
-    """An attribute's JSON as somebody would have typed it, unconfirmed. Tolerant: what it does not know is left out."""
+    """An attribute's JSON as somebody would have typed it, unconfirmed. Tolerant: what it does not know is
+    left out."""
     kind = document.get("kind") if document.get("kind") in KINDS else "categorical"
     missing = [str(marker) for marker in document.get("missing") or ()]
     outside = (
@@ -106,7 +108,8 @@ def typed_from(document: Mapping[str, Any]) -> Column:
 
 
 def _is_typed_alike(value: object) -> bool:
-    """Whether a value of an attribute's JSON is typed as it is: into the input of its key, if the kind has one."""
+    """Whether a value of an attribute's JSON is typed as it is: into the input of its key, if the kind has
+    one."""
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
@@ -144,7 +147,8 @@ def _in_a_line(texts: Iterable[str]) -> str:
 
 
 def markers(missing: Sequence[str]) -> str:
-    """Markers of missing values as typed into one line; an empty one that comes first has a box of its own."""
+    """Markers of missing values as typed into one line; an empty one that comes first has a box of its
+    own."""
     return _in_a_line(marker for place, marker in enumerate(missing) if marker or place)
 
 
@@ -172,7 +176,7 @@ def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
     return {"edges": ", ".join(plain(edge) for edge in edges)}
 
 
-# --- a suggestion, and what was typed over it -----------------------------------------------------------------------
+# --- a suggestion, and what was typed over it ---------------------------------------------------------------
 def merge_over_suggestion(suggested: Column | None, column: Column | None) -> Column:
     """What a line shows: what was typed, over what was suggested where nothing was typed."""
     if column is None or suggested is None or _is_whole(column):
@@ -191,8 +195,8 @@ def _is_whole(column: Column) -> bool:
 
 
 def typed_difference(typed: Column, suggested: Column | None) -> Column | None:
-    """What was typed and not merely left standing from the suggestion; None when that is nothing. Only this is
-    stored of a line that is not confirmed, so that suggestions stay in the preview store."""
+    """What was typed and not merely left standing from the suggestion; None when that is nothing. Only this
+    is stored of a line that is not confirmed, so that suggestions stay in the preview store."""
     if suggested is None:
         fields = {key: text for key, text in typed["fields"].items() if text}
         return {**typed, "fields": fields, "whole": True} if fields or typed["kind"] else None
@@ -224,7 +228,7 @@ def shared_fields(fields: Fields, kind: str) -> Fields:
     }
 
 
-# --- the whole draft -----------------------------------------------------------------------------------------------
+# --- the whole draft ----------------------------------------------------------------------------------------
 def columns(draft: Draft) -> dict[str, Column]:
     """The columns somebody has typed or confirmed something about, in their order in the table."""
     columns_by_name: dict[str, Column] = draft.get("columns") or {}
@@ -238,7 +242,8 @@ def confirmed_names(draft: Draft) -> list[str]:
 
 
 CONTEXT_KEYS = ("points", "partitions", "totals", "file")
-"""What a description says beside its columns, their constraints and the table; kept apart from a draft, as in a DOMAIN.json."""
+"""What a description says beside its columns, their constraints and the table; kept apart from a draft, as in
+a DOMAIN.json."""
 
 
 def fitting_context(context: Mapping[str, Any], names: Collection[str]) -> dict[str, object]:
@@ -258,7 +263,8 @@ def fitting_context(context: Mapping[str, Any], names: Collection[str]) -> dict[
 
 
 def context_summary(context: Mapping[str, Any]) -> list[tuple[str, int, list[str]]]:
-    """Of each column or place: its name, the number of its points, and its partitions by name; totals stand last."""
+    """Of each column or place: its name, the number of its points, and its partitions by name; totals stand
+    last."""
     counts: dict[str, tuple[int, list[str]]] = {}
     for each in context.get("points") or ():
         counts[str(each.get("column") or each.get("place"))] = (len(each.get("at") or ()), [])
@@ -284,8 +290,8 @@ def placed_columns(draft: Draft) -> frozenset[str]:
 
 
 def count_sharing_columns(draft: Draft, *, total: int) -> int:
-    """How many of `total` columns share a release's ε, as far as is said: all but those left out, and one more for separate
-    markers of a column."""
+    """How many of `total` columns share a release's ε, as far as is said: all but those left out, and one
+    more for separate markers of a column."""
     described = columns(draft).values()
     out = sum(column.get("kind") in ("identifier", "derived") for column in described)
     markers = sum(bool(column["fields"].get("separate_markers")) for column in described)

@@ -1,4 +1,5 @@
-"""From what a steward typed about a column to the attribute it stands for. Every refusal names column, rule, repair."""
+"""From what a steward typed about a column to the attribute it stands for. Every refusal names column, rule,
+repair."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def separable(kind: str, typed: TypedFields) -> bool:
 
 
 def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
-    """The attribute that a column of the draft stands for. Raises DomainError naming the column, rule and repair."""
+    """The attribute that a column of the draft stands for. Raises DomainError naming the column, rule and
+    repair."""
     typed = TypedFields(name, column.get("fields") or {})
     kind = column.get("kind", "")
     if kind not in FORMS:

@@ -1,4 +1,5 @@
-"""What the press of a button on the describe page does to the draft: a function of the draft and of what was posted."""
+"""What the press of a button on the describe page does to the draft: a function of the draft and of what was
+posted."""
 
 from __future__ import annotations
 
@@ -28,13 +29,15 @@ from synthweb.lib.saved_meanwhile import Difference, digest
 
 _LISTED = 5  # columns named in a remark
 LISTS = ("lists", "lists-finish")
-"""The verbs of the buttons of the page that shows lists that were read from the table; the second one confirms the description."""
+"""The verbs of the buttons of the page that shows lists that were read from the table; the second one
+confirms the description."""
 NOT_SHOWN = ("completions", READS)
 """Facts that come with a description and have no input."""
 CHOOSE = "choose-"
 """Begins the verb of a button that takes another reading of a column; the key of the choice follows."""
 PROPOSE = "propose-"
-"""Begins the verb of a button that fills in the form of a rule that holds in the table; the number of the rule follows."""
+"""Begins the verb of a button that fills in the form of a rule that holds in the table; the number of the
+rule follows."""
 COMPUTED = "derived"
 NOTHING_ASKED = (
     "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
@@ -43,9 +46,11 @@ NOTHING_ASKED = (
 
 @dataclass(kw_only=True)
 class EditOutcome:
-    """Columns to keep (None: forget what was typed), answers to questions about columns by key, lines that stay open in the editor, lines that stay selected, lines that
-    ask where their facts are written, lines and facts about the table that were saved otherwise meanwhile, of which nothing is kept, lines whose list was
-    read from the table and which somebody has to decide about, what stood in the way, what was done, and what of it could not be had."""
+    """Columns to keep (None: forget what was typed), answers to questions about columns by key, lines that
+    stay open in the editor, lines that stay selected, lines that ask where their facts are written, lines and
+    facts about the table that were saved otherwise meanwhile, of which nothing is kept, lines whose list was
+    read from the table and which somebody has to decide about, what stood in the way, what was done, and what
+    of it could not be had."""
 
     columns: dict[str, Column | None] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
@@ -84,8 +89,8 @@ def _apply(editor: DraftEditor, posted: Posted) -> None:
 
 
 def computed(facts: Mapping[str, Any], *, place: int) -> Column:
-    """A column that is computed as a rule says, typed and not confirmed: whoever confirms it says where it is written.
-    facts: `rule` and `of`, as in a domain's JSON."""
+    """A column that is computed as a rule says, typed and not confirmed: whoever confirms it says where it is
+    written. facts: `rule` and `of`, as in a domain's JSON."""
     fields = {"function": str(facts["rule"]), "sources": join(map(str, facts["of"]))}
     return {
         "kind": COMPUTED,
@@ -132,7 +137,8 @@ class DraftEditor:
         }
 
     def keep(self, index: int | None) -> None:
-        """Keep what was typed and differs from what was suggested; an editor that was only looked at changes nothing."""
+        """Keep what was typed and differs from what was suggested; an editor that was only looked at changes
+        nothing."""
         if index not in self.names:
             return
         typed = self._typed(index)
@@ -142,8 +148,8 @@ class DraftEditor:
         self._put(index, column and {**column, "confirmed": False})
 
     def confirm(self, index: int | None, *, because: str) -> None:
-        """Take a line as public knowledge, if it is sound and somebody said where it is written; else keep it as typed, with
-        what is to mend, or ask for the statement."""
+        """Take a line as public knowledge, if it is sound and somebody said where it is written; else keep it
+        as typed, with what is to mend, or ask for the statement."""
         if index not in self.names:
             return
         column = self._described(index)
@@ -156,7 +162,8 @@ class DraftEditor:
         self._confirm(index, column, because=because)
 
     def learn(self, index: int | None) -> None:
-        """Take a line of numbers or days without its bounds, or one of texts without its list, which are written nowhere."""
+        """Take a line of numbers or days without its bounds, or one of texts without its list, which are
+        written nowhere."""
         if index not in self.names:
             return
         column = self._described(index)
@@ -166,8 +173,8 @@ class DraftEditor:
             self._confirm(index, as_found(column), because=FOUND)
 
     def decide_lists(self) -> None:
-        """Lines whose list was read from the table: each is taken as public, with a statement of its own, or its values are
-        found by each release."""
+        """Lines whose list was read from the table: each is taken as public, with a statement of its own, or
+        its values are found by each release."""
         for index in self.names:
             if self.posted.says_public(index):
                 self.confirm(index, because=self.posted.because(index))
@@ -227,8 +234,8 @@ class DraftEditor:
             self.shut(index)
 
     def choose(self, index: int | None, key: str) -> None:
-        """Take another reading of a column for its suggestion, or with an empty key the first one again. What was typed over
-        the former reading is forgotten: it was about something else."""
+        """Take another reading of a column for its suggestion, or with an empty key the first one again. What
+        was typed over the former reading is forgotten: it was about something else."""
         suggested = self.posted.suggested(index) if index is not None else None
         if index not in self.names or not suggested or "hint" not in suggested:
             return
@@ -259,7 +266,8 @@ class DraftEditor:
                 names = ", ".join(self.names[index] for index in asked[:_LISTED])
                 more = f" and {len(asked) - _LISTED} more" if len(asked) > _LISTED else ""
                 self.outcome.remarks.append(
-                    f"Still open, because of a question: {names}{more}. Answer it, edit the column or leave it out."
+                    f"Still open, because of a question: {names}{more}. Answer it, edit the column or "
+                    "leave it out."
                 )
         if verb.startswith("confirm"):
             person = (self.posted.table or {}).get("unit_column")
@@ -282,7 +290,8 @@ class DraftEditor:
             self._confirm_group(chosen, because=self.posted.because())
 
     def _confirm_group(self, chosen: list[int], *, because: str) -> None:
-        """Confirm lines together; without a statement those alone that need none, and the others stay selected."""
+        """Confirm lines together; without a statement those alone that need none, and the others stay
+        selected."""
         stated = [index for index in chosen if because or _nowhere(self._described(index))]
         for index in stated:
             column = self._described(index)
@@ -317,7 +326,10 @@ class DraftEditor:
                 column = drafts.typed_difference(result.column, suggested)
                 self._put(index, column and {**column, "confirmed": False})
                 changed += 1
-        self.outcome.done = f"{changed} of {len(chosen)} selected columns changed; confirm them when they are right."
+        self.outcome.done = (
+            f"{changed} of {len(chosen)} selected columns changed; "
+            "confirm them when they are right."
+        )
         self.outcome.remarks = bulk_edit.remark_lines(remarks)
 
     def standing(self, name: str) -> Column | None:
@@ -351,8 +363,9 @@ class DraftEditor:
         return not same
 
     def _typed(self, index: int) -> Column | None:
-        """What stands in the editor, with what came with a file and no input shows: public texts that complete others, and sets
-        by which listed values are read. Both belong to the kind with which they came."""
+        """What stands in the editor, with what came with a file and no input shows: public texts that
+        complete others, and sets by which listed values are read. Both belong to the kind with which they
+        came."""
         typed = self.posted.typed(index)
         if typed is None:
             return None

@@ -1,6 +1,7 @@
 """Real cells of a preview, against which a steward's description is held before it is confirmed.
 
-They come with the preview, for the steward alone, and are handed to no template but that of the describe page."""
+They come with the preview, for the steward alone, and are handed to no template but that of the describe
+page."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class Cells:
         )
 
     def shown(self, attribute: Attribute) -> list[ReadCell]:
-        """A few cells with their readings: first those that do not fit, then frequent ones and some from all over."""
+        """A few cells with their readings: first those that do not fit, then frequent ones and some from all
+        over."""
         if not self.texts:
             return []
         readings = column_check.readings(attribute, self.texts, marks=self.marks)
@@ -65,7 +67,8 @@ class Cells:
         ]
 
     def written(self, *, of_days: bool) -> Fields:
-        """How they are written beyond the usual, as it would be typed: a proposal, to be confirmed like any other fact."""
+        """How they are written beyond the usual, as it would be typed: a proposal, to be confirmed like any
+        other fact."""
         if of_days:
             short = any(
                 _SHORT_DAY.search(text) for text in self.texts if "/" in text or "." in text

@@ -28,12 +28,14 @@ _INPUTS = {
     "edges": ("edges", "bins"),
     "step_days": ("step_days", "bins"),
 }
-"""Keys of a description, and the inputs that they are typed in, where they are not called alike in every kind."""
+"""Keys of a description, and the inputs that they are typed in, where they are not called alike in every
+kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedError:
-    """A refusal in the words of the page. key: the input it is about; empty where it is about the whole column."""
+    """A refusal in the words of the page. key: the input it is about; empty where it is about the whole
+    column."""
 
     key: str
     rule: str
@@ -47,8 +49,8 @@ class PlacedError:
 def placed_errors(
     name: str, column: Column, *, refused: Sequence[DomainError] = ()
 ) -> list[PlacedError]:
-    """All that is wrong in what was typed, in the order in which it is read. Facts that contradict each other are looked for
-    once each of them can be read.
+    """All that is wrong in what was typed, in the order in which it is read. Facts that contradict each other
+    are looked for once each of them can be read.
 
     refused: what the description as a whole has against this column, which is said where nothing else is."""
     kind, fields = str(column.get("kind") or ""), dict(column.get("fields") or {})
@@ -85,8 +87,8 @@ def as_errors(name: str, column: Column) -> list[DomainError]:
 
 
 def input_of(field: str, *, kind: str, fields: Fields) -> str:
-    """The input in which a fact of a column is typed; the one that is filled in, where there are several. Empty where there
-    is none. field: its key in the description."""
+    """The input in which a fact of a column is typed; the one that is filled in, where there are several.
+    Empty where there is none. field: its key in the description."""
     if kind not in FORMS:
         return ""
     own = FORMS[kind].inputs.get(field)

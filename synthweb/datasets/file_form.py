@@ -1,4 +1,5 @@
-"""The form of a dataset's file as a fact of its description: what was confirmed for reading says how samples are written."""
+"""The form of a dataset's file as a fact of its description: what was confirmed for reading says how samples
+are written."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from synthweb.datasets.models import Dataset
 
 
 def with_form(context: Mapping[str, object], dataset: Dataset) -> dict[str, object]:
-    """What a description says beside its columns, with the form of the file where it is not the clean one. A form that came
-    with a document stays. Confirming a description confirms the form of its file (ADR 11)."""
+    """What a description says beside its columns, with the form of the file where it is not the clean one. A
+    form that came with a document stays. Confirming a description confirms the form of its file (ADR 11)."""
     dialect = sealed_names.form_of(dataset)
     if "file" in context or dataset.file_kind not in DELIMITED or dialect is None:
         return dict(context)

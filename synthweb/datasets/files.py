@@ -28,8 +28,8 @@ def private_directory(path: Path) -> Path:
 
 
 def modification_times(folder: Path) -> dict[str, float]:
-    """The files of a folder by name, with the time of their last change in seconds since 1970; empty without the folder.
-    A file that somebody removes meanwhile is left out."""
+    """The files of a folder by name, with the time of their last change in seconds since 1970; empty without
+    the folder. A file that somebody removes meanwhile is left out."""
     times = {}
     for path in folder.glob("*"):
         with contextlib.suppress(FileNotFoundError):
@@ -92,7 +92,8 @@ def read_key(path: Path) -> str:
 
 
 def fits(stored: BinaryIO, *identities: pyrage.x25519.Identity) -> bool:
-    """Whether one of these keys opens an age file. Its first piece is decrypted, dropped, and nothing else is."""
+    """Whether one of these keys opens an age file. Its first piece is decrypted, dropped, and nothing else
+    is."""
     try:
         pyrage.decrypt_io(stored, _FirstPiece(), identities)
     except _EnoughError:

@@ -27,7 +27,8 @@ MAX_INPUT_LENGTH = 2_000_000  # characters; ten thousand categories fit
 
 
 class DocumentForm(forms.Form):
-    """A description from elsewhere. It is read in memory: settings.py allows no other upload handler, so nothing touches a disk."""
+    """A description from elsewhere. It is read in memory: settings.py allows no other upload handler, so
+    nothing touches a disk."""
 
     document = forms.FileField(
         label=_("Description"),
@@ -48,10 +49,12 @@ class DocumentForm(forms.Form):
 
 
 class Posted:
-    """One post of the describe page: a press of one button, with everything typed in the lines that came along.
+    """One post of the describe page: a press of one button, with everything typed in the lines that came
+    along.
 
-    A line that is open in the editor sends its inputs as `INDEX-field`; every line that is not confirmed sends what
-    was suggested for it as `INDEX-suggested`, so that confirming copies what the steward saw and nothing else.
+    A line that is open in the editor sends its inputs as `INDEX-field`; every line that is not confirmed
+    sends what was suggested for it as `INDEX-suggested`, so that confirming copies what the steward saw and
+    nothing else.
     """
 
     def __init__(self, data: QueryDict) -> None:
@@ -72,7 +75,8 @@ class Posted:
         return clean(self._data.get(key, "")).strip()[:MAX_STATEMENT_LENGTH]
 
     def says_public(self, index: int) -> bool:
-        """Whether the list of a line is said to be public, on the page of lists that were read from the table."""
+        """Whether the list of a line is said to be public, on the page of lists that were read from the
+        table."""
         return self._data.get(f"{index}-list") == PUBLIC
 
     @property

@@ -142,8 +142,8 @@ class ColumnLine:
 
     @cached_property
     def light(self) -> LineLight:
-        """Whether cells fit, or something has to be answered first. A suggestion that nobody changed fits its own data, and
-        is only looked at when its column is shown."""
+        """Whether cells fit, or something has to be answered first. A suggestion that nobody changed fits its
+        own data, and is only looked at when its column is shown."""
         if self.error or isinstance(self._read, DomainError):
             return "unfit" if self.typed else "question"
         touched = self.typed is not None or self.current or bool(self.answer)
@@ -234,7 +234,8 @@ class ColumnLine:
 
     @cached_property
     def expected(self) -> ColumnForecast | None:
-        """The error to expect of this column, from public facts alone; None where nobody said about how many records there are."""
+        """The error to expect of this column, from public facts alone; None where nobody said about how many
+        records there are."""
         if not self.codes or self.rows is None:
             return None
         return ColumnForecast.of(
@@ -243,15 +244,16 @@ class ColumnLine:
 
     @property
     def codes(self) -> int:
-        """How many codes a release counts of it; 0 of a column that is left out, made up or computed, and has no error of its
-        own."""
+        """How many codes a release counts of it; 0 of a column that is left out, made up or computed, and has
+        no error of its own."""
         if isinstance(self._read, DomainError):
             return 0
         return MAX_BINS if isinstance(self._read, Undeclared) else self._read.size
 
     @cached_property
     def picture(self) -> Bars | None:
-        """The histogram of the real values, with bins as they are declared or as a release can afford them."""
+        """The histogram of the real values, with bins as they are declared or as a release can afford
+        them."""
         if self.check is None or self.check.histogram is None or not self.codes:
             return None
         bins = self.expected.clear_bins if self.learned and self.expected else None
@@ -372,22 +374,24 @@ class ColumnLine:
         if not self.placed:
             return (
                 gettext(
-                    "%(codes)s codes: at ε = 1, shared by %(columns)s, noise outweighs them below about %(records)s records. "
-                    "Fewer values or wider bins keep more."
+                    "%(codes)s codes: at ε = 1, shared by %(columns)s, noise outweighs them below about "
+                    "%(records)s records. Fewer values or wider bins keep more."
                 )
                 % facts
             )
         sentence = (
             gettext(
-                "%(codes)s codes with public points: methods for places, “adaptive” and with public totals “on-the-map”, count "
-                "none by itself and keep places as finely as there are records. Other methods, at ε = 1 shared by %(columns)s, "
-                "lose them in noise below about %(records)s records."
+                "%(codes)s codes with public points: methods for places, “adaptive” and with public totals "
+                "“on-the-map”, count none by itself and keep places as finely as there are records. Other "
+                "methods, at ε = 1 shared by %(columns)s, lose them in noise below about %(records)s "
+                "records."
             )
             if self.kind == "categorical"
             else gettext(
-                "%(codes)s codes of a coordinate: methods for places, “adaptive” and with public totals “on-the-map”, count "
-                "none by itself and keep places as finely as there are records. Other methods, at ε = 1 shared by %(columns)s, "
-                "lose them in noise below about %(records)s records."
+                "%(codes)s codes of a coordinate: methods for places, “adaptive” and with public totals "
+                "“on-the-map”, count none by itself and keep places as finely as there are records. Other "
+                "methods, at ε = 1 shared by %(columns)s, lose them in noise below about %(records)s "
+                "records."
             )
         )
         return sentence % facts
@@ -427,7 +431,8 @@ class ColumnLine:
 
     @property
     def written_marker(self) -> str:
-        """The marker that samples write for every missing value; empty where there are no others, or each has its own."""
+        """The marker that samples write for every missing value; empty where there are no others, or each has
+        its own."""
         if isinstance(self._read, DomainError) or self._read.separate_markers:
             return ""
         markers = self._read.missing or ()
@@ -447,7 +452,8 @@ class ColumnLine:
 
     @property
     def completions_told(self) -> str:
-        """By which public texts beginnings are completed, and how to have others; empty where there are none."""
+        """By which public texts beginnings are completed, and how to have others; empty where there are
+        none."""
         text = self.column["fields"].get("completions") if self.kind == "weak" else ""
         return completions_summary(str(text)) if text else ""
 
@@ -458,7 +464,8 @@ class ColumnLine:
 
     @property
     def as_suggested(self) -> basis.FactCount:
-        """How many of its facts equal the suggestion, to be shown beside the statement: only of a line that shows it."""
+        """How many of its facts equal the suggestion, to be shown beside the statement: only of a line that
+        shows it."""
         return basis.count_facts(self.name, self.column, self.suggested)
 
     @property
@@ -491,8 +498,8 @@ def set_summary(attribute: Attribute | DomainError, *, max_records: int) -> str:
         raise TypeError("the values are no public set")
     least = sample_size.records_to_be_found(attribute, max_records=max_records)
     return gettext(
-        "%(values)s values. With a tenth of ε = 1 spent on finding them, a value comes out that about %(records)s records have; "
-        "rarer ones are “other”."
+        "%(values)s values. With a tenth of ε = 1 spent on finding them, a value comes out that about "
+        "%(records)s records have; rarer ones are “other”."
     ) % {"values": _counted(attribute.values.size), "records": grouped(least)}
 
 
@@ -507,9 +514,9 @@ def completions_summary(text: str) -> str:
     source = sets.CHOICES.get(kind, "a combined set")
     weighed = ", the likely ones more often" if completions.weights else ""
     return (
-        f"A text of which only the beginning is found is completed by one of {grouped(completions.values.size)} public texts"
-        f"{weighed}. They are: {source}. "
-        "To change them, upload a description (DOMAIN.json) with others, or without any."
+        "A text of which only the beginning is found is completed by one of "
+        f"{grouped(completions.values.size)} public texts{weighed}. They are: {source}. To change them, "
+        "upload a description (DOMAIN.json) with others, or without any."
     )
 
 
@@ -522,7 +529,7 @@ def _counted(number: int) -> str:
     )
 
 
-# --- all lines -----------------------------------------------------------------------------------------------------
+# --- all lines ----------------------------------------------------------------------------------------------
 def lines(
     *,
     payload: Mapping[str, Any] | None,
@@ -532,8 +539,8 @@ def lines(
     asking: Collection[int] = (),
     placed: Collection[str] = (),
 ) -> list[ColumnLine]:
-    """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all. `placed`: columns
-    whose codes have public points."""
+    """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all.
+    `placed`: columns whose codes have public points."""
     typed = drafts.columns(draft)
     sharing = drafts.count_sharing_columns(
         draft, total=len(typed if payload is None else payload["columns"])
@@ -594,7 +601,8 @@ def count_learned(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int
 
 
 def count_found(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int:
-    """How many columns of texts are described, or suggested, by a public set in which a release finds their values."""
+    """How many columns of texts are described, or suggested, by a public set in which a release finds their
+    values."""
     return sum(column.get("kind") == "weak" for column in _shown(payload, draft))
 
 
@@ -614,8 +622,8 @@ def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:
 
 
 def first_rows(payload: Mapping[str, Any]) -> list[list[str]]:
-    """The rows of a preview, each cell as far as there is room. Cut here: a filter of the template for thousands of cells
-    takes a third of the page's time."""
+    """The rows of a preview, each cell as far as there is room. Cut here: a filter of the template for
+    thousands of cells takes a third of the page's time."""
     return [[_cell(text, most=40) for text in row] for row in payload.get("preview", ())]
 
 

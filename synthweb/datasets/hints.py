@@ -1,7 +1,8 @@
-"""What a suggestion says besides its facts, as the describe page shows it: its question, and what else the column could be.
+"""What a suggestion says besides its facts, as the describe page shows it: its question, and what else the
+column could be.
 
-An answer is stored by its key alone. The facts that it stands for are read from the data, and stay in the preview store
-until the steward confirms them."""
+An answer is stored by its key alone. The facts that it stands for are read from the data, and stay in the
+preview store until the steward confirms them."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class ShownChoice(TypedDict):
 
 
 class ShownHint(TypedDict):
-    """The part of a page that goes with a suggestion. `answer`: the key of the choice that was taken, empty for none. `first`: the suggestion as
-    it was before that."""
+    """The part of a page that goes with a suggestion. `answer`: the key of the choice that was taken, empty
+    for none. `first`: the suggestion as it was before that."""
 
     certainty: str
     question: str
@@ -44,7 +45,8 @@ class ShownHint(TypedDict):
 def suggested_column(
     suggestion: Mapping[str, Any], hint: Mapping[str, Any] | None, *, answer: str = ""
 ) -> Column:
-    """A suggestion as the page shows it, with its hint, after an answer. hint: None of a column that asks nothing."""
+    """A suggestion as the page shows it, with its hint, after an answer. hint: None of a column that asks
+    nothing."""
     first: Column = {**drafts.typed_from(suggestion), "why": str(suggestion.get("why", ""))}
     if not hint:
         return first

@@ -101,7 +101,8 @@ _LABELS = {
     "set_replace": (
         _("Characters replaced"),
         _(
-            'One a line, like é = e; nothing after = takes it away; " " = _ for a blank. After the case is changed.'
+            'One a line, like é = e; nothing after = takes it away; " " = _ for a blank. After the case is '
+            "changed."
         ),
     ),
     "document": (

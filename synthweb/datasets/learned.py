@@ -1,5 +1,5 @@
-"""Columns of which nothing is written anywhere: from any kind of numbers or days to a scale whose bounds a release learns,
-and from listed or made-up texts to a public set in which it finds the frequent ones."""
+"""Columns of which nothing is written anywhere: from any kind of numbers or days to a scale whose bounds a
+release learns, and from listed or made-up texts to a public set in which it finds the frequent ones."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def not_found(texts: Iterable[str]) -> list[str]:
 
 
 def as_found(column: Column) -> Column:
-    """The same column with every short text as its public set. Markers of missing values that are such texts are found as
-    values of their own, because a set and the markers share no text."""
+    """The same column with every short text as its public set. Markers of missing values that are such texts
+    are found as values of their own, because a set and the markers share no text."""
     fields = column["fields"]
     other_markers = not_found(split(fields.get("missing") or ""))
     learned = {**ANY_TEXT, "missing": markers(other_markers), "outside": "other"}

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 
 def split(text: str) -> list[str]:
-    """Texts one a line, or, on a single line, between commas. Quotation marks keep what is inside as it is."""
+    """Texts one a line, or, on a single line, between commas. Quotation marks keep what is inside as it
+    is."""
     lines = text.splitlines()
     parts = lines if len(lines) > 1 else re.findall(r'\s*"(?:[^"]|"")*"\s*(?=,|$)|[^,]+', text)
     return [_unquoted(part) for part in parts if part.strip()]
@@ -21,8 +22,8 @@ _LONGEST_PAIR = 2_000
 
 
 def split_pairs(text: str) -> list[tuple[str, str]] | None:
-    """Lines like `é = e`, with nothing after the sign or with quotation marks around what is of blanks; None where a line is
-    no such pair."""
+    """Lines like `é = e`, with nothing after the sign or with quotation marks around what is of blanks; None
+    where a line is no such pair."""
     lines = [line for line in text.splitlines() if line.strip()]
     matches = [_PAIR.fullmatch(line) if len(line) <= _LONGEST_PAIR else None for line in lines]
     return (

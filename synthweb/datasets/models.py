@@ -14,10 +14,10 @@ from synthweb.lib.append_only import AppendOnly
 
 
 class Dataset(models.Model):
-    """One table with its name, its description and its budget. Which file it is now stands here: `vault_name`,
-    `file_kind`, `size_bytes`, `content_key` and `dialect` are those of version `table_number`; the earlier ones are
-    TableVersions. `content_key` is an HMAC of a file's bytes under a key of this installation: it notices the same
-    content uploaded again and says nothing to who lacks the key."""
+    """One table with its name, its description and its budget. Which file it is now stands here:
+    `vault_name`, `file_kind`, `size_bytes`, `content_key` and `dialect` are those of version `table_number`;
+    the earlier ones are TableVersions. `content_key` is an HMAC of a file's bytes under a key of this
+    installation: it notices the same content uploaded again and says nothing to who lacks the key."""
 
     class Status(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be read")
@@ -54,7 +54,8 @@ class Dataset(models.Model):
     stated_records = models.PositiveBigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
-    # The last days on which the table, the noisy answers of its runs, and its releases are kept; null: no end was set.
+    # The last days on which the table, the noisy answers of its runs, and its releases are kept; null: no end
+    # was set.
     table_until = models.DateField(null=True, blank=True)
     answers_until = models.DateField(null=True, blank=True)
     releases_until = models.DateField(null=True, blank=True)
@@ -76,8 +77,9 @@ class Dataset(models.Model):
 
 
 class DraftFacts(models.Model):
-    """What stands beside the columns of a draft, as in a DOMAIN.json: points, partitions, totals. Apart from the draft because
-    thousands of places have megabytes, which a press on the describe page neither reads nor writes."""
+    """What stands beside the columns of a draft, as in a DOMAIN.json: points, partitions, totals. Apart from
+    the draft because thousands of places have megabytes, which a press on the describe page neither reads nor
+    writes."""
 
     dataset = models.OneToOneField(
         Dataset, primary_key=True, on_delete=models.CASCADE, related_name="draft_facts"
@@ -89,8 +91,8 @@ class DraftFacts(models.Model):
 
 
 class PartialUpload(models.Model):
-    """A table that comes in several requests. How far it has come is not here: the pieces in the vault say it (`partial_tables`). Of
-    the name of its file only the ending is used, and only the kind is kept."""
+    """A table that comes in several requests. How far it has come is not here: the pieces in the vault say it
+    (`partial_tables`). Of the name of its file only the ending is used, and only the kind is kept."""
 
     class State(models.TextChoices):
         OPEN = "open", _("Unfinished")
@@ -128,8 +130,9 @@ class PartialUpload(models.Model):
 
 
 class TableVersion(models.Model):
-    """One file of a dataset, then or now. A corrected file is a version under the same budget: the people in it are
-    the same people. Its file is erased once its successor is ready and there is no release of it, or its dataset is deleted; this row stays."""
+    """One file of a dataset, then or now. A corrected file is a version under the same budget: the people in
+    it are the same people. Its file is erased once its successor is ready and there is no release of it, or
+    its dataset is deleted; this row stays."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="tables")
     number = models.PositiveIntegerField()
@@ -157,8 +160,8 @@ class TableVersion(models.Model):
 
 
 class RunTable(models.Model):
-    """Which version of the table a run was submitted for; a run of a database has a row for each of its tables, that of the root
-    first. Runs lie above: named by code, not referenced."""
+    """Which version of the table a run was submitted for; a run of a database has a row for each of its
+    tables, that of the root first. Runs lie above: named by code, not referenced."""
 
     run_code = models.CharField(max_length=16, db_index=True)
     table = models.ForeignKey(TableVersion, on_delete=models.CASCADE, related_name="runs")
@@ -175,7 +178,8 @@ class RunTable(models.Model):
 
 
 class DomainVersion(AppendOnly):
-    """A confirmed public description, immutable; `document` is the engine's Domain as JSON, `digest` its SHA-256."""
+    """A confirmed public description, immutable; `document` is the engine's Domain as JSON, `digest` its
+    SHA-256."""
 
     dataset = models.ForeignKey(
         Dataset, on_delete=models.PROTECT, related_name="domain_versions"
@@ -199,8 +203,8 @@ class DomainVersion(AppendOnly):
 
 
 class DatabaseTable(models.Model):
-    """A dataset as one table of a database, as its steward describes it so far. The root is the dataset whose rows are the privacy
-    units and whose budget pays; it has a row, too."""
+    """A dataset as one table of a database, as its steward describes it so far. The root is the dataset whose
+    rows are the privacy units and whose budget pays; it has a row, too."""
 
     dataset = models.OneToOneField(
         Dataset, primary_key=True, on_delete=models.CASCADE, related_name="database_table"
@@ -224,8 +228,8 @@ class DatabaseTable(models.Model):
 
 
 class DatabaseVersion(AppendOnly):
-    """A confirmed description of a database, immutable: the engine's Database as JSON, with the description of each table that was
-    in force. `datasets`: the code of the dataset of each table, by its name."""
+    """A confirmed description of a database, immutable: the engine's Database as JSON, with the description
+    of each table that was in force. `datasets`: the code of the dataset of each table, by its name."""
 
     root = models.ForeignKey(
         Dataset, on_delete=models.PROTECT, related_name="database_versions"
@@ -249,11 +253,12 @@ class DatabaseVersion(AppendOnly):
 
 
 class DomainBasis(AppendOnly):
-    """On what a confirmed description rests: for whom confirmed it and for who grants budget. `statements`: where its facts are
-    written, as the steward said it, [{"columns", "because"}]. `facts_as_suggested`: how many of its `facts` equal a suggestion
-    that was read from the data; None where the suggestions had expired by then. Analysts never see that number: it tells
-    something of the data. `equal_facts`: which of them, inputs by column; as `facts_as_suggested`, for steward and custodian
-    alone. `after_looking`: whether a comparison with the real table had been opened before."""
+    """On what a confirmed description rests: for whom confirmed it and for who grants budget. `statements`:
+    where its facts are written, as the steward said it, [{"columns", "because"}]. `facts_as_suggested`: how
+    many of its `facts` equal a suggestion that was read from the data; None where the suggestions had expired
+    by then. Analysts never see that number: it tells something of the data. `equal_facts`: which of them,
+    inputs by column; as `facts_as_suggested`, for steward and custodian alone. `after_looking`: whether a
+    comparison with the real table had been opened before."""
 
     version = models.OneToOneField(
         DomainVersion, on_delete=models.PROTECT, related_name="basis"
@@ -271,8 +276,9 @@ class DomainBasis(AppendOnly):
 
 
 class DescriptionTemplate(models.Model):
-    """A confirmed description kept under a name, to be applied to other tables of the same organisation. It holds what
-    was public about one table and nothing else; where it is applied, each column is confirmed anew."""
+    """A confirmed description kept under a name, to be applied to other tables of the same organisation. It
+    holds what was public about one table and nothing else; where it is applied, each column is confirmed
+    anew."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     organisation = models.ForeignKey(
@@ -300,9 +306,10 @@ class DescriptionTemplate(models.Model):
 
 
 class Preview(models.Model):
-    """Where a steward object lies (preview, suggestions, report): its file is encrypted under the web's own key; this
-    row holds no content. Written by the worker, read through selectors that write the audit log. All are short-lived
-    but the names of the columns, against which descriptions are checked and which nobody is shown."""
+    """Where a steward object lies (preview, suggestions, report): its file is encrypted under the web's own
+    key; this row holds no content. Written by the worker, read through selectors that write the audit log.
+    All are short-lived but the names of the columns, against which descriptions are checked and which nobody
+    is shown."""
 
     class Kind(models.TextChoices):
         TABLE = "table", _("Preview and suggestions")

@@ -1,9 +1,9 @@
-"""Where an opened table lies: in a file without a name, which the kernel frees when the last process that has it open
-ends, however it ends.
+"""Where an opened table lies: in a file without a name, which the kernel frees when the last process that has
+it open ends, however it ends.
 
-The file is in memory (`memfd_create`) where there is room for twice the table, else a file below TMPDIR that is
-unlinked before its first byte is written. Libraries that want a path get /proc/self/fd/N, which means nothing outside
-the process.
+The file is in memory (`memfd_create`) where there is room for twice the table, else a file below TMPDIR that
+is unlinked before its first byte is written. Libraries that want a path get /proc/self/fd/N, which means
+nothing outside the process.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Tables that come in several requests, as far as they have come: encrypted pieces, and their key (ADR 125).
 
-Each upload has a folder of its own, with a key pair of its own. The private half is wrapped by the web's key, which previews are
-encrypted to as well: the web alone can put the pieces together. A piece is one age file, written whole, forced to the disk and
-renamed to the place in the table where it begins. So the pieces that are there say how far the table has come, after a crash as well.
+Each upload has a folder of its own, with a key pair of its own. The private half is wrapped by the web's key,
+which previews are encrypted to as well: the web alone can put the pieces together. A piece is one age file,
+written whole, forced to the disk and renamed to the place in the table where it begins. So the pieces that
+are there say how far the table has come, after a crash as well.
 
     VAULT_DIR/uploads/<code>/key                       the key, wrapped
     VAULT_DIR/uploads/<code>/<offset>-<length>         a piece; both numbers in bytes of the table
 
-Whoever writes, puts together or erases holds a lock on the folder, which the kernel gives back when the process ends.
+Whoever writes, puts together or erases holds a lock on the folder, which the kernel gives back when the
+process ends.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class Pieces:
         return len(self._places)
 
     def add(self, data: bytes) -> None:
-        """Store the next bytes. When this returns, no crash loses them. Errors: DamagedError; OSError where there is no room."""
+        """Store the next bytes. When this returns, no crash loses them. Errors: DamagedError; OSError where
+        there is no room."""
         dumps.forbid()
         offset = self.offset
         # With its place: pieces that somebody renames do not make another table.
@@ -94,7 +97,8 @@ class Pieces:
 
 @contextlib.contextmanager
 def locked(code: str) -> Iterator[Pieces]:
-    """The pieces of an upload, for nobody else meanwhile. Errors: InUse; OSError where there is no room for a folder."""
+    """The pieces of an upload, for nobody else meanwhile. Errors: InUse; OSError where there is no room for a
+    folder."""
     folder = _folder(code)
     files.private_directory(Path(settings.VAULT_DIR))
     files.private_directory(folder.parent)

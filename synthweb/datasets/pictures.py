@@ -1,4 +1,5 @@
-"""The picture of one column on the describe page: bars of real values, and the error to expect, as plain numbers."""
+"""The picture of one column on the describe page: bars of real values, and the error to expect, as plain
+numbers."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ MOST_CUTS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnForecast:
-    """What a release can tell of one column at ε = 1, from public facts alone. wrong: records of a hundred that would have to
-    change. clear_bins: how many bins stand clear of the noise."""
+    """What a release can tell of one column at ε = 1, from public facts alone. wrong: records of a hundred
+    that would have to change. clear_bins: how many bins stand clear of the noise."""
 
     wrong: str
     clear_bins: int
@@ -66,7 +67,8 @@ class Bars:
 
     @classmethod
     def of(cls, histogram: Mapping[str, Any], *, affordable: int | None) -> Bars:
-        """histogram: as a column check has it. affordable: bins of equal frequency to draw instead of declared ones."""
+        """histogram: as a column check has it. affordable: bins of equal frequency to draw instead of
+        declared ones."""
         logarithmic = histogram["scale"] == "log"
         edges = [_place(edge, logarithmic=logarithmic) for edge in histogram["edges"]]
         first, span = edges[0], max(edges[-1] - edges[0], 1e-300)

@@ -1,4 +1,5 @@
-"""Two columns that are one point: a box drawn or typed on a map, how often its sides are halved, and the unit of its axes.
+"""Two columns that are one point: a box drawn or typed on a map, how often its sides are halved, and the unit
+of its axes.
 
 What comes of it are two columns of numbers as the describe page would have them, and, in degrees, a place."""
 
@@ -152,8 +153,8 @@ def _clashes(line: str, name: str, pair: tuple[str, str]) -> bool:
 
 
 def initial(draft: drafts.Draft, place: str, *, names: Sequence[str] = ()) -> dict[str, object]:
-    """The description of a place so far, as the form has it; for one that is not there, the two columns whose names
-    say what they are, where only two do."""
+    """The description of a place so far, as the form has it; for one that is not there, the two columns whose
+    names say what they are, where only two do."""
     for line in str((draft.get("table") or {}).get("places", "")).splitlines():
         name, _, columns = line.partition(":")
         pair = split(columns)
@@ -179,7 +180,8 @@ def _box(draft: drafts.Draft, pair: Sequence[str]) -> dict[str, str]:
 
 
 def public_points(context: Mapping[str, object]) -> list[tuple[float, float]]:
-    """Degrees north and east of the public points that stand beside a draft, thinned to as many as a map bears."""
+    """Degrees north and east of the public points that stand beside a draft, thinned to as many as a map
+    bears."""
     points = list(_points(context))
     return points[:: max(1, -(-len(points) // MAX_DRAWN_POINTS))]
 

@@ -1,8 +1,8 @@
 """Short-lived objects for stewards' eyes: previews, suggestions, comparisons with real data.
 
-The worker writes them to the web's second key pair; one file each below PREVIEW_DIR, and a Preview row that says
-where it lies and when it ends, and holds none of it. `put` is for runs.job_kinds; `read` for the selectors that write
-the audit log at every reading; nobody else imports this module.
+The worker writes them to the web's second key pair; one file each below PREVIEW_DIR, and a Preview row that
+says where it lies and when it ends, and holds none of it. `put` is for runs.job_kinds; `read` for the
+selectors that write the audit log at every reading; nobody else imports this module.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class PreviewError(files.StorageError):
 
 
 def put(dataset: Dataset, kind: str, subject: str, payload: Mapping[str, object]) -> Preview:
-    """Encrypt `payload` (anything JSON can hold) and replace what was stored for this dataset, kind and subject."""
+    """Encrypt `payload` (anything JSON can hold) and replace what was stored for this dataset, kind and
+    subject."""
     name = secrets.token_hex(16)
     recipient = pyrage.x25519.Recipient.from_str(
         files.read_key(settings.PREVIEW_PUBLIC_KEY_FILE)
@@ -92,7 +93,8 @@ def latest(dataset: Dataset, kind: str, subject: str) -> Preview | None:
 
 
 def read(preview: Preview) -> dict[str, Any]:
-    """Decrypt a stored object. Web only: it needs the web's private key. Callers write the audit log first."""
+    """Decrypt a stored object. Web only: it needs the web's private key. Callers write the audit log
+    first."""
     identity = pyrage.x25519.Identity.from_str(
         files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE)
     )

@@ -1,5 +1,5 @@
-"""Lists of values that were read from a table. A description publishes a list, so one that was only read is confirmed with a
-statement of its own, and never together with other columns."""
+"""Lists of values that were read from a table. A description publishes a list, so one that was only read is
+confirmed with a statement of its own, and never together with other columns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _INPUTS = {"categorical": "values", "weak": "set_values"}
 
 
 def values_read(column: Column, suggested: Column | None) -> list[str]:
-    """The values that a column lists, if all of them stand in what was read from its table; none if somebody wrote down
-    others as well, or if the list is public whatever the table holds."""
+    """The values that a column lists, if all of them stand in what was read from its table; none if somebody
+    wrote down others as well, or if the list is public whatever the table holds."""
     if suggested is None:
         return []
     values = _listed(column)
@@ -31,7 +31,8 @@ def _listed(column: Column) -> list[str]:
 
 
 def needs_statement(column: Column, suggested: Column | None) -> bool:
-    """Whether a column is confirmed with a list that was read, and nobody said of this column alone where it is written."""
+    """Whether a column is confirmed with a list that was read, and nobody said of this column alone where it
+    is written."""
     return bool(
         column.get("confirmed") and not column.get("vouched") and values_read(column, suggested)
     )

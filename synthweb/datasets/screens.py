@@ -56,16 +56,16 @@ RELATIONS = (
         Relation.ADD_REMOVE.value,
         _("Add or remove one"),
         _(
-            "Hides whether somebody is in the table at all. The number of rows is private, so a release counts it with "
-            "noise. The usual choice."
+            "Hides whether somebody is in the table at all. The number of rows is private, so a release "
+            "counts it with noise. The usual choice."
         ),
     ),
     (
         Relation.REPLACE_ONE.value,
         _("Replace one"),
         _(
-            "Hides what somebody's record says, not that they are in the table. For tables of which everybody knows who is "
-            "in them. Counts need twice the noise."
+            "Hides what somebody's record says, not that they are in the table. For tables of which "
+            "everybody knows who is in them. Counts need twice the noise."
         ),
     ),
 )
@@ -136,7 +136,7 @@ def _public_rows(dataset: Dataset) -> int | None:
 NOTHING_UNSAVED: Mapping[str, drafts.Column | None] = {}
 
 
-# --- describe ------------------------------------------------------------------------------------------------------
+# --- describe -----------------------------------------------------------------------------------------------
 SHOWN = {
     "open": _("Still open"),
     "asked": _("With a question"),
@@ -154,8 +154,8 @@ def describe(
     errors: Sequence[DomainError] = (),
     unsaved: Mapping[str, drafts.Column | None] = NOTHING_UNSAVED,
 ) -> dict[str, object]:
-    """The describe page. Opens the preview, which the audit log notes. unsaved: columns that were saved otherwise meanwhile, as they
-    were typed here; None of one that was not in its editor."""
+    """The describe page. Opens the preview, which the audit log notes. unsaved: columns that were saved
+    otherwise meanwhile, as they were typed here; None of one that was not in its editor."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
     names = payload["columns"] if payload else list(drafts.columns(dataset.draft))
@@ -243,7 +243,8 @@ LIGHT_SIGNS: dict[str, str] = {
 
 
 def _current(query: QueryDict, draft: drafts.Draft, names: Sequence[str]) -> int | None:
-    """The line that is shown whole: the one that was asked for, the only one that is edited or asks, or the first open one."""
+    """The line that is shown whole: the one that was asked for, the only one that is edited or asks, or the
+    first open one."""
     for key in ("column", "edit", "ask"):
         chosen = numbers(query.get(key, ""))
         if len(chosen) == 1:
@@ -315,8 +316,8 @@ def ranges(indices: Iterable[int]) -> str:
 
 
 def _held_in_data(payload: Mapping[str, Any] | None) -> list[tuple[str, int | None]]:
-    """Rules between columns that hold in the table, for the steward who may know where they are written: the sentence, and the
-    number of the rule where there is a form for it."""
+    """Rules between columns that hold in the table, for the steward who may know where they are written: the
+    sentence, and the number of the rule where there is a form for it."""
     hints_by_name = (payload or {}).get("hints") or {}
     remarks = (remark for hint in hints_by_name.values() for remark in hint.get("remarks", ()))
     numbers = {
@@ -387,8 +388,8 @@ def table_facts(dataset: Dataset) -> dict[str, str]:
 def after_a_press(
     user: User, dataset: Dataset, posted: Posted, outcome: EditOutcome
 ) -> dict[str, object]:
-    """One line again, after one of its buttons was pressed, and the new count. The cells beside it are those of the preview,
-    whose opening the audit log notes once a sitting."""
+    """One line again, after one of its buttons was pressed, and the new count. The cells beside it are those
+    of the preview, whose opening the audit log notes once a sitting."""
     index = posted.index if posted.index in posted.names else next(iter(posted.names), 0)
     name = posted.names.get(index, "")
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
@@ -468,8 +469,8 @@ def address_after(
     query: QueryDict,
     brought: bool = False,
 ) -> str:
-    """Where a press leads without script: the same page, the same lines open, selected and shown, at the line that was
-    pressed."""
+    """Where a press leads without script: the same page, the same lines open, selected and shown, at the line
+    that was pressed."""
     address = reverse("datasets:describe", args=[dataset.code])
     parameters = {key: query.get(key, "")[:200] for key in FILTERS}
     parameters |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected)}
@@ -482,8 +483,8 @@ def address_after(
 
 
 def columns_shown(user: User, dataset: Dataset) -> tuple[list[str], bool]:
-    """The names of the table's columns, and whether they were read from it, which the audit log notes: without a header they
-    are a row. When the preview has expired, the names that somebody declared."""
+    """The names of the table's columns, and whether they were read from it, which the audit log notes:
+    without a header they are a row. When the preview has expired, the names that somebody declared."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     return list(
         payload["columns"] if payload else drafts.columns(dataset.draft)
@@ -493,7 +494,8 @@ def columns_shown(user: User, dataset: Dataset) -> tuple[list[str], bool]:
 def point(
     dataset: Dataset, form: points.PointForm, *, names: Sequence[str], real: bool
 ) -> dict[str, object]:
-    """The page of a point: its form, and public points to draw on the map. names: of columns, as `columns_shown` has them."""
+    """The page of a point: its form, and public points to draw on the map. names: of columns, as
+    `columns_shown` has them."""
     return {
         "dataset": dataset,
         "names": names,
@@ -511,8 +513,9 @@ def point(
 def lists(
     user: User, dataset: Dataset, posted: Posted | None, asking: Sequence[int]
 ) -> dict[str, object]:
-    """The page of lists that were read from the table, each with its two answers. posted: what was answered so far; asking: lines
-    whose list is said to be public, and not where it is written. Opens the preview, which the audit log notes."""
+    """The page of lists that were read from the table, each with its two answers. posted: what was answered
+    so far; asking: lines whose list is said to be public, and not where it is written. Opens the preview,
+    which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     lines = [
         line
@@ -542,7 +545,7 @@ def lists(
     }
 
 
-# --- a confirmed description ---------------------------------------------------------------------------------------
+# --- a confirmed description --------------------------------------------------------------------------------
 def domain(user: User, version: DomainVersion) -> dict[str, object]:
     """One version of a description, for reading."""
     described = domain_of(version)

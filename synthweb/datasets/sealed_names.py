@@ -1,8 +1,9 @@
 """Names that nobody has described, in the database: encrypted, to the keys of the web and of the vault.
 
-A name in a file may be a cell: a key that a record has, a header that is a row, a sheet called after a person. Readings need
-them as long as the table is there, and its steward sees them; nobody else does, nor who reads a copy of the database
-(ADR 4). Both sides open them, because the worker reads files by names that were typed.
+A name in a file may be a cell: a key that a record has, a header that is a row, a sheet called after a
+person. Readings need them as long as the table is there, and its steward sees them; nobody else does, nor who
+reads a copy of the database (ADR 4). Both sides open them, because the worker reads files by names that were
+typed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NAMES: dict[str, Any] = {"names": [], "sheet": ""}
 """What of the form of a file may hold a cell, and what stands in its place in the clear."""
 
 
-# --- the form of a file ------------------------------------------------------------------------------------------------
+# --- the form of a file -------------------------------------------------------------------------------------
 def stored(form: Mapping[str, object] | None) -> dict[str, Any] | None:
     """The form of a file as the database keeps it: as it is, but for its names."""
     if form is None:
@@ -62,7 +63,7 @@ def without_names(form: Mapping[str, object] | None) -> dict[str, Any] | None:
     )
 
 
-# --- the column of a refusal -------------------------------------------------------------------------------------------
+# --- the column of a refusal --------------------------------------------------------------------------------
 def stored_refusal(refusal: Mapping[str, object], *, column: object) -> dict[str, Any]:
     """Why a file was refused: rule and repair in the clear, the name of the column encrypted."""
     clear = {"rule": refusal.get("rule"), "repair": refusal.get("repair")}
@@ -75,7 +76,7 @@ def column_of(refusal: Mapping[str, object]) -> str | None:
     return None if column is None else str(column)
 
 
-# --- keys --------------------------------------------------------------------------------------------------------------
+# --- keys ---------------------------------------------------------------------------------------------------
 def sealed_again(document: Mapping[str, object] | None) -> dict[str, Any] | None:
     """A form or a refusal whose names the key of the vault of now opens; None where there is nothing to do.
 

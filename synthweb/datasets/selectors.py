@@ -1,7 +1,7 @@
 """Reading datasets: every function here fetches and authorises in one step.
 
-What somebody may do to a dataset follows from their roles in the organisation that holds it. To strangers, analysts
-among them (who see shared releases, never datasets), a dataset does not exist.
+What somebody may do to a dataset follows from their roles in the organisation that holds it. To strangers,
+analysts among them (who see shared releases, never datasets), a dataset does not exist.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def may(user: people.Person, dataset: Dataset, need: Need) -> bool:
 
 
 def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Dataset:
-    """The dataset, or 404 to strangers, or PermissionDenied to colleagues without the role. Of a deleted dataset there
-    is nothing left to work with: 404 too."""
+    """The dataset, or 404 to strangers, or PermissionDenied to colleagues without the role. Of a deleted
+    dataset there is nothing left to work with: 404 too."""
     datasets = Dataset.objects.select_related("organisation", "steward").filter(code=code)
     dataset = datasets.defer("draft").first()  # it may be megabytes, and most pages do without
     if dataset is None or not may(user, dataset, Need.VIEW):
@@ -71,8 +71,8 @@ def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Datas
 def upload_for(user: people.Person, code: str) -> PartialUpload:
     """An unfinished upload of this person, or one that has become a table.
 
-    Errors: 404 to everybody else, in the same organisation as well; PermissionDenied to who may not upload any more; Gone for one
-    that has ended.
+    Errors: 404 to everybody else, in the same organisation as well; PermissionDenied to who may not upload
+    any more; Gone for one that has ended.
     """
     people.require(user, Need.UPLOAD)
     upload = (
@@ -110,8 +110,8 @@ def unfinished_uploads(user: people.Person) -> QuerySet[PartialUpload]:
 def datasets_of(
     user: people.Person, *, search: str = "", status: str = "", deleted: bool = False
 ) -> QuerySet[Dataset]:
-    """Every dataset that `user` may view, newest first, with the latest description number prefetched. Deleted ones
-    are left out unless `deleted`, or their status, is asked for."""
+    """Every dataset that `user` may view, newest first, with the latest description number prefetched.
+    Deleted ones are left out unless `deleted`, or their status, is asked for."""
     people.require(user, Need.VIEW)
     datasets = Dataset.objects.filter(organisation=people.organisation_of(user)).select_related(
         "organisation", "steward"
@@ -144,8 +144,9 @@ def domain_version_for(
 
 
 def _is_sitting(user: people.Person, preview: Preview) -> bool:
-    """Whether the log says already that this person opened this very object within `SITTING`: one sitting on the describe page
-    loads it again and again. The first look is always written, and so is the first one after each interval."""
+    """Whether the log says already that this person opened this very object within `SITTING`: one sitting on
+    the describe page loads it again and again. The first look is always written, and so is the first one
+    after each interval."""
     now = timezone.now()
     opened = AuditEntry.objects.filter(
         actor=user.get_username(),
@@ -161,7 +162,8 @@ def _is_sitting(user: people.Person, preview: Preview) -> bool:
 
 
 def suggestions_were_shown(dataset: Dataset) -> bool:
-    """Whether somebody has opened suggestions that were read from its data. That is no fact about the data."""
+    """Whether somebody has opened suggestions that were read from its data. That is no fact about the
+    data."""
     opened = AuditEntry.objects.filter(
         action=labels.PREVIEW, object_kind="dataset", object_code=dataset.code
     )
@@ -169,7 +171,8 @@ def suggestions_were_shown(dataset: Dataset) -> bool:
 
 
 def comparison_was_opened(dataset: Dataset) -> bool:
-    """Whether somebody has opened a comparison with its real table, or with another upload of the very same one."""
+    """Whether somebody has opened a comparison with its real table, or with another upload of the very same
+    one."""
     codes = [dataset.code, *same_content(dataset).values_list("code", flat=True)]
     # The log is complete: its entry is written before a comparison is decrypted.
     opened = AuditEntry.objects.filter(
@@ -179,8 +182,8 @@ def comparison_was_opened(dataset: Dataset) -> bool:
 
 
 def suggestions_to_count(dataset: Dataset) -> dict[str, Column] | None:
-    """The suggestions for its columns, as its steward answered them, to count with; None when they have expired or cannot be opened. Callers show them to
-    nobody, so the audit log has no entry of it."""
+    """The suggestions for its columns, as its steward answered them, to count with; None when they have
+    expired or cannot be opened. Callers show them to nobody, so the audit log has no entry of it."""
     stored = preview_store.latest(dataset, Preview.Kind.TABLE, "")
     if stored is None:
         return None
@@ -198,8 +201,8 @@ def basis_of(version: DomainVersion) -> DomainBasis | None:
 def facts_as_suggested(
     user: people.Person, version: DomainVersion
 ) -> tuple[int | None, int] | None:
-    """How many facts of a description equal a suggestion read from the data, and of how many: for those who describe it and
-    those who grant budget for it. None for others, and where it was not recorded."""
+    """How many facts of a description equal a suggestion read from the data, and of how many: for those who
+    describe it and those who grant budget for it. None for others, and where it was not recorded."""
     basis = basis_of(version)
     if basis is None or not (
         may(user, version.dataset, Need.SHARE) or may(user, version.dataset, Need.GRANT)
@@ -209,7 +212,8 @@ def facts_as_suggested(
 
 
 def equal_facts(user: people.Person, version: DomainVersion) -> dict[str, list[str]]:
-    """Which facts of a description equal a suggestion, inputs by column, for those who see their number; else nothing."""
+    """Which facts of a description equal a suggestion, inputs by column, for those who see their number; else
+    nothing."""
     counted, basis = facts_as_suggested(user, version), basis_of(version)
     return {} if counted is None or basis is None else dict(basis.equal_facts)
 
@@ -231,7 +235,8 @@ def template_for(user: people.Person, code: str) -> DescriptionTemplate:
 
 
 def fixed_terms(dataset: Dataset) -> dict[str, str] | None:
-    """Whom the budget account of this dataset protects, as the draft spells it; None before one pays for it."""
+    """Whom the budget account of this dataset protects, as the draft spells it; None before one pays for
+    it."""
     try:
         account = dataset.coverage.account
     except ObjectDoesNotExist:
@@ -246,15 +251,16 @@ def fixed_terms(dataset: Dataset) -> dict[str, str] | None:
 
 
 def same_content(dataset: Dataset) -> QuerySet[Dataset]:
-    """Other datasets of the organisation that have, or once had, the very same table inside, oldest first; deleted
-    ones too, because deleting a table does not give back what was learned from it."""
+    """Other datasets of the organisation that have, or once had, the very same table inside, oldest first;
+    deleted ones too, because deleting a table does not give back what was learned from it."""
     keys = {dataset.content_key, *dataset.tables.values_list("content_key", flat=True)}
     same = holding(keys, organisation_id=dataset.organisation_id).exclude(pk=dataset.pk)
     return same.order_by("created_at", "pk")
 
 
 def draft_context(dataset: Dataset) -> dict[str, Any]:
-    """What its draft says beside columns: points, partitions, totals. Asks the database each time: it may have megabytes."""
+    """What its draft says beside columns: points, partitions, totals. Asks the database each time: it may
+    have megabytes."""
     facts = DraftFacts.objects.filter(dataset=dataset).values_list("facts", flat=True).first()
     return dict(facts or {})
 
@@ -281,7 +287,8 @@ def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
 
 
 def earlier_files(dataset: Dataset) -> QuerySet[TableVersion]:
-    """Its earlier versions whose files are kept while the one in force is ready: of each there is a release."""
+    """Its earlier versions whose files are kept while the one in force is ready: of each there is a
+    release."""
     files = dataset.tables.filter(erased_at=None).exclude(number=dataset.table_number)
     return files if dataset.status == Dataset.Status.READY else files.none()
 
@@ -293,7 +300,8 @@ def table_of_run(run_code: str) -> TableVersion | None:
 
 
 def file_of_run(dataset: Dataset, run_code: str) -> TableVersion:
-    """The version of a dataset's table that a run was submitted for: where the file is, and how it is read."""
+    """The version of a dataset's table that a run was submitted for: where the file is, and how it is
+    read."""
     return tables_of_run(run_code).get(table__dataset=dataset).table
 
 
@@ -321,13 +329,15 @@ def database_tables(root: Dataset) -> list[DatabaseTable]:
 
 
 def root_above(dataset: Dataset) -> Dataset | None:
-    """The root of the database that a dataset is a further table of; None of a root, and of a dataset by itself."""
+    """The root of the database that a dataset is a further table of; None of a root, and of a dataset by
+    itself."""
     row = DatabaseTable.objects.select_related("root").filter(dataset=dataset).first()
     return None if row is None or row.is_root else row.root
 
 
 def roots_that_had(tables: Iterable[Dataset]) -> list[Dataset]:
-    """The roots of all databases of which one of these was ever a further table: as it is typed, or as it was confirmed once."""
+    """The roots of all databases of which one of these was ever a further table: as it is typed, or as it was
+    confirmed once."""
     wanted = {table.code: table.organisation_id for table in tables}
     typed = DatabaseTable.objects.filter(dataset__code__in=wanted).select_related("root")
     roots = {row.root_id: row.root for row in typed if not row.is_root}
@@ -339,7 +349,8 @@ def roots_that_had(tables: Iterable[Dataset]) -> list[Dataset]:
 
 
 def database_rests_on_suggestions(root: Dataset) -> bool:
-    """Whether suggestions that were read from the data had been opened before the description of one of its tables was confirmed."""
+    """Whether suggestions that were read from the data had been opened before the description of one of its
+    tables was confirmed."""
     return DomainBasis.objects.filter(
         version__dataset__database_table__root=root, suggestions_shown=True
     ).exists()
@@ -351,7 +362,8 @@ def newest_database(root: Dataset) -> DatabaseVersion | None:
 
 
 def missing_columns(dataset: Dataset) -> list[str]:
-    """Columns that the description in force needs and the table in force has not: names that were declared."""
+    """Columns that the description in force needs and the table in force has not: names that were
+    declared."""
     version, names = newest(dataset), columns_of(dataset)
     if version is None or names is None:
         return []
@@ -362,8 +374,8 @@ def missing_columns(dataset: Dataset) -> list[str]:
 
 
 def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
-    """Why its table was refused. Line and column are for whoever may see the table: where it is depends on the rows, and nobody has
-    described the column."""
+    """Why its table was refused. Line and column are for whoever may see the table: where it is depends on
+    the rows, and nobody has described the column."""
     if dataset.status != Dataset.Status.REFUSED or dataset.refusal is None:
         return None
     refusal = {key: dataset.refusal.get(key) for key in ("rule", "repair")}
@@ -374,7 +386,8 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
 
 
 def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, object] | None:
-    """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see them."""
+    """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see
+    them."""
     # `all()`, not `exists()`: lists of datasets have prefetched it.
     if dataset.dialect is None or may(user, dataset, Need.REAL):
         return sealed_names.opened(dataset.dialect)
@@ -399,11 +412,12 @@ def preview_exists(
 
 
 def columns_of(dataset: Dataset) -> list[str] | None:
-    """The names of the table's columns, to check a description against; None when they are not known: the table was
-    not read yet, or what the worker wrote can no longer be opened.
+    """The names of the table's columns, to check a description against; None when they are not known: the
+    table was not read yet, or what the worker wrote can no longer be opened.
 
-    They are form and not content, so no log entry; they are still kept out of the database, because the header of a
-    table that was uploaded without one is a row. Not to be shown: callers name only columns that somebody declared."""
+    They are form and not content, so no log entry; they are still kept out of the database, because the
+    header of a table that was uploaded without one is a row. Not to be shown: callers name only columns that
+    somebody declared."""
     stored = preview_store.latest(dataset, Preview.Kind.COLUMNS, "")
     if stored is None:
         return None
@@ -414,8 +428,8 @@ def columns_of(dataset: Dataset) -> list[str] | None:
 
 
 def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, object] | None:
-    """The context of questions about a file's form, to whoever may see the table: first lines, and words in the
-    possible encodings. Its opening is in the audit log."""
+    """The context of questions about a file's form, to whoever may see the table: first lines, and words in
+    the possible encodings. Its opening is in the audit log."""
     asked = (dataset.dialect or {}).get("asked")
     if (
         not asked
@@ -429,10 +443,11 @@ def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, object] | 
 def preview_for(
     user: people.Person, dataset: Dataset, kind: str, subject: str = ""
 ) -> dict[str, Any] | None:
-    """Open a steward object. The audit log says who opened what before anything is decrypted: each opening of a comparison, and
-    of first rows and suggestions one entry for a sitting.
+    """Open a steward object. The audit log says who opened what before anything is decrypted: each opening of
+    a comparison, and of first rows and suggestions one entry for a sitting.
 
-    None when there is none, it has expired, or the key for it was lost. PermissionDenied unless `user` may see real data of this dataset.
+    None when there is none, it has expired, or the key for it was lost. PermissionDenied unless `user` may
+    see real data of this dataset.
     """
     if not may(user, dataset, Need.REAL):
         raise PermissionDenied

@@ -1,4 +1,5 @@
-"""The public set of values of a column whose categories are not known beforehand: as typed, as JSON, and back."""
+"""The public set of values of a column whose categories are not known beforehand: as typed, as JSON, and
+back."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "pattern": ("set_pattern",),
     "json": ("document",),
 }
-"""Of each set. None is called like an input of another kind, so that nothing suggested from data slips in here."""
+"""Of each set. None is called like an input of another kind, so that nothing suggested from data slips in
+here."""
 ALL_INPUTS = tuple(dict.fromkeys(key for keys in INPUTS.values() for key in keys))
 _USUAL_SEPARATOR = "-"
 _WORDS = {"set": "known", "name": "english-words"}
@@ -83,13 +85,15 @@ READ: Mapping[str, str | Promise] = {
 }
 """The case that texts of a table are read in."""
 _LABELS = {
-    "set_low": "lowest", "set_high": "highest", "set_step": "step", "alphabet": "alphabet", "set_pattern": "pattern",
+    "set_low": "lowest", "set_high": "highest", "set_step": "step", "alphabet": "alphabet",
+    "set_pattern": "pattern",
     "set_min_length": "shortest", "set_max_length": "longest",
 }  # fmt: skip
 
 
 def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, object]:
-    """The set that is typed, as JSON. Whether there is such a set is for the engine to say. Errors: DomainError."""
+    """The set that is typed, as JSON. Whether there is such a set is for the engine to say. Errors:
+    DomainError."""
     chosen = fields.get("set") or ""
     if chosen in KNOWN:
         return {"set": "known", "name": chosen}

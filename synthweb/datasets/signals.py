@@ -5,4 +5,5 @@ from __future__ import annotations
 from django.dispatch import Signal
 
 arriving = Signal()
-"""A table was received and is about to be kept; sent with `organisation` and `content_key`. Who raises a TableError refuses it."""
+"""A table was received and is about to be kept; sent with `organisation` and `content_key`. Who raises a
+TableError refuses it."""

@@ -1,7 +1,8 @@
-"""About how many records a table has, as its steward states it in public: a band, of which the low end counts, or a number.
+"""About how many records a table has, as its steward states it in public: a band, of which the low end
+counts, or a number.
 
-It is asked where no number of records is public, before any forecast, and is never read from the file: the number of records is as
-secret as the records."""
+It is asked where no number of records is public, before any forecast, and is never read from the file: the
+number of records is as secret as the records."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ BANDS = (
     (10_000, _("Tens of thousands")),
     (100_000, _("More")),
 )
-"""The low end of each band, which stands for all of it: a forecast must not flatter a table at the lower end."""
+"""The low end of each band, which stands for all of it: a forecast must not flatter a table at the lower
+end."""
 FIELDS = ("records_band", "records")
 REQUIRED = _("Say about how many records there are: the forecast depends on it.")
 DIGITS = re.compile(r"[0-9]{1,10}")
@@ -49,8 +51,8 @@ def fields() -> dict[str, forms.Field]:
 
 
 def stated_in(cleaned: Mapping[str, Any]) -> int | None:
-    """What the two fields say: the number if there is one, else the low end of the band; None for neither. Errors:
-    ValidationError for what is no number of records."""
+    """What the two fields say: the number if there is one, else the low end of the band; None for neither.
+    Errors: ValidationError for what is no number of records."""
     text = str(cleaned.get("records") or "").strip()
     if text:
         return parsed(text)

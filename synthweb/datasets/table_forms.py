@@ -75,14 +75,15 @@ class NameForm(MergedForm):
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=_(
-            "Where it comes from, who is in it. Colleagues see it, and so do analysts you share releases with."
+            "Where it comes from, who is in it. Colleagues see it, and so do analysts you share releases "
+            "with."
         ),
     )
 
 
 def file_attributes() -> dict[str, str]:
-    """What the input and its script have to know of the kinds that are taken. A browser offers files by the last part of
-    their names alone: `.csv.gz` is offered as `.gz`."""
+    """What the input and its script have to know of the kinds that are taken. A browser offers files by the
+    last part of their names alone: `.csv.gz` is offered as `.gz`."""
     taken = endings(KINDS)
     offered = dict.fromkeys(f".{ending.rpartition('.')[2]}" for ending in taken)
     return {
@@ -94,8 +95,8 @@ def file_attributes() -> dict[str, str]:
 
 
 class TableFileForm(forms.Form):
-    """A table. Its bytes have gone into the vault while the request came in, or in requests before it: `upload` is the code of
-    these."""
+    """A table. Its bytes have gone into the vault while the request came in, or in requests before it:
+    `upload` is the code of these."""
 
     upload = forms.CharField(required=False, max_length=16, widget=forms.HiddenInput)
     table = forms.FileField(
@@ -104,7 +105,8 @@ class TableFileForm(forms.Form):
         allow_empty_file=True,
         widget=forms.FileInput(attrs=file_attributes()),
         help_text=_(
-            "CSV, plain or packed with gzip (.csv.gz); JSON lines; Parquet; an Excel sheet; a file of SPSS or Stata; one of them in a ZIP archive."
+            "CSV, plain or packed with gzip (.csv.gz); JSON lines; Parquet; an Excel sheet; a file of SPSS "
+            "or Stata; one of them in a ZIP archive."
         ),
     )
 
@@ -170,7 +172,8 @@ class DialectForm(MergedForm):
         max_length=MAX_VOUCHER,
         validators=[validate_one_line],
         help_text=_(
-            "Name and role. Results of formulas are read where somebody vouches that each is computed from its own row alone; every receipt names who."
+            "Name and role. Results of formulas are read where somebody vouches that each is computed from "
+            "its own row alone; every receipt names who."
         ),
     )
     header = forms.ChoiceField(

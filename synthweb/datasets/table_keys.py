@@ -1,13 +1,14 @@
 """The key of each table, wrapped by the key of the vault (ADR 4).
 
-A table is encrypted to a key pair of its own, whose private half lies beside it, encrypted to the public key of the vault.
-Whoever destroys that small file destroys the table, wherever the encrypted table was copied to; and the key of the vault
-is changed by wrapping small files again, without touching a table.
+A table is encrypted to a key pair of its own, whose private half lies beside it, encrypted to the public key
+of the vault. Whoever destroys that small file destroys the table, wherever the encrypted table was copied to;
+and the key of the vault is changed by wrapping small files again, without touching a table.
 
     VAULT_DIR/<name>          the table (`vault`)
     VAULT_DIR/keys/<name>     its key
 
-While the key of the vault is changed, the file of its private half has two lines: the old key, then the new one.
+While the key of the vault is changed, the file of its private half has two lines: the old key, then the new
+one.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def put(name: str, key: pyrage.x25519.Identity) -> None:
 def opening(name: str) -> pyrage.x25519.Identity:
     """The key that opens a table.
 
-    Worker only: it needs the private key of the vault. Errors: StorageError without it; NoSuchKey if it does not open the key
-    of the table, or that is not there.
+    Worker only: it needs the private key of the vault. Errors: StorageError without it; NoSuchKey if it does
+    not open the key of the table, or that is not there.
     """
     # A change of the vault's key exchanges both files one after the other: never one of then and one of now.
     with _locked(fcntl.LOCK_SH):
@@ -74,9 +75,10 @@ def modification_times() -> dict[str, float]:
     return {name: at for name, at in times.items() if NAME.fullmatch(name)}
 
 
-# --- another key of the vault -------------------------------------------------------------------------------------------
+# --- another key of the vault -------------------------------------------------------------------------------
 def begin_change() -> None:
-    """Make the next key of the vault, and have everything from here on wrapped by it. Goes on where a change was interrupted.
+    """Make the next key of the vault, and have everything from here on wrapped by it. Goes on where a change
+    was interrupted.
 
     Errors: StorageError if the private key cannot be read, OSError if one of the two files cannot be written.
     """
@@ -92,7 +94,8 @@ def begin_change() -> None:
 
 
 def wrap_again() -> int:
-    """Wrap each key of a table by the next key of the vault. Returns how many there are; those that have it are left."""
+    """Wrap each key of a table by the next key of the vault. Returns how many there are; those that have it
+    are left."""
     masters = _masters()
     names = sorted(modification_times())
     for name in names:

@@ -1,8 +1,8 @@
 """Which keys of tables were destroyed, as a signed list that is kept outside the backups.
 
-A backup from before a deletion holds the key of the deleted table. Whoever restores it gives the list, so that what was
-destroyed stays destroyed. Versions are named by dataset and number besides, because a table that is encrypted again has another
-name in the vault.
+A backup from before a deletion holds the key of the deleted table. Whoever restores it gives the list, so
+that what was destroyed stays destroyed. Versions are named by dataset and number besides, because a table
+that is encrypted again has another name in the vault.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class BadTombstones(Exception):
 class Tombstone:
     """One key that was destroyed.
 
-    name: of the table in the vault; is_deleted: whether the whole dataset was deleted, not one version replaced.
+    name: of the table in the vault; is_deleted: whether the whole dataset was deleted, not one version
+    replaced.
     """
 
     dataset: str

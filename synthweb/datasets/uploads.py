@@ -1,8 +1,8 @@
 """Receiving a table in a form: a Django upload handler that encrypts while the request is still coming in.
 
-The handler has to be in place before anything reads `request.POST`, the CSRF check included. A view that receives
-tables is therefore `csrf_exempt` on the outside and calls a `csrf_protect`ed one inside `receiving(request)`, which
-throws away whatever the inner view did not keep:
+The handler has to be in place before anything reads `request.POST`, the CSRF check included. A view that
+receives tables is therefore `csrf_exempt` on the outside and calls a `csrf_protect`ed one inside
+`receiving(request)`, which throws away whatever the inner view did not keep:
 
     with uploads.receiving(request):
         return _receive(request)
@@ -49,7 +49,8 @@ def cannot_store() -> TableError:
 
 
 class ReceivedTable(_Upload):
-    """What the form finds: a table waiting to be kept, or why it was refused. Its bytes are not here to be read."""
+    """What the form finds: a table waiting to be kept, or why it was refused. Its bytes are not here to be
+    read."""
 
     def __init__(
         self, *, name: str, size: int, intake: Intake | None, refusal: TableError | None
@@ -62,8 +63,8 @@ class ReceivedTable(_Upload):
 
 
 class EncryptingHandler(FileUploadHandler):
-    """Hands the chunks of the input `table` to an Intake. A refusal is remembered and the rest of the request read
-    and dropped, so that the browser gets an answer instead of a broken connection."""
+    """Hands the chunks of the input `table` to an Intake. A refusal is remembered and the rest of the request
+    read and dropped, so that the browser gets an answer instead of a broken connection."""
 
     chunk_size = CHUNK
 
@@ -82,7 +83,8 @@ class EncryptingHandler(FileUploadHandler):
         boundary: str,  # noqa: ARG002 - Django's signature
         encoding: str | None = None,
     ) -> Any:
-        """Parse as Django does, but count: a connection that ends early looks to its parser like a complete file."""
+        """Parse as Django does, but count: a connection that ends early looks to its parser like a complete
+        file."""
         # The inner parser asks its handlers too, so this one a second time: None lets it parse.
         if self._body is not None:
             return None
@@ -191,7 +193,8 @@ class ArrivedTable:
 
 @contextlib.contextmanager
 def arrived(person: User, cleaned: Mapping[str, Any]) -> Iterator[ArrivedTable]:
-    """The table of a valid form. Errors: those of `resuming.assembled`, and 404 for an upload of somebody else."""
+    """The table of a valid form. Errors: those of `resuming.assembled`, and 404 for an upload of somebody
+    else."""
     # A file that is chosen now counts more than one that came in before.
     if cleaned[FIELD] is not None:
         yield ArrivedTable(intake=cleaned[FIELD].intake)

@@ -1,4 +1,5 @@
-"""Addresses of datasets. The overview of one dataset, its upload and its status join several apps: see `pages`."""
+"""Addresses of datasets. The overview of one dataset, its upload and its status join several apps: see
+`pages`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Tables at rest. The web writes by the worker's public key and can never open what it wrote; the worker opens.
+"""Tables at rest. The web writes by the worker's public key and can never open what it wrote; the worker
+opens.
 
-A table lies in VAULT_DIR as one age file (https://age-encryption.org/v1) whose name is the SHA-256 of its bytes. Age
-draws a fresh file key for every file, so the name is unpredictable, says nothing about the content, and binds the
-row in the database to these very bytes: a file that was swapped for another valid one is refused like a damaged one.
-It is encrypted to a key pair of its own, whose private half is wrapped by the key of the vault (`table_keys`).
+A table lies in VAULT_DIR as one age file (https://age-encryption.org/v1) whose name is the SHA-256 of its
+bytes. Age draws a fresh file key for every file, so the name is unpredictable, says nothing about the
+content, and binds the row in the database to these very bytes: a file that was swapped for another valid one
+is refused like a damaged one. It is encrypted to a key pair of its own, whose private half is wrapped by the
+key of the vault (`table_keys`).
 
     bytes in    `Writer`       datasets.services      constant memory; no plaintext touches the disk
     bytes out   `open_table`   runs.opened            a path, only after the whole file has been authenticated
@@ -56,8 +58,8 @@ def path_of(name: str) -> Path:
 class Writer:
     """Encrypts what is pushed into it: `write` …, `end`, then `keep` (returns the name) or `discard`.
 
-    As a context manager it discards on the way out unless it was kept. Age pulls its input, the web pushes, so a
-    thread stands between them behind a short queue; memory stays constant whatever the size.
+    As a context manager it discards on the way out unless it was kept. Age pulls its input, the web pushes,
+    so a thread stands between them behind a short queue; memory stays constant whatever the size.
     """
 
     def __init__(self) -> None:
@@ -144,7 +146,8 @@ class Writer:
 
 
 class _Pipe:
-    """A short queue with the `read` that age pulls from. Ends by an empty chunk; broken, it fails the reader."""
+    """A short queue with the `read` that age pulls from. Ends by an empty chunk; broken, it fails the
+    reader."""
 
     def __init__(self) -> None:
         self._chunks: queue.Queue[bytes] = queue.Queue(maxsize=QUEUED_CHUNKS)
@@ -177,12 +180,13 @@ class _Pipe:
 
 @contextlib.contextmanager
 def open_table(name: str) -> Iterator[Path]:
-    """Decrypt a stored table for the time of the block; yields its path only after all of it was authenticated.
+    """Decrypt a stored table for the time of the block; yields its path only after all of it was
+    authenticated.
 
-    The plaintext lies in a file without a name (`rooms`), in memory where there is room: the kernel frees it when this
-    process ends, even by SIGKILL. Its path means something to this process alone, and to a child that inherits the
-    descriptor. Worker only: it needs the private key. Raises TamperedError before anything was yielded when a single
-    byte differs from what was stored.
+    The plaintext lies in a file without a name (`rooms`), in memory where there is room: the kernel frees it
+    when this process ends, even by SIGKILL. Its path means something to this process alone, and to a child
+    that inherits the descriptor. Worker only: it needs the private key. Raises TamperedError before anything
+    was yielded when a single byte differs from what was stored.
     """
     dumps.forbid()
     source = path_of(name)
@@ -219,8 +223,8 @@ def open_table(name: str) -> Iterator[Path]:
 
 
 def derived_secret(purpose: str) -> bytes:
-    """32 bytes that follow from the worker's private key and a purpose, the same each time. Worker only: nobody else can know
-    them."""
+    """32 bytes that follow from the worker's private key and a purpose, the same each time. Worker only:
+    nobody else can know them."""
     return hmac.digest(
         table_keys.master_text().encode(), f"synthweb/{purpose}".encode(), "sha256"
     )
@@ -264,7 +268,8 @@ def erase(name: str) -> None:
 
 
 def sweep_parts() -> int:
-    """Remove what interrupted uploads left in the vault. A part whose writer lives is locked, and left alone."""
+    """Remove what interrupted uploads left in the vault. A part whose writer lives is locked, and left
+    alone."""
     swept = 0
     for part in Path(settings.VAULT_DIR).glob(f"*{PART}"):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), part.open("r+b") as file:

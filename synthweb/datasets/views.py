@@ -51,7 +51,8 @@ def index(request: SignedInRequest) -> HttpResponse:
 @login_required
 @limited
 def describe(request: SignedInRequest, code: str) -> HttpResponse:
-    """Say what is public about each column: one line a column, edited in place, confirmed line by line or together."""
+    """Say what is public about each column: one line a column, edited in place, confirmed line by line or
+    together."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     if dataset.status != Dataset.Status.READY:
         return redirect("pages:upload-status", dataset.code)
@@ -91,7 +92,8 @@ def point(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 @limited
 def lists(request: SignedInRequest, code: str) -> HttpResponse:
-    """Decide about each list of values that was read from the table: found by each release, or written somewhere."""
+    """Decide about each list of values that was read from the table: found by each release, or written
+    somewhere."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     if dataset.status != Dataset.Status.READY:
         return redirect("pages:upload-status", dataset.code)
@@ -111,7 +113,8 @@ def lists(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 @limited
 def told_of_set(request: SignedInRequest, code: str) -> HttpResponse:
-    """How large the set is that stands in an editor, and what finding its values needs; as one types. Writes nothing."""
+    """How large the set is that stands in an editor, and what finding its values needs; as one types. Writes
+    nothing."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     line = screens.line_as_typed(
         request.user, dataset, Posted(request.POST), request.GET.get("line", "")
@@ -123,7 +126,8 @@ def told_of_set(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 @limited
 def evidence(request: SignedInRequest, code: str) -> HttpResponse:
-    """What becomes of real cells by what stands in an editor, and the error to expect, as one types. Writes nothing."""
+    """What becomes of real cells by what stands in an editor, and the error to expect, as one types. Writes
+    nothing."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     line = screens.line_as_typed(
         request.user, dataset, Posted(request.POST), request.GET.get("line", "")
@@ -163,7 +167,8 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
 def _refuse_stale(
     request: SignedInRequest, dataset: Dataset, posted: Posted, outcome: editing.EditOutcome
 ) -> HttpResponse:
-    """What was saved otherwise after this page was shown: both are shown, what was typed stays in the form, and the rest is kept."""
+    """What was saved otherwise after this page was shown: both are shown, what was typed stays in the form,
+    and the rest is kept."""
     query = request.GET.copy()
     query["edit"] = screens.ranges(outcome.editing)
     unsaved = {posted.names[index]: posted.typed(index) for index in outcome.meanwhile}
@@ -181,7 +186,8 @@ def _refuse_stale(
 def _refuse_group(
     request: SignedInRequest, dataset: Dataset, posted: Posted, outcome: editing.EditOutcome
 ) -> HttpResponse:
-    """An action for several columns that was not done: its panel stays open, with what was typed and what stood in the way."""
+    """An action for several columns that was not done: its panel stays open, with what was typed and what
+    stood in the way."""
     query = request.GET.copy()
     query["select"] = screens.ranges(posted.selected or outcome.selected)
     context = screens.describe(request.user, dataset, query)
@@ -193,8 +199,8 @@ def _refuse_group(
 
 
 def _propose(request: SignedInRequest, dataset: Dataset, posted: Posted) -> HttpResponse:
-    """Fill in the form of a rule that holds in the table: a constraint, or the editor of a computed column. Neither is taken
-    by this press; the columns of an editor are kept as typed."""
+    """Fill in the form of a rule that holds in the table: a constraint, or the editor of a computed column.
+    Neither is taken by this press; the columns of an editor are kept as typed."""
     here = reverse("datasets:describe", args=[dataset.code])
     rule = screens.held_rule(request.user, dataset, posted.verb.removeprefix(editing.PROPOSE))
     if rule is None:
@@ -305,7 +311,8 @@ def _finish(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
 @require_POST
 @login_required
 def import_document(request: SignedInRequest, code: str) -> HttpResponse:
-    """Take a description made elsewhere, of any kind, into the draft, after keeping everything typed on the page it came from."""
+    """Take a description made elsewhere, of any kind, into the draft, after keeping everything typed on the
+    page it came from."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
@@ -449,7 +456,8 @@ def delete_template(request: SignedInRequest, code: str) -> HttpResponse:
 @require_safe
 @login_required
 def draft_file(request: SignedInRequest, code: str) -> HttpResponse:
-    """The draft of all that is typed and confirmed so far, as a DOMAIN.json; nothing that was only suggested."""
+    """The draft of all that is typed and confirmed so far, as a DOMAIN.json; nothing that was only
+    suggested."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     try:
         document = documents.draft_document(dataset)

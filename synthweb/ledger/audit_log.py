@@ -1,4 +1,5 @@
-"""The pages of the audit log: all of it, of one table, of one person, and who looked at real rows; each as a file too."""
+"""The pages of the audit log: all of it, of one table, of one person, and who looked at real rows; each as a
+file too."""
 
 from __future__ import annotations
 

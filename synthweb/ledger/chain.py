@@ -1,6 +1,7 @@
 """The ledger's hash chains, one per account, and the proof that an account's sums are what its entries say.
 
-A chain starts from the hash of what the account can never change: its code, organisation, rule, unit and relation.
+A chain starts from the hash of what the account can never change: its code, organisation, rule, unit and
+relation.
 """
 
 from __future__ import annotations
@@ -113,7 +114,10 @@ class _Replay:
     def faults(self) -> list[str]:
         """After the last entry: what went wrong on the way, and which columns differ from the sums."""
         differing = [
-            f"{currency}_{part} is {getattr(self.account, f'{currency}_{part}')}, the entries add up to {total}"
+            (
+                f"{currency}_{part} is {getattr(self.account, f'{currency}_{part}')}, the entries add up to "
+                f"{total}"
+            )
             for part, amount in (
                 ("cap", self.cap),
                 ("held", self.held),

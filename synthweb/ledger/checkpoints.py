@@ -1,4 +1,5 @@
-"""Signed checkpoints: where a chain ended, and what the account then held, as a small document that auditors keep elsewhere.
+"""Signed checkpoints: where a chain ended, and what the account then held, as a small document that auditors
+keep elsewhere.
 
 A head is signed only after its whole chain has been recomputed, so a broken one never gets a signature.
 """
@@ -45,7 +46,8 @@ def of_everything(
     accounts: Iterable[BudgetAccount],
     log: QuerySet[AuditEntry],
 ) -> SignedDocument:
-    """The signed list of all accounts of an organisation and of its entries of the audit log, with the end of each chain."""
+    """The signed list of all accounts of an organisation and of its entries of the audit log, with the end of
+    each chain."""
     ends = [_end_of(account) for account in accounts]
     # Last: the log has what the accounts have.
     end = _end_of_log()
@@ -91,7 +93,8 @@ def _end_of_log() -> dict[str, object]:
 
 
 def _listed(log: QuerySet[AuditEntry]) -> tuple[list[list[int]], str]:
-    """Which entries these are, as first and last number of each row without gaps, and the SHA-256 of their hashes in order."""
+    """Which entries these are, as first and last number of each row without gaps, and the SHA-256 of their
+    hashes in order."""
     ranges: list[list[int]] = []
     digest = hashlib.sha256()
     rows = log.order_by("sequence").values_list("sequence", "hash")

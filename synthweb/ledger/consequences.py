@@ -1,4 +1,5 @@
-"""What a grant means for the people in the table, in words and as a picture: what a custodian sees before granting."""
+"""What a grant means for the people in the table, in words and as a picture: what a custodian sees before
+granting."""
 
 from __future__ import annotations
 

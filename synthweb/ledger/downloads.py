@@ -1,4 +1,5 @@
-"""What auditors take away with them: signed checkpoints, the public key, and the program that checks everything elsewhere."""
+"""What auditors take away with them: signed checkpoints, the public key, and the program that checks
+everything elsewhere."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Entries as a file: the JSON and the CSV both carry every field that the hashes cover, and the hashes, so that
-`verify_ledger.py` can check either without us. A filtered file says that it is one, and how long the chain is.
+"""Entries as a file: the JSON and the CSV both carry every field that the hashes cover, and the hashes, so
+that `verify_ledger.py` can check either without us. A filtered file says that it is one, and how long the
+chain is.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def of_entries(
 def of_log(
     entries: QuerySet[AuditEntry], *, name: str, kind: str, filters: Mapping[str, str]
 ) -> StreamingHttpResponse:
-    """Entries of the audit log. The chain runs through all organisations, so a file of one has gaps by its nature."""
+    """Entries of the audit log. The chain runs through all organisations, so a file of one has gaps by its
+    nature."""
     facts = (_of_deed(entry) for entry in _oldest_first(entries))
     if kind == "csv":
         return _download(_csv(_AUDIT_COLUMNS, facts, cells=_deed_cells), name=name, kind=kind)
@@ -83,7 +85,8 @@ def of_log(
 
 
 def of_everything(user: Person) -> StreamingHttpResponse:
-    """All accounts of an auditor's organisation and its part of the audit log in one file, with a signed list of what is in it.
+    """All accounts of an auditor's organisation and its part of the audit log in one file, with a signed list
+    of what is in it.
 
     Errors: PermissionDenied for everybody else; ChainBroken, NoSigningKey.
     """
@@ -169,7 +172,8 @@ def _download(lines: Iterable[str], *, name: str, kind: str) -> StreamingHttpRes
 
 
 def _json(head: dict[str, object], facts: Iterable[Facts]) -> Iterator[str]:
-    """One object: what the chain starts from, then every entry with exactly the fields that its hash covers."""
+    """One object: what the chain starts from, then every entry with exactly the fields that its hash
+    covers."""
     # Piece by piece: the entries of a long chain are never in memory together.
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "entries": ['
     comma = ""
@@ -217,8 +221,8 @@ def _deed_cells(covered: dict[str, Any]) -> dict[str, Any]:
 
 
 def _safe(value: Any) -> str:
-    """No spreadsheet takes what somebody typed for a formula. Taking one leading ' away gives the text back exactly,
-    so one that was there already gets another."""
+    """No spreadsheet takes what somebody typed for a formula. Taking one leading ' away gives the text back
+    exactly, so one that was there already gets another."""
     text = str(value)
     return f"'{text}" if text.startswith(_MEANS_MORE) else text
 

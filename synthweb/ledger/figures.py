@@ -25,12 +25,13 @@ HELD, CHARGED, FREE, EDGE = "#e0a106", "#2f3a48", "#cfe6d6", "#3a8f5c"
 
 _MAX_ENTRIES = 2000  # entries drawn, the newest
 _WHAT = gettext_noop(
-    "The cap of the account (green line), and how much of it is spoken for: charged for good (solid), held for runs that "
-    "have not drawn noise yet (amber, hatched). What lies between them and the cap is free."
+    "The cap of the account (green line), and how much of it is spoken for: charged for good (solid), held "
+    "for runs that have not drawn noise yet (amber, hatched). What lies between them and the cap is free."
 )
 _HOW = gettext_noop(
-    "What is charged only ever rises. The cap rises by grants, and falls where an expiring grant was not spent. What is held goes up when a run is submitted, and down when it is "
-    "charged or given back. Nothing can rise above the green line."
+    "What is charged only ever rises. The cap rises by grants, and falls where an expiring grant was not "
+    "spent. What is held goes up when a run is submitted, and down when it is charged or given back. "
+    "Nothing can rise above the green line."
 )
 
 
@@ -71,8 +72,8 @@ def over_time(account: BudgetAccount) -> Card | None:
     return Card(
         key="over-time",
         title=gettext("Over time"),
-        verdict=f"{letter} {short_text(currency, last.charged)} charged, {short_text(currency, last.held)} held, "
-        f"{short_text(currency, free)} free of {short_text(currency, last.granted)}",
+        verdict=f"{letter} {short_text(currency, last.charged)} charged, {short_text(currency, last.held)} "
+        f"held, {short_text(currency, free)} free of {short_text(currency, last.granted)}",
         what=gettext(_WHAT)
         + (" " + gettext("Under zCDP it is ρ that adds up.") if currency == "rho" else ""),
         how=gettext(_HOW),

@@ -51,8 +51,8 @@ def _day(label: Any) -> forms.DateField:
 
 
 class Filter(forms.Form):
-    """What every filter has: two days, and a way back into an address. An invalid part is said and left out of pages;
-    exports refuse it, so that nobody takes a wider file away than they think."""
+    """What every filter has: two days, and a way back into an address. An invalid part is said and left out
+    of pages; exports refuse it, so that nobody takes a wider file away than they think."""
 
     fields_of: dict[str, str] = {}  # field of the form → column
 

@@ -1,4 +1,5 @@
-"""Forms of the ledger. Amounts are typed as numbers and become the ledger's integers exactly, or are refused."""
+"""Forms of the ledger. Amounts are typed as numbers and become the ledger's integers exactly, or are
+refused."""
 
 from __future__ import annotations
 
@@ -82,8 +83,8 @@ _ADVANCED = ("rule", "epsilon", "releases", "delta")
 
 
 class AskForm(forms.Form):
-    """A steward says what is published, how often, and who reads it; ε, δ and the rule follow from that, unless they are typed.
-    Under zCDP the (ε, δ) is turned into the ρ that gives it."""
+    """A steward says what is published, how often, and who reads it; ε, δ and the rule follow from that,
+    unless they are typed. Under zCDP the (ε, δ) is turned into the ρ that gives it."""
 
     account = forms.ChoiceField(label=_("Pays from"), widget=forms.RadioSelect, required=False)
     reason = forms.CharField(
@@ -261,7 +262,8 @@ class GrantForm(forms.Form):
         max_length=4000,
         required=False,
         help_text=_(
-            "Needed only for a new account. For the people in the table the two caps add up; the audit log keeps this."
+            "Needed only for a new account. For the people in the table the two caps add up; the audit log "
+            "keeps this."
         ),
     )
     epsilon = _epsilon()
@@ -431,7 +433,10 @@ def _offer(field: Any, joinable: dict[str, BudgetAccount], twins: list[BudgetAcc
         *(
             (
                 code,
-                f"{account.name} ({code}): {'holds this very content' if code in same else 'protects such people too'}",
+                (
+                    f"{account.name} ({code}): "
+                    f"{'holds this very content' if code in same else 'protects such people too'}"
+                ),
             )
             for code, account in sorted(joinable.items(), key=lambda item: item[0] not in same)
         ),

@@ -1,7 +1,7 @@
 """Grants that expire: which part of each is unspent.
 
-A movement is paid by the grants that expire first, then by those that never do. What a run still holds on the day stays with the run;
-if the run gives it back later, it lapses then.
+A movement is paid by the grants that expire first, then by those that never do. What a run still holds on the
+day stays with the run; if the run gives it back later, it lapses then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Kind = LedgerEntry.Kind
 
 @dataclass
 class UnspentGrants:
-    """The unspent part of every grant while entries are played through, by the grant's number in its account."""
+    """The unspent part of every grant while entries are played through, by the grant's number in its
+    account."""
 
     unspent: dict[int, Amount] = field(default_factory=dict)
     ends: dict[int, date | None] = field(default_factory=dict)
@@ -52,7 +53,8 @@ class UnspentGrants:
         return self.ends[self._numbers[grant_hash]]
 
     def due(self, today: date) -> list[int]:
-        """The numbers of the grants that expired and are not fully spent or lapsed, in the order in which they expired."""
+        """The numbers of the grants that expired and are not fully spent or lapsed, in the order in which
+        they expired."""
         return [
             number
             for number in self._in_order()

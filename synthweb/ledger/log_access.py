@@ -1,7 +1,8 @@
-"""Who may read which part of the audit log. The log lies below people and their roles, so this is where they meet.
+"""Who may read which part of the audit log. The log lies below people and their roles, so this is where they
+meet.
 
-An auditor reads everything of the organisation; a steward what was done with its tables, and who saw real rows of
-them; everybody what they did and what was done about them.
+An auditor reads everything of the organisation; a steward what was done with its tables, and who saw real
+rows of them; everybody what they did and what was done about them.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def whole_log(user: Person) -> Part:
         "audit",
         title=gettext("Audit log"),
         lede=gettext(
-            "Who did what in %(organisation)s. Entries are never changed or deleted; each carries the hash of the one before it."
+            "Who did what in %(organisation)s. Entries are never changed or deleted; each carries the hash "
+            "of the one before it."
         )
         % {"organisation": organisation.name},
         name=f"audit-{organisation.code}",
@@ -68,14 +70,16 @@ def whole_log(user: Person) -> Part:
 
 
 def real_rows(user: Person) -> Part:
-    """Every opening of something made from real rows: for auditors and stewards, to whom they may be shown."""
+    """Every opening of something made from real rows: for auditors and stewards, to whom they may be
+    shown."""
     accounts.require(user, Need.OPENINGS)
     return _part(
         _log(user).filter(action__in=READS_REAL_ROWS),
         "real-rows",
         title=gettext("Who looked at real rows"),
         lede=gettext(
-            "Each opening of first rows, suggestions or a comparison with the real table. It is written down before anything is decrypted."
+            "Each opening of first rows, suggestions or a comparison with the real table. It is written "
+            "down before anything is decrypted."
         ),
         name=f"real-rows-{accounts.organisation_of(user).code}",
         real_rows=True,
@@ -132,7 +136,9 @@ def of_person(user: Person, username: str) -> Part:
         title=gettext("Your history")
         if person.pk == user.pk
         else gettext("History of %(name)s") % {"name": username},
-        lede=gettext("What they did, and what was done about them.") if person.pk != user.pk else gettext("What the audit log says about you: what you did, and what was done about you."),
+        lede=gettext("What they did, and what was done "
+        "about them.") if person.pk != user.pk else gettext("What the audit "
+        "log says about you: what you did, and what was done about you."),
         name=f"history-{person.pk}",
         without=("actor",),
     )  # fmt: skip

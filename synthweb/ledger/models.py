@@ -8,10 +8,12 @@ composition rule, for good. LedgerEntries are append-only, numbered and hash-cha
     HOLD     a run is submitted                     held    += amount
     CHARGE   a run is about to draw noise           held    -= amount, charged += amount    point of no return
     RELEASE  a run ended before any noise           held    -= amount
-    OUTSIDE  exact counts are about to be taken     nothing: it has no amount, and no guarantee holds afterwards
+    OUTSIDE  exact counts are about to be taken     nothing: it has no amount, and no guarantee holds
+                                                    afterwards
 
-The sums on the account are kept in the same transaction under a row lock, and CHECK (held + charged <= cap) is the
-last line of defence. Amounts are integers: epsilon and rho in 1e-9, delta in 1e-18, rounded up when spent.
+The sums on the account are kept in the same transaction under a row lock, and CHECK (held + charged <= cap)
+is the last line of defence. Amounts are integers: epsilon and rho in 1e-9, delta in 1e-18, rounded up when
+spent.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ class Rule(models.TextChoices):
 
 
 class BudgetAccount(models.Model):
-    """The budget of one population. Rule, unit and relation never change; the cap grows by GRANT entries, and only what is unspent
-    of an expired one ever leaves it."""
+    """The budget of one population. Rule, unit and relation never change; the cap grows by GRANT entries, and
+    only what is unspent of an expired one ever leaves it."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     organisation = models.ForeignKey(
@@ -168,7 +170,8 @@ class BudgetRequest(models.Model):
 
 
 class GrantPolicy(AppendOnly):
-    """From which ε on two custodians of an organisation approve a grant. The newest row applies; a change is a new row."""
+    """From which ε on two custodians of an organisation approve a grant. The newest row applies; a change is
+    a new row."""
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.PROTECT, related_name="grant_policies"
@@ -190,7 +193,8 @@ class GrantPolicy(AppendOnly):
 
 
 class BudgetApproval(AppendOnly):
-    """The approval of a first custodian, where two are needed. It grants nothing; the grant that follows names it as evidence."""
+    """The approval of a first custodian, where two are needed. It grants nothing; the grant that follows
+    names it as evidence."""
 
     request = models.ForeignKey(
         BudgetRequest, on_delete=models.PROTECT, related_name="approvals"
@@ -225,7 +229,8 @@ class BudgetApproval(AppendOnly):
 
 
 class YearlyLimit(AppendOnly):
-    """What runs may take of an account within one calendar year, in UTC. The newest row applies; a change is a new row."""
+    """What runs may take of an account within one calendar year, in UTC. The newest row applies; a change is
+    a new row."""
 
     account = models.ForeignKey(
         BudgetAccount, on_delete=models.PROTECT, related_name="yearly_limits"
@@ -246,8 +251,9 @@ class YearlyLimit(AppendOnly):
 
 
 class PublicationPlan(AppendOnly):
-    """A publication of a table that grows, over years: each calendar year, in UTC, has a share of the account, which is an Earmark
-    of that year. A year that is over never changes. remainder: the rule for what a year leaves, unless a PlanRule is newer."""
+    """A publication of a table that grows, over years: each calendar year, in UTC, has a share of the
+    account, which is an Earmark of that year. A year that is over never changes. remainder: the rule for what
+    a year leaves, unless a PlanRule is newer."""
 
     class Remainder(models.TextChoices):
         FREE = "free", _("It is free for other runs")
@@ -272,8 +278,8 @@ class PublicationPlan(AppendOnly):
 
 
 class PlanRule(AppendOnly):
-    """Another rule for what the years of a plan leave, from a year on that was not over when it was set. Of several that a year has,
-    the newest applies."""
+    """Another rule for what the years of a plan leave, from a year on that was not over when it was set. Of
+    several that a year has, the newest applies."""
 
     plan = models.ForeignKey(PublicationPlan, on_delete=models.PROTECT, related_name="rules")
     first_year = models.PositiveSmallIntegerField()  # in UTC
@@ -289,9 +295,9 @@ class PlanRule(AppendOnly):
 
 
 class Earmark(AppendOnly):
-    """A part of an account that is set aside for a purpose. What is unspent of it is free again once a custodian frees it, or on
-    its last day. The share of a year in a plan is one, too: the newest row of the year applies, and the plan says what becomes of
-    the rest."""
+    """A part of an account that is set aside for a purpose. What is unspent of it is free again once a
+    custodian frees it, or on its last day. The share of a year in a plan is one, too: the newest row of the
+    year applies, and the plan says what becomes of the rest."""
 
     class Use(models.TextChoices):
         NOBODY = "nobody", _("Nobody, until it is freed")
@@ -392,9 +398,9 @@ class LedgerEntry(AppendOnly):
         max_length=150
     )  # username, or "worker" for what a run does by itself
     reason = models.TextField(blank=True)
-    evidence = models.CharField(
-        max_length=64, blank=True
-    )  # SHA-256 of the plan that a HOLD or CHARGE pays for, of the first approval that a GRANT needed, of the GRANT that a LAPSE ends
+    # SHA-256 of the plan that a HOLD or CHARGE pays for, of the first approval that a GRANT needed, of the
+    # GRANT that a LAPSE ends
+    evidence = models.CharField(max_length=64, blank=True)
     lapses_on = models.DateField(
         null=True, blank=True
     )  # of a GRANT: the day from which on nothing of it can be spent, in UTC

@@ -1,5 +1,5 @@
-"""The two writes that every service of the ledger comes down to: moving the sums, and appending the entry that says so.
-Both want the account locked, in the caller's transaction."""
+"""The two writes that every service of the ledger comes down to: moving the sums, and appending the entry
+that says so. Both want the account locked, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 
 
 def lock(pk: int) -> BudgetAccount:
-    # NO KEY: rows that refer to the account (runs, coverages) may be written meanwhile; plain FOR UPDATE would make
-    # two submissions, each with its run row written, wait for each other.
+    # NO KEY: rows that refer to the account (runs, coverages) may be written meanwhile; plain FOR UPDATE
+    # would make two submissions, each with its run row written, wait for each other.
     no_key = transaction.get_connection().features.has_select_for_no_key_update
     return BudgetAccount.objects.select_for_update(no_key=no_key).get(pk=pk)
 

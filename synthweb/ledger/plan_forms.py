@@ -1,4 +1,5 @@
-"""Forms of plans over years. A share is typed as an amount, or as a percentage of the cap, and becomes the ledger's integer."""
+"""Forms of plans over years. A share is typed as an amount, or as a percentage of the cap, and becomes the
+ledger's integer."""
 
 from __future__ import annotations
 
@@ -190,7 +191,8 @@ class PlanForm(_SharesForm):
 
 
 class ChangePlanForm(_SharesForm):
-    """A custodian changes shares of years that are not over and what they leave, and may add the year after the last one."""
+    """A custodian changes shares of years that are not over and what they leave, and may add the year after
+    the last one."""
 
     remainder = _remainder(
         help_text=_(

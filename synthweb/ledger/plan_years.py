@@ -1,8 +1,8 @@
 """Where a plan over years stands: each year's share, what runs hold or were charged of it, and what is left.
 
-A share is an earmark of its year, and a run that names the plan is a use of the share of the year in which it was submitted, in
-UTC. Everything here is computed from these rows, from the rules of the plan and from how the runs ended; nothing is moved when
-a year ends.
+A share is an earmark of its year, and a run that names the plan is a use of the share of the year in which it
+was submitted, in UTC. Everything here is computed from these rows, from the rules of the plan and from how
+the runs ended; nothing is moved when a year ends.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def present_year() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanYear:
-    """One year of a plan, amounts in the currencies of its account. part: the earmark of its share. brought: what earlier years
-    left to it; held, charged: of the runs that were submitted in it; ahead: what runs of later years took of what this one would leave,
-    which is nothing unless a clock went back; runs: their codes, the oldest first; remainder: the rule of this year, which says what
-    becomes of what is left of it; present: the calendar year of today."""
+    """One year of a plan, amounts in the currencies of its account. part: the earmark of its share. brought:
+    what earlier years left to it; held, charged: of the runs that were submitted in it; ahead: what runs of
+    later years took of what this one would leave, which is nothing unless a clock went back; runs: their
+    codes, the oldest first; remainder: the rule of this year, which says what becomes of what is left of it;
+    present: the calendar year of today."""
 
     part: Earmark
     year: int
@@ -79,7 +80,8 @@ class PlanYear:
 
     @property
     def reserved(self) -> Amount:
-        """What other runs of the account cannot hold on its behalf. A year that is over reserves what lapsed alone."""
+        """What other runs of the account cannot hold on its behalf. A year that is over reserves what lapsed
+        alone."""
         if self.is_over and self.remainder != Remainder.LAPSED:
             return Amount()
         return self.left
@@ -170,8 +172,9 @@ def _years(
 def _ahead(
     shares: Mapping[int, Amount], *, taken: Mapping[int, Amount], present: int
 ) -> dict[int, Amount]:
-    """Of each year that is not over, what runs of later years took beyond their shares. Clocks of two machines differ, and one may
-    be set back: what a year left to the next one, and a run there holds, must not be held once more in the year before."""
+    """Of each year that is not over, what runs of later years took beyond their shares. Clocks of two
+    machines differ, and one may be set back: what a year left to the next one, and a run there holds, must
+    not be held once more in the year before."""
     ahead: dict[int, Amount] = {}
     beyond = Amount()
     for year in sorted(shares, reverse=True):
@@ -181,7 +184,8 @@ def _ahead(
 
 
 def _remainder(plan: PublicationPlan, rules: Iterable[PlanRule], *, year: int) -> str:
-    """The rule that applies to a year: the newest one that was set for it or an earlier year, or the one that was approved."""
+    """The rule that applies to a year: the newest one that was set for it or an earlier year, or the one that
+    was approved."""
     set_later = [rule.remainder for rule in rules if rule.first_year <= year]
     return set_later[-1] if set_later else plan.remainder
 

@@ -1,4 +1,5 @@
-"""Whom an account protects: privacy unit, neighbouring relation, invariants. Fixed when the account is opened."""
+"""Whom an account protects: privacy unit, neighbouring relation, invariants. Fixed when the account is
+opened."""
 
 from __future__ import annotations
 
@@ -86,8 +87,8 @@ class Protection:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
-    """The run that a hold is for. plan_digest: SHA-256 of its plan, the evidence of the entry; protection: that of the plan's
-    domain; purpose: for people."""
+    """The run that a hold is for. plan_digest: SHA-256 of its plan, the evidence of the entry; protection:
+    that of the plan's domain; purpose: for people."""
 
     code: str
     dataset_code: str

@@ -1,7 +1,7 @@
 """Plans over years: approving one, and changing shares and rule of years that are not over.
 
-A plan sets its shares aside as earmarks, so it refuses other runs what it reserves and does nothing else: entries, sums and the
-privacy loss are as without it.
+A plan sets its shares aside as earmarks, so it refuses other runs what it reserves and does nothing else:
+entries, sums and the privacy loss are as without it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ Shares = Mapping[int, Amount]
 
 @dataclass(frozen=True, kw_only=True)
 class PlanTerms:
-    """What a custodian approves: the name of the publication, each year's share, what becomes of the rest of a year, and why."""
+    """What a custodian approves: the name of the publication, each year's share, what becomes of the rest of
+    a year, and why."""
 
     name: str
     shares: Shares
@@ -58,7 +59,8 @@ def plan_for(user: Person, account_code: str, code: str) -> PublicationPlan:
 
 @transaction.atomic
 def approve(*, custodian: User, account: BudgetAccount, terms: PlanTerms) -> PublicationPlan:
-    """Make a plan, and set its shares aside. Errors: Earmarked if less is free; LedgerConflict for years or amounts that cannot be."""
+    """Make a plan, and set its shares aside. Errors: Earmarked if less is free; LedgerConflict for years or
+    amounts that cannot be."""
     locked = movements.lock(account.pk)
     years = sorted(terms.shares)
     if not years or years != list(range(years[0], years[-1] + 1)):
@@ -101,8 +103,8 @@ def approve(*, custodian: User, account: BudgetAccount, terms: PlanTerms) -> Pub
 
 @dataclass(frozen=True, kw_only=True)
 class PlanChange:
-    """What a custodian changes of a plan, and why. shares: of this year or later ones; years that are not named stay as they are.
-    remainder: the rule for what this year and later ones leave; None: as it is."""
+    """What a custodian changes of a plan, and why. shares: of this year or later ones; years that are not
+    named stay as they are. remainder: the rule for what this year and later ones leave; None: as it is."""
 
     shares: Shares
     remainder: str | None = None
@@ -111,8 +113,9 @@ class PlanChange:
 
 @transaction.atomic
 def change(*, custodian: User, plan: PublicationPlan, wanted: PlanChange) -> None:
-    """Set shares of years that are not over, and the rule for what they leave; the year after the last one lengthens the plan.
-    Errors: Earmarked if less is free; LedgerConflict for a year that is over, or less than its runs took already."""
+    """Set shares of years that are not over, and the rule for what they leave; the year after the last one
+    lengthens the plan. Errors: Earmarked if less is free; LedgerConflict for a year that is over, or less
+    than its runs took already."""
     locked = movements.lock(plan.account_id)
     lines = plan_years.years_of(plan)
     if not wanted.reason.strip():
@@ -187,7 +190,8 @@ def _set_shares(
 def _set_rule(
     lines: list[PlanYear], remainder: str, *, last: int, plan: PublicationPlan, custodian: User
 ) -> None:
-    """From this year on; last: the last year of the plan. Nothing is set aside or freed by it before this year is over."""
+    """From this year on; last: the last year of the plan. Nothing is set aside or freed by it before this
+    year is over."""
     present = plan_years.present_year()
     if last < present:
         raise LedgerConflict(
@@ -208,8 +212,8 @@ def _set_rule(
 
 
 def faults(account: BudgetAccount) -> list[str]:
-    """What does not fit together in the plans of an account: a year whose runs took more than it had, a use that is not what its
-    run holds. Nothing, unless somebody wrote to the database without the application."""
+    """What does not fit together in the plans of an account: a year whose runs took more than it had, a use
+    that is not what its run holds. Nothing, unless somebody wrote to the database without the application."""
     lines = [
         f"plan {plan.code}: {line.year} took more than its share"
         for plan, lines in plan_years.of_account(account)
@@ -262,7 +266,8 @@ def _require_free(account: BudgetAccount, amount: Amount) -> None:
     ]
     if lacks:
         raise Earmarked(
-            f"The account has {free.not_negative.text(account.rule)} free, and the shares need {wanted.text(account.rule)}",
+            f"The account has {free.not_negative.text(account.rule)} free, and the shares need "
+            f"{wanted.text(account.rule)}",
             repair="plan less, or grant more first",
         )
 

@@ -127,7 +127,8 @@ def account_page(
 
 
 def rho_policy(organisation: Organisation) -> dict[str, object]:
-    """The one ρ of all columns of unknown values, or None, and whether the operator of the installation set it."""
+    """The one ρ of all columns of unknown values, or None, and whether the operator of the installation set
+    it."""
     return {"rho": common_rho(organisation), "rho_is_of_installation": bool(settings.RHO)}
 
 
@@ -167,7 +168,8 @@ def limits_of(
 
 
 def _plan_line(plan: PublicationPlan, years: list[PlanYear], *, rule: str) -> dict[str, object]:
-    """A plan in the list of its account, with what runs of the present year may still hold; nothing of a plan without that year."""
+    """A plan in the list of its account, with what runs of the present year may still hold; nothing of a plan
+    without that year."""
     line: dict[str, object] = {"plan": plan, "first": years[0].year, "last": years[-1].year}
     present = next((year for year in years if year.is_present), None)
     if present is not None:
@@ -212,7 +214,8 @@ def before_asking(dataset: Dataset) -> dict[str, object] | None:
         return {
             "title": gettext("Describe the table first"),
             "text": gettext(
-                "Who is protected, and against what, is part of the description, and the budget is bound to it for good."
+                "Who is protected, and against what, is part of the description, and the budget is bound "
+                "to it for good."
             ),
             "address": reverse("pages:dataset", args=[dataset.code]),
             "action": gettext("Back to the dataset"),

@@ -1,6 +1,8 @@
-"""Reading the ledger. What takes a user also authorises: 404 for what they cannot know of, 403 for what they may not.
+"""Reading the ledger. What takes a user also authorises: 404 for what they cannot know of, 403 for what they
+may not.
 
-Custodians and auditors see every account of their organisation, a steward those that datasets they may view spend from.
+Custodians and auditors see every account of their organisation, a steward those that datasets they may view
+spend from.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Balance:
         return 100 * getattr(getattr(self, part), currency) / cap if cap else 0.0
 
 
-# --- facts, for services and for those who are let in already --------------------------------------------------
+# --- facts, for services and for those who are let in already -----------------------------------------------
 def balance(account: BudgetAccount) -> Balance:
     """The sums of an account, as they stand in the row given."""
 
@@ -85,8 +87,8 @@ def amount_of(
 
 
 def outside_of(account: BudgetAccount) -> QuerySet[LedgerEntry]:
-    """The entries of exact counts of the same people, published outside the guarantee, the oldest first: of this account, and of accounts that
-    pay for the very same content."""
+    """The entries of exact counts of the same people, published outside the guarantee, the oldest first: of
+    this account, and of accounts that pay for the very same content."""
     entries = LedgerEntry.objects.filter(
         account__organisation=account.organisation_id, kind=LedgerEntry.Kind.OUTSIDE
     )
@@ -133,8 +135,9 @@ def public_records(dataset: Dataset) -> int | None:
 
 
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
-    """Other accounts of the organisation that pay for the very same content, the oldest first: they cover another dataset with it,
-    or the root of a database that has it, or once had it, as a table. Of the root of a database the content is that of all its tables."""
+    """Other accounts of the organisation that pay for the very same content, the oldest first: they cover
+    another dataset with it, or the root of a database that has it, or once had it, as a table. Of the root of
+    a database the content is that of all its tables."""
     own = {dataset, *(row.dataset for row in datasets.database_tables(dataset))}
     twins = {twin for table in own for twin in datasets.same_content(table)} - own
     roots = datasets.roots_that_had(own | twins)
@@ -151,8 +154,8 @@ def accounts_of_same_people(dataset: Dataset, account: BudgetAccount) -> list[Bu
 
 
 def counts_other_records(account: BudgetAccount, dataset: Dataset) -> bool:
-    """Whether the account covers the very same table under a description by which a record is something else: a row there, and
-    here each of the records that a row stands for, or the other way round."""
+    """Whether the account covers the very same table under a description by which a record is something else:
+    a row there, and here each of the records that a row stands for, or the other way round."""
     own = _repeats(dataset)
     covered = datasets.same_content(dataset).filter(coverage__account=account)
     return any(
@@ -172,8 +175,8 @@ def two_above(organisation: Organisation) -> int | None:
 
 
 def needs_two(organisation: Organisation, cap: Amount, *, rule: str) -> bool:
-    """Whether two custodians approve what makes the cap of an account that large. By the whole cap, or a large grant could be
-    made of small ones."""
+    """Whether two custodians approve what makes the cap of an account that large. By the whole cap, or a
+    large grant could be made of small ones."""
     limit = two_above(organisation)
     if limit is None:
         return False
@@ -195,7 +198,8 @@ def approvals_of(request: BudgetRequest) -> list[BudgetApproval]:
 
 
 def guarantee_of(amount: Amount, *, delta: Fraction) -> Fraction:
-    """The epsilon that an amount of rho is worth at `delta`, rounded up (Canonne, Kamath and Steinke 2020)."""
+    """The epsilon that an amount of rho is worth at `delta`, rounded up (Canonne, Kamath and Steinke
+    2020)."""
     return conversion.epsilon_for(Fraction(amount.rho, NANO), delta)
 
 
@@ -207,7 +211,7 @@ def joinable_accounts(dataset: Dataset) -> QuerySet[BudgetAccount]:
     ).order_by("name", "pk")
 
 
-# --- reading as somebody ----------------------------------------------------------------------------------------
+# --- reading as somebody ------------------------------------------------------------------------------------
 def accounts_for(user: Person) -> QuerySet[BudgetAccount]:
     """The accounts that `user` may read; PermissionDenied for those who read none by their role."""
     roles = accounts.roles_of(user)
@@ -237,7 +241,8 @@ def account_for(user: Person, code: str) -> BudgetAccount:
 
 
 def entries_for(user: Person, code: str) -> QuerySet[LedgerEntry]:
-    """The entries of an account that `user` may read, newest first; `ledger.filters.EntryFilter` narrows them."""
+    """The entries of an account that `user` may read, newest first; `ledger.filters.EntryFilter` narrows
+    them."""
     return LedgerEntry.objects.filter(account=account_for(user, code)).order_by("-sequence")
 
 

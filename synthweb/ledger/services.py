@@ -1,8 +1,8 @@
 """Writing the ledger: asking for budget and deciding; holding, charging and releasing it.
 
-Locks are always taken in the order organisation, account, head of the audit log, so that no two transactions wait
-for each other. Movements of one run may be asked for twice (a message delivered again, a worker that starts over):
-the second time gives the entry of the first and moves nothing.
+Locks are always taken in the order organisation, account, head of the audit log, so that no two transactions
+wait for each other. Movements of one run may be asked for twice (a message delivered again, a worker that
+starts over): the second time gives the entry of the first and moves nothing.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ Kind = LedgerEntry.Kind
 State = BudgetRequest.State
 
 
-# --- asking and deciding ----------------------------------------------------------------------------------------
+# --- asking and deciding ------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """A requested budget: an amount under this rule, for as many releases as are planned, so often and for these readers."""
+    """A requested budget: an amount under this rule, for as many releases as are planned, so often and for
+    these readers."""
 
     rule: str
     amount: Amount
@@ -78,9 +79,9 @@ def request_budget(
     reason: str,
     account: BudgetAccount | None = None,
 ) -> BudgetRequest:
-    """Ask for budget from the account that covers the dataset, from `account` of the same people, or (neither) from a new
-    one. The dataset needs a confirmed description: unit and relation come from it. An account that is there may get more of
-    one currency alone."""
+    """Ask for budget from the account that covers the dataset, from `account` of the same people, or
+    (neither) from a new one. The dataset needs a confirmed description: unit and relation come from it. An
+    account that is there may get more of one currency alone."""
     rule, amount = terms.rule, terms.amount
     if (root := datasets.root_above(dataset)) is not None:
         raise Refused(
@@ -129,9 +130,9 @@ def request_budget(
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """Which account a grant goes to. account: one to join; without it a new one is opened. separate: even if another one could be
-    joined. separate_reason: needed for content that another account covers, because two caps on the same rows add up for the
-    people in them."""
+    """Which account a grant goes to. account: one to join; without it a new one is opened. separate: even if
+    another one could be joined. separate_reason: needed for content that another account covers, because two
+    caps on the same rows add up for the people in them."""
 
     account: BudgetAccount | None = None
     name: str = ""
@@ -152,11 +153,12 @@ def grant(
     opening: Opening = USUAL_OPENING,
     lapses_on: date | None = None,
 ) -> LedgerEntry | None:
-    """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one named by
-    `opening` or by the request, else (or if `opening` says so) a new one.
+    """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one
+    named by `opening` or by the request, else (or if `opening` says so) a new one.
 
-    lapses_on: the day, in UTC, from which on nothing of it can be spent; None: it never expires.
-    None is returned where two custodians are needed and this is the first: the approval is recorded, and nothing is granted yet."""
+    lapses_on: the day, in UTC, from which on nothing of it can be spent; None: it never expires. None is
+    returned where two custodians are needed and this is the first: the approval is recorded, and nothing is
+    granted yet."""
     request = _decidable(request, custodian=custodian, reason=reason)
     _require_future(lapses_on)
     dataset = request.dataset
@@ -224,8 +226,8 @@ def grant(
 def set_two_custodians(
     *, actor: User | str, organisation: Organisation, above: int | None
 ) -> GrantPolicy:
-    """From now on two custodians approve what makes a cap larger than the ε `above`, in the ledger's integers; None: one always
-    suffices."""
+    """From now on two custodians approve what makes a cap larger than the ε `above`, in the ledger's
+    integers; None: one always suffices."""
     if above is not None and not 0 <= above <= MAX_COLUMN_VALUE:
         raise LedgerConflict("The ε is not one that the ledger counts", repair="give another")
     with transaction.atomic():
@@ -243,8 +245,8 @@ def set_two_custodians(
 
 
 def rehearse_grant(**decision: Any) -> bool:
-    """Do what `grant` does, and take it back: it raises what the grant would raise, before somebody is asked to confirm. Returns
-    whether budget would be granted; False: a first approval would be recorded."""
+    """Do what `grant` does, and take it back: it raises what the grant would raise, before somebody is asked
+    to confirm. Returns whether budget would be granted; False: a first approval would be recorded."""
     with transaction.atomic():
         entry = grant(**decision)
         transaction.set_rollback(True)
@@ -267,7 +269,7 @@ def refuse(*, custodian: User, request: BudgetRequest, reason: str) -> BudgetReq
     return request
 
 
-# --- holding, charging, releasing -------------------------------------------------------------------------------
+# --- holding, charging, releasing ---------------------------------------------------------------------------
 @transaction.atomic
 def hold(
     *,
@@ -277,9 +279,11 @@ def hold(
     actor: User | str,
     earmark: str = "",
 ) -> LedgerEntry:
-    """Reserve what a run will cost, as its plan says for the account's rule. earmark: the code of what was set aside for it.
+    """Reserve what a run will cost, as its plan says for the account's rule. earmark: the code of what was
+    set aside for it.
 
-    Raises Earmarked, YearlyLimitReached, Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
+    Raises Earmarked, YearlyLimitReached, Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered,
+    DifferentHold."""
     locked = movements.lock(account.pk)
     # What expired is gone before anything is reserved of it.
     _settle(locked)
@@ -287,7 +291,8 @@ def hold(
     # Losses add up only for the same neighbours: a sum over two relations is no guarantee.
     if run.protection != Protection.of_account(locked):
         raise UnitMismatch(
-            f"The account protects {Protection.of_account(locked).sentence()}; the plan protects {run.protection.sentence()}",
+            f"The account protects {Protection.of_account(locked).sentence()}; the plan protects "
+            f"{run.protection.sentence()}",
             repair="describe the dataset as the account does, or ask for another account",
         )
     if not Coverage.objects.filter(account=locked, dataset__code=run.dataset_code).exists():
@@ -329,8 +334,8 @@ def hold(
 
 @transaction.atomic
 def charge(*, run_code: str, actor: User | str = "worker", reason: str = "") -> LedgerEntry:
-    """Spend what the run holds: the point of no return, committed before the first draw of noise. What it is for, the
-    hold has said.
+    """Spend what the run holds: the point of no return, committed before the first draw of noise. What it is
+    for, the hold has said.
 
     Raises NothingHeld, and AlreadyResolved if the hold was released."""
     return _resolve(run_code, Kind.CHARGE, actor=actor, reason=reason)
@@ -348,9 +353,9 @@ def release(*, run_code: str, reason: str, actor: User | str = "worker") -> Ledg
 def record_outside(
     *, account: BudgetAccount, code: str, dataset_code: str, reason: str, evidence: str
 ) -> LedgerEntry:
-    """Record that exact counts are about to be taken, outside the guarantee: committed before a row is read. It has no amount, and nothing
-    takes it back. code: of the counts; evidence: the hash of the audit log's entry about the custodian's approval. A repeated call gives
-    the first entry."""
+    """Record that exact counts are about to be taken, outside the guarantee: committed before a row is read.
+    It has no amount, and nothing takes it back. code: of the counts; evidence: the hash of the audit log's
+    entry about the custodian's approval. A repeated call gives the first entry."""
     locked = movements.lock(account.pk)
     before = LedgerEntry.objects.filter(run_code=code, kind=Kind.OUTSIDE).first()
     if before is not None:
@@ -381,8 +386,8 @@ def settle_all() -> int:
 
 
 def notify_of_expiring_grants() -> int:
-    """Notify stewards and custodians, once, of each grant that expires within `EXPIRES_SOON` and is not fully spent. Returns
-    how many grants there were."""
+    """Notify stewards and custodians, once, of each grant that expires within `EXPIRES_SOON` and is not fully
+    spent. Returns how many grants there were."""
     today = _today()
     ending = LedgerEntry.objects.filter(
         kind=Kind.GRANT, lapses_on__gt=today, lapses_on__lte=today + EXPIRES_SOON
@@ -470,7 +475,7 @@ def _resolve(run_code: str, kind: str, *, actor: User | str, reason: str) -> Led
     )
 
 
-# --- rules ------------------------------------------------------------------------------------------------------
+# --- rules --------------------------------------------------------------------------------------------------
 def _decidable(request: BudgetRequest, *, custodian: User, reason: str) -> BudgetRequest:
     """The request, locked, if this custodian may decide it now."""
     request = (
@@ -548,7 +553,8 @@ def _approval_by_another(
     *,
     terms: ApprovedTerms,
 ) -> BudgetApproval | None:
-    """Another custodian's approval of the very same terms. AlreadyApproved if the custodian's own is all there is."""
+    """Another custodian's approval of the very same terms. AlreadyApproved if the custodian's own is all
+    there is."""
     same = [
         approval
         for approval in selectors.approvals_of(request)
@@ -630,8 +636,8 @@ def _subject(request: BudgetRequest) -> notifications.NotificationSubject:
 
 
 def _lock_organisation(dataset: Dataset) -> None:
-    """One new account at a time in an organisation, so that two requests for the same content cannot both find that the other
-    has none."""
+    """One new account at a time in an organisation, so that two requests for the same content cannot both
+    find that the other has none."""
     no_key = transaction.get_connection().features.has_select_for_no_key_update
     Organisation.objects.select_for_update(no_key=no_key).get(pk=dataset.organisation_id)
 

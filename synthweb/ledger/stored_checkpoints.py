@@ -1,8 +1,9 @@
-"""Signed checkpoints that are kept outside the database: an account that lacks one was set back, and must not spend.
+"""Signed checkpoints that are kept outside the database: an account that lacks one was set back, and must not
+spend.
 
-A database that is restored from a backup does not know what was spent after it. What was published stays published, so the
-spending that is missing still counts. Checkpoints in a folder outside (`SYNTHWEB_CHECKPOINTS`, filled by `manage.py sign_heads`)
-remember how far each chain had come.
+A database that is restored from a backup does not know what was spent after it. What was published stays
+published, so the spending that is missing still counts. Checkpoints in a folder outside
+(`SYNTHWEB_CHECKPOINTS`, filled by `manage.py sign_heads`) remember how far each chain had come.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ REPAIR = "ask an operator: docs/deployment.md says how to proceed after a restor
 
 
 def require(account: BudgetAccount) -> None:
-    """Errors: OlderThanCheckpoint if the newest stored checkpoint of the account is not in its chain, or cannot be read.
+    """Errors: OlderThanCheckpoint if the newest stored checkpoint of the account is not in its chain, or
+    cannot be read.
 
-    Without a folder in the settings, or a checkpoint of the account in it, there is nothing to compare with."""
+    Without a folder in the settings, or a checkpoint of the account in it, there is nothing to compare
+    with."""
     if not settings.CHECKPOINT_DIR:
         return
     newest = _newest(Path(settings.CHECKPOINT_DIR), account.code)
@@ -36,14 +39,15 @@ def require(account: BudgetAccount) -> None:
         and not LedgerEntry.objects.filter(account=account, sequence=length, hash=head).exists()
     ):
         raise OlderThanCheckpoint(
-            "A signed checkpoint names an entry of this account that the database does not have: it was set back to an older copy, "
-            "in which later spending is missing",
+            "A signed checkpoint names an entry of this account that the database does not have: it was "
+            "set back to an older copy, in which later spending is missing",
             repair=REPAIR,
         )
 
 
 def _newest(folder: Path, code: str) -> Path | None:
-    """The checkpoint of the account's longest chain. Errors: OlderThanCheckpoint if the folder cannot be read."""
+    """The checkpoint of the account's longest chain. Errors: OlderThanCheckpoint if the folder cannot be
+    read."""
     pattern = re.compile(rf"head-{re.escape(code)}-([0-9]+)\.json")
     try:
         numbered = [
@@ -53,7 +57,8 @@ def _newest(folder: Path, code: str) -> Path | None:
         ]
     except OSError:
         raise OlderThanCheckpoint(
-            "The folder of signed checkpoints cannot be read, so nobody knows whether the database is the newest one",
+            "The folder of signed checkpoints cannot be read, so nobody knows whether the database is the "
+            "newest one",
             repair=REPAIR,
         ) from None
     return max(numbered)[1] if numbered else None

@@ -7,12 +7,13 @@
     python verify_ledger.py --head head.json --key signing.pub    a signed checkpoint alone
     python verify_ledger.py audit.json                            entries of the audit log
     python verify_ledger.py ledger-and-audit-CODE.json --key signing.pub
-                                                                  all accounts and the audit log of an organisation
+                                                                  all accounts and the audit log of an
+                                                                      organisation
 
-Give the public key that you were handed when the installation was set up, or compare the key's name that is printed. Give --head
-several times for several checkpoints. Exit code 0: everything fits, and nothing is missing. 1: something does not fit, or is missing
-from a file that says that it is whole. 2: a file cannot be read. 3: what is there fits, and it is not the whole chain. This file
-shares no code with synthweb.
+Give the public key that you were handed when the installation was set up, or compare the key's name that is
+printed. Give --head several times for several checkpoints. Exit code 0: everything fits, and nothing is
+missing. 1: something does not fit, or is missing from a file that says that it is whole. 2: a file cannot be
+read. 3: what is there fits, and it is not the whole chain. This file shares no code with synthweb.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Unreadable(Exception):
     """A file is not what it should be."""
 
 
-# --- hashes -------------------------------------------------------------------------------------------------------
+# --- hashes -------------------------------------------------------------------------------------------------
 def canonical(value: Any) -> bytes:
     """The one spelling that is hashed and signed: sorted keys, no spaces, UTF-8."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
@@ -76,7 +77,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-# --- reading files ------------------------------------------------------------------------------------------------
+# --- reading files ------------------------------------------------------------------------------------------
 def read(path: str) -> Facts:
     """An export as {"entries": [{"covered", "hash"}], …}, from its JSON or its CSV."""
     try:
@@ -121,7 +122,7 @@ def _from_row(row: dict[str, str]) -> Facts:
     return {"covered": facts, "hash": known}
 
 
-# --- an export ----------------------------------------------------------------------------------------------------
+# --- an export ----------------------------------------------------------------------------------------------
 def check_links(entries: list[Facts], first: str | None) -> None:
     """Every entry gives its hash; neighbours are linked, and in order."""
     before: Facts | None = None
@@ -214,7 +215,8 @@ def _spend(
     paid: dict[str, list[tuple[Facts, dict[str, int]]]],
     where: str,
 ) -> None:
-    """Keep account of the unspent part of each grant: those that expire first pay first, and those that never do pay last."""
+    """Keep account of the unspent part of each grant: those that expire first pay first, and those that never
+    do pay last."""
     facts = entry["covered"]
     amount = {name: facts[name] for name in STEPS}
     if facts["kind"] == "GRANT":
@@ -247,7 +249,8 @@ def _move(total: dict[str, int], amount: dict[str, int], sign: int) -> None:
 
 
 def check_export(export: Facts, heads: list[Facts]) -> tuple[list[str], bool]:
-    """The sentences to print about an export, and whether it is a whole chain; Wrong if something does not fit."""
+    """The sentences to print about an export, and whether it is a whole chain; Wrong if something does not
+    fit."""
     entries, filters = export["entries"], export.get("filters", {})
     is_audit = _is_audit(export)
     identity = export.get("account") or (heads[0] if heads else {}).get("identity")
@@ -268,8 +271,8 @@ def check_export(export: Facts, heads: list[Facts]) -> tuple[list[str], bool]:
             f"missing: entries {gaps}"
         ] * bool(gaps)
         of_all = (
-            " The log is one chain for all organisations, so a file of one of them has gaps: the file of all accounts and the audit"
-            " log says which entries belong to it."
+            " The log is one chain for all organisations, so a file of one of them has gaps: the file of "
+            "all accounts and the audit log says which entries belong to it."
             if is_audit
             else ""
         )
@@ -280,7 +283,10 @@ def check_export(export: Facts, heads: list[Facts]) -> tuple[list[str], bool]:
             *held,
         ], False
     if is_audit:
-        counted = f"Intact: {len(entries)} entries of the audit log from the first on; a head says whether more follow."
+        counted = (
+            f"Intact: {len(entries)} entries of the audit log from the first on; a head says whether more "
+            "follow."
+        )
         return [counted, *held], True
     _check_end(export, first)
     sums = replay(entries)
@@ -293,7 +299,10 @@ def check_export(export: Facts, heads: list[Facts]) -> tuple[list[str], bool]:
     if "length" in export:
         counted = f"Intact: {len(entries)} entries, all of the chain."
     else:
-        counted = f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a head does."
+        counted = (
+            f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a "
+            "head does."
+        )
     return [counted, *_balance(sums, identity), *_outside(entries), *held], True
 
 
@@ -301,7 +310,7 @@ def _is_audit(export: Facts) -> bool:
     return str(export.get("schema", "")).startswith("synthweb/audit/")
 
 
-# --- all accounts and the audit log -------------------------------------------------------------------------------------
+# --- all accounts and the audit log -------------------------------------------------------------------------
 def check_everything(
     document: Facts, heads: list[Facts], key: bytes | None
 ) -> tuple[list[str], list[str]]:
@@ -316,7 +325,10 @@ def check_everything(
     for head in heads:
         known.setdefault(head["chain"], []).append(head)
     lines = [
-        f"Signed: {len(signed)} accounts and the audit log of organisation {statement['organisation']}, at {statement['at']}, by the key",
+        (
+            f"Signed: {len(signed)} accounts and the audit log of organisation "
+            f"{statement['organisation']}, at {statement['at']}, by the key"
+        ),
         _key_line(statement, key),
     ]
     faults = [
@@ -399,10 +411,14 @@ def _holds(entries: list[Facts], head: Facts, *, whole: bool) -> str:
         )
     if not covering and whole:
         raise Wrong(
-            f"the signed checkpoint is entry {head['length']}, the file ends before it: the end was cut off or filtered out"
+            f"the signed checkpoint is entry {head['length']}, the file ends before it: the end was cut "
+            "off or filtered out"
         )
     if not covering:
-        return f"The entry that the signed checkpoint names ({head['length']}) is not in this file: no comparison."
+        return (
+            f"The entry that the signed checkpoint names ({head['length']}) is not in this file: no "
+            "comparison."
+        )
     return f"The chain holds the signed checkpoint, entry {head['length']} at {head['at']}."
 
 
@@ -412,7 +428,10 @@ def _balance(sums: Facts, identity: Facts | None) -> Iterator[str]:
         if any(part[name] for part in sums.values()) or name == counted[0]:
             parts = {part: Decimal(values[name]) / STEPS[name] for part, values in sums.items()}
             free = parts["cap"] - parts["held"] - parts["charged"]
-            yield f"  {name}: granted {_n(parts['cap'])}, held {_n(parts['held'])}, charged {_n(parts['charged'])}, free {_n(free)}"
+            yield (
+                f"  {name}: granted {_n(parts['cap'])}, held {_n(parts['held'])}, charged "
+                f"{_n(parts['charged'])}, free {_n(free)}"
+            )
 
 
 def _outside(entries: list[Facts]) -> Iterator[str]:
@@ -421,8 +440,9 @@ def _outside(entries: list[Facts]) -> Iterator[str]:
         facts = entry["covered"]
         if facts["kind"] == OUTSIDE:
             yield (
-                f"  OUTSIDE THE GUARANTEE: entry {facts['sequence']}, at {facts['at']}, exact counts {facts['run']} of dataset"
-                f" {facts['dataset']}. The sums above do not cover them, and no guarantee holds together with them."
+                f"  OUTSIDE THE GUARANTEE: entry {facts['sequence']}, at {facts['at']}, exact counts "
+                f"{facts['run']} of dataset {facts['dataset']}. The sums above do not cover them, and no "
+                "guarantee holds together with them."
             )
 
 
@@ -434,9 +454,10 @@ def _n(value: Decimal) -> str:
     )
 
 
-# --- a signed checkpoint ------------------------------------------------------------------------------------------------
+# --- a signed checkpoint ------------------------------------------------------------------------------------
 def check_head(document: Facts, key: bytes | None) -> Facts:
-    """The statement of a signed checkpoint. `key` is the public key it must be signed with, or None for the one inside."""
+    """The statement of a signed checkpoint. `key` is the public key it must be signed with, or None for the
+    one inside."""
     statement = check_signed(document, key, HEAD)
     if "identity" in statement and digest(statement["identity"]) != statement["first_hash"]:
         raise Wrong("the hash that the chain starts from is not that of the account's identity")
@@ -444,7 +465,8 @@ def check_head(document: Facts, key: bytes | None) -> Facts:
 
 
 def check_signed(document: Facts, key: bytes | None, expected: str) -> Facts:
-    """The statement of a signed document of the schema that is expected; Wrong if its signature does not fit."""
+    """The statement of a signed document of the schema that is expected; Wrong if its signature does not
+    fit."""
     try:
         statement, inside = (
             dict(document["statement"]),
@@ -544,7 +566,7 @@ def _times(scalar: int, point: Point) -> Point:
 BASE = _point((4 * pow(5, -1, PRIME) % PRIME).to_bytes(32, "little")) or (0, 1, 1, 0)
 
 
-# --- the program --------------------------------------------------------------------------------------------------
+# --- the program --------------------------------------------------------------------------------------------
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -1,10 +1,10 @@
-"""What limits the runs of an account besides its cap: a limit for each calendar year, and parts that are set aside, those of
-plans over years among them.
+"""What limits the runs of an account besides its cap: a limit for each calendar year, and parts that are set
+aside, those of plans over years among them.
 
-Both are refusals before a hold, and nothing else: sums, entries and the privacy loss of what is held are as without them. A
-limit that is lifted or a part that is freed can therefore never make an account spend more than its cap. A part that is set
-aside for a project or for one release can be held by runs that name it, and by no other; what is unspent of it is free again
-once it ends, without a movement.
+Both are refusals before a hold, and nothing else: sums, entries and the privacy loss of what is held are as
+without them. A limit that is lifted or a part that is freed can therefore never make an account spend more
+than its cap. A part that is set aside for a project or for one release can be held by runs that name it, and
+by no other; what is unspent of it is free again once it ends, without a movement.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def yearly_limit(account: BudgetAccount) -> int | None:
 
 
 def taken_this_year(account: BudgetAccount) -> int:
-    """What was held since the year began, in UTC, and was not given back: of ε or ρ in 1e-9. A run counts in the year in which it
-    was submitted."""
+    """What was held since the year began, in UTC, and was not given back: of ε or ρ in 1e-9. A run counts in
+    the year in which it was submitted."""
     year = timezone.now().astimezone(UTC).year
     holds = _holds(account).filter(
         at__gte=datetime(year, 1, 1, tzinfo=UTC), at__lt=datetime(year + 1, 1, 1, tzinfo=UTC)
@@ -66,9 +66,9 @@ def _holds(account: BudgetAccount) -> QuerySet[LedgerEntry]:
 
 @dataclass(frozen=True, kw_only=True)
 class YearLine:
-    """A calendar year (UTC) of an account, amounts of ε or ρ in 1e-9. most: the limit at its end, None for none; taken: what runs
-    hold, or were charged; set_aside: what is left of the parts whose last day lies in it, and of the shares that plans have in it;
-    runs: how many took something."""
+    """A calendar year (UTC) of an account, amounts of ε or ρ in 1e-9. most: the limit at its end, None for
+    none; taken: what runs hold, or were charged; set_aside: what is left of the parts whose last day lies in
+    it, and of the shares that plans have in it; runs: how many took something."""
 
     year: int
     most: int | None
@@ -78,8 +78,8 @@ class YearLine:
 
 
 def years(account: BudgetAccount, parts: Iterable[EarmarkBalance]) -> list[YearLine]:
-    """From the first year in which something was taken to the last one for which something is set aside; the present one always.
-    parts: the open earmarks of the account."""
+    """From the first year in which something was taken to the last one for which something is set aside; the
+    present one always. parts: the open earmarks of the account."""
     main = selectors.counted(account.rule)[0]
     present = timezone.now().astimezone(UTC).year
     taken, runs, set_aside = Counter[int](), Counter[int](), Counter[int]()
@@ -112,8 +112,8 @@ def _limit_of(year: int, limits: Iterable[YearlyLimit]) -> int | None:
 
 @dataclass(frozen=True)
 class EarmarkBalance:
-    """An earmark that has not ended. left: what a run may hold of it; held: what runs that are not over hold; whole: what was set
-    aside; of_year: the year of a plan whose share it is."""
+    """An earmark that has not ended. left: what a run may hold of it; held: what runs that are not over hold;
+    whole: what was set aside; of_year: the year of a plan whose share it is."""
 
     earmark: Earmark
     left: Amount
@@ -149,8 +149,8 @@ def open_earmarks(
     account: BudgetAccount,
     plans: Iterable[tuple[PublicationPlan, list[PlanYear]]] | None = None,
 ) -> list[EarmarkBalance]:
-    """Amounts that are set aside, the oldest first: neither freed by hand nor past its last day. The shares of plans come last.
-    plans: those of the account with their years, if they were read already."""
+    """Amounts that are set aside, the oldest first: neither freed by hand nor past its last day. The shares
+    of plans come last. plans: those of the account with their years, if they were read already."""
     today = timezone.now().astimezone(UTC).date()
     earmarks = Earmark.objects.filter(account=account, plan=None, end=None).exclude(
         ends_on__lte=today
@@ -219,7 +219,8 @@ def free(account: BudgetAccount) -> Amount:
 
 
 def usable_earmark(account: BudgetAccount, code: str) -> EarmarkBalance | None:
-    """The one of this code, if a run may name it: of an earmark, or of a plan, whose share of this year it is."""
+    """The one of this code, if a run may name it: of an earmark, or of a plan, whose share of this year it
+    is."""
     return usable_of(open_earmarks(account), code)
 
 
@@ -230,17 +231,17 @@ def usable_of(parts: Iterable[EarmarkBalance], code: str) -> EarmarkBalance | No
 
 
 def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earmark | None:
-    """Raise YearlyLimitReached, Earmarked or ShareReached if a run of this price may not be held. The account is locked, so
-    that of two runs the second one counts the first. earmark: the code of the one, or of the plan, that it is paid from; the
-    earmark is returned. Empty: from what is free."""
+    """Raise YearlyLimitReached, Earmarked or ShareReached if a run of this price may not be held. The account
+    is locked, so that of two runs the second one counts the first. earmark: the code of the one, or of the
+    plan, that it is paid from; the earmark is returned. Empty: from what is free."""
     main = selectors.counted(account.rule)[0]
     most = yearly_limit(account)
     if most is not None:
         left = most - taken_this_year(account)
         if getattr(price, main) > left:
             raise YearlyLimitReached(
-                f"This year {LETTERS[main]} {short_text(main, max(0, left))} may still be taken of the account,"
-                f" and this costs {LETTERS[main]} {short_text(main, getattr(price, main))}",
+                f"This year {LETTERS[main]} {short_text(main, max(0, left))} may still be taken of the "
+                f"account, and this costs {LETTERS[main]} {short_text(main, getattr(price, main))}",
                 repair="spend less, wait for the next year, or ask a custodian to raise the limit",
                 field=main,
             )
@@ -261,8 +262,8 @@ def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earm
 
 
 def require_earmark(account: BudgetAccount, code: str) -> EarmarkBalance:
-    """The one of this code. Errors: Earmarked where a run may not name it; ShareReached where a plan has no share this year, or
-    nothing of it is left."""
+    """The one of this code. Errors: Earmarked where a run may not name it; ShareReached where a plan has no
+    share this year, or nothing of it is left."""
     chosen = usable_earmark(account, code)
     if chosen is None:
         _require_share_left(account, code)
@@ -283,7 +284,8 @@ def _require_share_left(account: BudgetAccount, code: str) -> None:
     this_year = next((year for year in years if year.is_present), None)
     if this_year is None:
         raise ShareReached(
-            f"The plan has shares for {years[0].year} to {years[-1].year}, and this is {plan_years.present_year()}",
+            f"The plan has shares for {years[0].year} to {years[-1].year}, and this is "
+            f"{plan_years.present_year()}",
             repair="pay from what is free, or ask a custodian for a plan of this year",
             field="earmark",
         )
@@ -294,8 +296,8 @@ def _share_reached(year: PlanYear, *, price: Amount | None, rule: str) -> ShareR
     """With the numbers of the year. price: of the run; None where nothing at all is left."""
     costs = "" if price is None else f", and this costs {price.text(rule)}"
     return ShareReached(
-        f"The plan has {year.whole.text(rule)} for {year.year}, of which {year.taken.text(rule)} is held or charged:"
-        f" {year.left.text(rule)} is left{costs}",
+        f"The plan has {year.whole.text(rule)} for {year.year}, of which {year.taken.text(rule)} is held "
+        f"or charged: {year.left.text(rule)} is left{costs}",
         repair="spend less, wait for the next year, or ask a custodian to change the plan",
         field="earmark",
     )
@@ -350,8 +352,8 @@ def earmark(
     use: str = Earmark.Use.NOBODY,
     ends_on: date | None = None,
 ) -> Earmark:
-    """Set aside a part of what is free. use: who may spend it. ends_on: the day from which on it is free again. Raises Earmarked if
-    less is free."""
+    """Set aside a part of what is free. use: who may spend it. ends_on: the day from which on it is free
+    again. Raises Earmarked if less is free."""
     locked = movements.lock(account.pk)
     if (
         not amount.fits(locked.rule)

@@ -1,12 +1,12 @@
-"""Rows that are written once. The database itself refuses UPDATE, DELETE and TRUNCATE, by triggers on the table of
-every subclass of `AppendOnly`; the class refuses politely before that.
+"""Rows that are written once. The database itself refuses UPDATE, DELETE and TRUNCATE, by triggers on the
+table of every subclass of `AppendOnly`; the class refuses politely before that.
 
-The triggers are put up by `post_migrate`, so they are there again after a migration that remakes a table (SQLite does
-that for most changes and drops the triggers with the old table). A system check says so when one is missing. Both
-databases raise IntegrityError. There is no way to switch this off in here on purpose.
+The triggers are put up by `post_migrate`, so they are there again after a migration that remakes a table
+(SQLite does that for most changes and drops the triggers with the old table). A system check says so when one
+is missing. Both databases raise IntegrityError. There is no way to switch this off in here on purpose.
 
-On SQLite, REPLACE deletes the row in its way without telling a delete trigger unless `recursive_triggers` is on:
-settings turn it on for every connection, and the check reads it back.
+On SQLite, REPLACE deletes the row in its way without telling a delete trigger unless `recursive_triggers` is
+on: settings turn it on for every connection, and the check reads it back.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def check_triggers(
         problems += [
             checks.Error(
                 f"Table {table} is append-only, but its triggers are missing from database {using!r}.",
-                hint="Find out who removed them, then put them up again with `manage.py migrate --skip-checks`.",
+                hint="Find out who removed them, then put them up again with `manage.py migrate "
+                "--skip-checks`.",
                 id="synthweb.E001",
             )
             for table in _existing_tables(connection, app_configs)
@@ -118,14 +119,15 @@ def check_triggers(
             problems.append(
                 checks.Error(
                     f"Database {using!r}: PRAGMA recursive_triggers is off, so REPLACE could overwrite rows.",
-                    hint="Keep `PRAGMA recursive_triggers=ON;` in the init_command of the database's OPTIONS.",
+                    hint="Keep `PRAGMA recursive_triggers=ON;` in the init_command of the database's "
+                    "OPTIONS.",
                     id="synthweb.E002",
                 )
             )
     return problems
 
 
-# --- how each database is told --------------------------------------------------------------------------------------
+# --- how each database is told ------------------------------------------------------------------------------
 _VERBS = {"postgresql": ("change", "truncate"), "sqlite": ("update", "delete")}
 
 # restrict_violation is of the class of integrity errors: the same exception as RAISE(ABORT) gives on SQLite.

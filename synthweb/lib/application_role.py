@@ -1,8 +1,9 @@
 """Two roles on PostgreSQL: one owns the tables and migrates, the application's own reads and writes them.
 
-Where SYNTHWEB_APPLICATION_ROLE names a role (for the process that migrates, and for no other), every `migrate` makes it
-and gives it exactly its rights: no row of an append-only table can be changed or deleted by it, no trigger taken down,
-no table emptied, made or dropped. What the application cannot do, who takes the application over cannot do either.
+Where SYNTHWEB_APPLICATION_ROLE names a role (for the process that migrates, and for no other), every
+`migrate` makes it and gives it exactly its rights: no row of an append-only table can be changed or deleted
+by it, no trigger taken down, no table emptied, made or dropped. What the application cannot do, who takes the
+application over cannot do either.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
-def grant_after_migrate(sender: AppConfig, using: str, **_kwargs: Any) -> None:  # noqa: ARG001 - Django's signature
+# Django's signature
+def grant_after_migrate(sender: AppConfig, using: str, **_kwargs: Any) -> None:  # noqa: ARG001
     """Receiver of post_migrate, connected for one app: by then every migration has run, of all apps."""
     if settings.APPLICATION_ROLE and connections[using].vendor == "postgresql":
         grant(settings.APPLICATION_ROLE, settings.APPLICATION_PASSWORD, using=using)
@@ -34,7 +36,8 @@ def grant(role: str, password: str, *, using: str = DEFAULT_DB_ALIAS) -> None:
     """Make the role if it is missing, set its password, and give it its rights and no others."""
     if not NAME.fullmatch(role) or not password:
         raise ImproperlyConfigured(
-            "SYNTHWEB_APPLICATION_ROLE needs a name of small letters, digits and _, and SYNTHWEB_APPLICATION_PASSWORD"
+            "SYNTHWEB_APPLICATION_ROLE needs a name of small letters, digits and _, and "
+            "SYNTHWEB_APPLICATION_PASSWORD"
         )
     connection = connections[using]
     append_only_tables = {model._meta.db_table for model in append_only.protected_models()}
@@ -70,7 +73,8 @@ def _statements(
     # PostgreSQL takes no bound parameters in CREATE ROLE: the password is quoted as a literal.
     return [
         sql.SQL(
-            f"{verb} ROLE {{role}} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD {{password}}"
+            f"{verb} ROLE {{role}} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS "
+            f"PASSWORD {{password}}"
         ).format(role=name, password=sql.Literal(password)),
         sql.SQL("REVOKE CREATE ON SCHEMA public FROM PUBLIC, {role}").format(role=name),
         sql.SQL("GRANT USAGE ON SCHEMA public TO {role}").format(role=name),

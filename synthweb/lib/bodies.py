@@ -13,7 +13,8 @@ from synthweb.lib.request_guards import REST
 
 SLACK = 64 * 1024
 FORM_SLACK = 16 * 1024**2
-"""A form that is a little too large is read, without keeping it: the page says then what to do, beside the field."""
+"""A form that is a little too large is read, without keeping it: the page says then what to do, beside the
+field."""
 View = TypeVar("View", bound=Callable[..., Any] | type)
 
 
@@ -26,12 +27,14 @@ def takes_table(view: View) -> View:
 def refuse_too_large(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """413 for more than the view takes. It stands before whatever reads a form, the check against forgery included."""
+    """413 for more than the view takes. It stands before whatever reads a form, the check against forgery
+    included."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         return get_response(request)
 
-    middleware.process_view = _refusal  # type: ignore[attr-defined]  # Django asks for it before the view runs
+    # Django asks for it before the view runs
+    middleware.process_view = _refusal  # type: ignore[attr-defined]
     return middleware
 
 

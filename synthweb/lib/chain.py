@@ -1,5 +1,5 @@
-"""Hash chains: every link's hash covers its own fields and the hash before it, so that no link can be changed,
-removed from the middle or moved without every later hash changing too.
+"""Hash chains: every link's hash covers its own fields and the hash before it, so that no link can be
+changed, removed from the middle or moved without every later hash changing too.
 
 What a chain alone cannot show is a tail cut off: compare the head with one that was written down elsewhere
 (`manage.py verify_ledger --heads`).
@@ -41,7 +41,8 @@ class ChainVerdict:
 
 
 def seal(*, sequence: int, fields: Mapping[str, object], previous_hash: str) -> str:
-    """The hash of a link: SHA-256 of the canonical JSON of its fields with `sequence` and `previous_hash` added."""
+    """The hash of a link: SHA-256 of the canonical JSON of its fields with `sequence` and `previous_hash`
+    added."""
     return hashing.digest({**fields, "sequence": sequence, "previous_hash": previous_hash})
 
 

@@ -16,13 +16,14 @@ def new() -> str:
 
 
 def of_text(text: str) -> str:
-    """The code that a request names; empty, which no object has, for a text that is no code. PostgreSQL cannot look for every
-    text: one with a NUL would be an error of ours."""
+    """The code that a request names; empty, which no object has, for a text that is no code. PostgreSQL
+    cannot look for every text: one with a NUL would be an error of ours."""
     return text if _CODE.fullmatch(text) else ""
 
 
 class Converter:
-    """Path converter `<code:…>`: matches codes and no word, so that /datasets/upload/ is never taken for a dataset."""
+    """Path converter `<code:…>`: matches codes and no word, so that /datasets/upload/ is never taken for a
+    dataset."""
 
     regex = f"[{ALPHABET}]{{{LENGTH}}}"
 

@@ -1,5 +1,6 @@
-"""Free space of every disk that this installation writes to. Each process sees its own folders: the confidential worker tells how much
-room noisy answers and its scratch space have, a backup how much was left where it lies."""
+"""Free space of every disk that this installation writes to. Each process sees its own folders: the
+confidential worker tells how much room noisy answers and its scratch space have, a backup how much was left
+where it lies."""
 
 from __future__ import annotations
 

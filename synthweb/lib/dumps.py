@@ -11,9 +11,11 @@ PR_SET_DUMPABLE = 4
 
 
 def forbid() -> None:
-    """No core dump of this process or of its forks, and no debugger or /proc/PID/fd for others of the same user.
+    """No core dump of this process or of its forks, and no debugger or /proc/PID/fd for others of the same
+    user.
 
-    The limit alone is not enough: Linux ignores it where core dumps are piped to a program (systemd-coredump, apport).
+    The limit alone is not enough: Linux ignores it where core dumps are piped to a program (systemd-coredump,
+    apport).
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(

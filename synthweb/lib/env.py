@@ -22,11 +22,13 @@ LOCAL = frozenset(
 )  # names by which a machine calls itself
 
 
-# Names that settings have asked for, set or not: whatever else begins with SYNTHWEB_ has no effect (synthweb/checks.py).
+# Names that settings have asked for, set or not: whatever else begins with SYNTHWEB_ has no effect
+# (synthweb/checks.py).
 READ: set[str] = set()
 # Of `make run` alone (synthweb/local).
 LOCAL_SETTINGS = frozenset({"SYNTHWEB_PORT"})
-# Of docker-compose.yml and deploy/compose-logs.yml alone, which put them into no container but the one that checks `.env`.
+# Of docker-compose.yml and deploy/compose-logs.yml alone, which put them into no container but the one that
+# checks `.env`.
 COMPOSE_SETTINGS = frozenset(
     {
         "SYNTHWEB_ADDRESS",
@@ -50,8 +52,8 @@ TEST_SETTINGS = frozenset({"SYNTHWEB_BENCHMARK", "SYNTHWEB_SHARED", "SYNTHWEB_TE
 
 
 class Environment(environ.Env):  # type: ignore[misc]  # it has no types
-    """Values of the environment, and the names that were asked for. An empty value counts as none: `.env` has lines without one,
-    and Compose hands on what nobody set as an empty text."""
+    """Values of the environment, and the names that were asked for. An empty value counts as none: `.env` has
+    lines without one, and Compose hands on what nobody set as an empty text."""
 
     def get_value(self, var: str, cast: Any = None, default: Any = None, **options: Any) -> Any:
         READ.add(var)
@@ -80,8 +82,8 @@ def flag(name: str, *, default: bool, environment: Mapping[str, str] = os.enviro
 
 
 def secret(name: str, *, file: Path | None = None, default: str = "") -> str:
-    """A secret from the environment, else from the file that NAME_FILE names, else from `file`; `default` where no file is
-    named."""
+    """A secret from the environment, else from the file that NAME_FILE names, else from `file`; `default`
+    where no file is named."""
     READ.update((name, f"{name}_FILE"))
     if value := os.environ.get(name, ""):
         return value
@@ -99,8 +101,9 @@ def secret(name: str, *, file: Path | None = None, default: str = "") -> str:
 
 
 def cookie_name(what: str, *, secret_key: str, https: bool) -> str:
-    """The name of a cookie of this installation. Browsers keep cookies by host and not by port: another installation on the
-    same host, with another secret, has other names. https: with the prefix by which browsers take it from this host alone."""
+    """The name of a cookie of this installation. Browsers keep cookies by host and not by port: another
+    installation on the same host, with another secret, has other names. https: with the prefix by which
+    browsers take it from this host alone."""
     own = hashlib.sha256(f"names of cookies {secret_key}".encode()).hexdigest()[:8]
     return f"__Host-{what}-{own}" if https else f"synthweb_{what}_{own}"
 
@@ -113,8 +116,8 @@ def log_format(value: str) -> str:
 
 
 def otlp_endpoint(value: str) -> str:
-    """The address of a collector of OpenTelemetry, with the path that takes traces. Refused without the packages that send
-    to it: an operator who asked for traces would wait for them."""
+    """The address of a collector of OpenTelemetry, with the path that takes traces. Refused without the
+    packages that send to it: an operator who asked for traces would wait for them."""
     parts = urlsplit(value)
     if not value:
         return value
@@ -146,8 +149,8 @@ def refuse_demo_users_for_others(*, demo_users: bool, hosts: Sequence[str]) -> N
     """The passwords of demo users lie in a file, and no second factor is asked of them."""
     if demo_users and not set(hosts) <= LOCAL:
         raise ImproperlyConfigured(
-            "SYNTHWEB_DEMO_USERS is on and SYNTHWEB_HOSTS names other machines: demo users are for trying out on this "
-            "machine alone. Unset SYNTHWEB_DEMO_USERS."
+            "SYNTHWEB_DEMO_USERS is on and SYNTHWEB_HOSTS names other machines: demo users are for trying "
+            "out on this machine alone. Unset SYNTHWEB_DEMO_USERS."
         )
 
 
@@ -166,7 +169,8 @@ def origin_of(address: str) -> list[str]:
 
 
 def counting_place(cluster: str) -> str:
-    """What counts at an address: Spark's masters begin with the name of what manages them, Dask's schedulers with a protocol."""
+    """What counts at an address: Spark's masters begin with the name of what manages them, Dask's schedulers
+    with a protocol."""
     if not cluster:
         return ""
     return "spark" if cluster.startswith(("spark://", "k8s://", "yarn", "local")) else "dask"

@@ -24,7 +24,8 @@ def render_fragment(
     title: str,
     crumbs: Sequence[tuple[str, str]],
 ) -> HttpResponse:
-    """The part alone for a page that asks for it, else a whole page around it. crumbs: (address, words) of what it belongs to."""
+    """The part alone for a page that asks for it, else a whole page around it. crumbs: (address, words) of
+    what it belongs to."""
     if asked_by_page(request):
         response = render(request, template, dict(context))
     else:

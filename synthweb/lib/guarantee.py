@@ -23,7 +23,8 @@ STRENGTHS = (
     (Fraction(3), gettext_lazy("moderate")),
     (Fraction(4), gettext_lazy("lenient")),
 )
-"""The largest ε that has each word. An outsider who guesses is right 53, 74, 96 and 99 times in 100 at these ε."""
+"""The largest ε that has each word. An outsider who guesses is right 53, 74, 96 and 99 times in 100 at these
+ε."""
 BEYOND = gettext_lazy("weak")
 
 
@@ -34,8 +35,8 @@ def strength(epsilon: Fraction) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Seal:
-    """What stands at the head of a release: a title by the scale of words, and the tone of its colour and picture. tone: protected,
-    moderate or weak."""
+    """What stands at the head of a release: a title by the scale of words, and the tone of its colour and
+    picture. tone: protected, moderate or weak."""
 
     title: str
     tone: str
@@ -46,7 +47,8 @@ SEALS: dict[Fraction, tuple[str | Promise, str]] = {
     Fraction(1): (gettext_lazy("Protected: careful"), "protected"),
     Fraction(3): (gettext_lazy("Moderate protection"), "moderate"),
 }
-"""By the largest ε that has each: green for the first two words of the scale, grey for the third. No other ε is called protected."""
+"""By the largest ε that has each: green for the first two words of the scale, grey for the third. No other ε
+is called protected."""
 WEAK = gettext_lazy("Weak protection: decide with your data protection officer")
 
 
@@ -62,8 +64,8 @@ def strength_sentence() -> str:
     """The whole scale, for the help beside a field of ε."""
     strict, careful, moderate, lenient = (word for _largest, word in STRENGTHS)
     return _(
-        "Smaller protects better and is less accurate. Up to 0.1 is %(strict)s, up to 1 %(careful)s, up to 3 %(moderate)s, "
-        "up to 4 %(lenient)s; more is %(weak)s."
+        "Smaller protects better and is less accurate. Up to 0.1 is %(strict)s, up to 1 %(careful)s, up to "
+        "3 %(moderate)s, up to 4 %(lenient)s; more is %(weak)s."
     ) % {
         "strict": strict,
         "careful": careful,
@@ -74,8 +76,8 @@ def strength_sentence() -> str:
 
 
 def right_guesses(*, epsilon: Fraction, delta: Fraction) -> int:
-    """How many of 100 guesses between two equally likely neighbours can be right: at most 100 (e^epsilon + delta) / (e^epsilon + 1),
-    rounded up; 50 is a tossed coin."""
+    """How many of 100 guesses between two equally likely neighbours can be right: at most 100 (e^epsilon +
+    delta) / (e^epsilon + 1), rounded up; 50 is a tossed coin."""
     # Equal odds: ½ + ½ TV, where (ε, δ) bounds the total variation distance TV of the outputs
     # by (e^ε − 1 + 2δ) / (e^ε + 1) (Kairouz, Oh and Viswanath 2015). Written with e^−ε, because
     # e^ε overflows for a large ε.
@@ -87,8 +89,8 @@ def right_guesses(*, epsilon: Fraction, delta: Fraction) -> int:
 def meaning(
     *, epsilon: Fraction, delta: Fraction, relation: Relation, unit: PrivacyUnit
 ) -> str:
-    """How often an outsider who knows everything else, and guesses between two equally likely tables that differ in
-    one record or person, can be right."""
+    """How often an outsider who knows everything else, and guesses between two equally likely tables that
+    differ in one record or person, can be right."""
     whom = translated(unit.sentence().partition(",")[0])
     added = relation is Relation.ADD_REMOVE
     guess = (
@@ -99,11 +101,13 @@ def meaning(
     right = right_guesses(epsilon=epsilon, delta=delta)
     sentence = (
         _(
-            "An outsider who knows everything else and has to guess %(guess)s can be right nearly always. This is a weak guarantee."
+            "An outsider who knows everything else and has to guess %(guess)s can be right nearly always. "
+            "This is a weak guarantee."
         )
         if right > NEARLY_CERTAIN
         else _(
-            "An outsider who knows everything else and has to guess %(guess)s is right at most %(right)s times in 100; tossing a coin is right 50 times."
+            "An outsider who knows everything else and has to guess %(guess)s is right at most %(right)s "
+            "times in 100; tossing a coin is right 50 times."
         )
     )
     return sentence % {"guess": guess, "right": right}

@@ -1,7 +1,8 @@
 """One spelling of a JSON value, so that two programs that hash the same facts get the same hash.
 
-Canonical JSON here: keys are strings, sorted by code point; no spaces; UTF-8, nothing escaped that need not be; no
-floats (their spelling is not one); times in UTC with six decimals and a `Z`. Integers of any size are written out.
+Canonical JSON here: keys are strings, sorted by code point; no spaces; UTF-8, nothing escaped that need not
+be; no floats (their spelling is not one); times in UTC with six decimals and a `Z`. Integers of any size are
+written out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The format of what an installation keeps: its database, the other files of `var/`, and its backups (ADR 175).
+"""The format of what an installation keeps: its database, the other files of `var/`, and its backups (ADR
+175).
 
-`FORMAT` is raised by one wherever one of them is written otherwise; `python -m tests.one_migration` does so where a table
-changes. `migrate` notes it in an empty database, as one more row of Django's table of migrations: the application's role may
-not write there, and each copy of a database has it. Whatever is of another format is refused before anything is changed.
+`FORMAT` is raised by one wherever one of them is written otherwise; `python -m tests.one_migration` does so
+where a table changes. `migrate` notes it in an empty database, as one more row of Django's table of
+migrations: the application's role may not write there, and each copy of a database has it. Whatever is of
+another format is refused before anything is changed.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def require(using: str = "default") -> None:
 
 
 def require_file(database: Path) -> None:
-    """The same of a database of SQLite that no process has opened yet, without Django; one that is not there is none.
+    """The same of a database of SQLite that no process has opened yet, without Django; one that is not there
+    is none.
 
     Errors: OtherFormat.
     """
@@ -71,7 +74,8 @@ def _require(applied: set[tuple[str, str]]) -> None:
 
 
 def stop_if_other() -> None:
-    """End a process that starts on an installation of another format. A database that does not answer is not waited for."""
+    """End a process that starts on an installation of another format. A database that does not answer is not
+    waited for."""
     from django.db import DatabaseError, connections
 
     try:
@@ -84,7 +88,8 @@ def stop_if_other() -> None:
         connections.close_all()  # children that are forked must not share it
 
 
-def note_before_migrate(sender: AppConfig, using: str, **_kwargs: Any) -> None:  # noqa: ARG001 - Django's signature
+# Django's signature
+def note_before_migrate(sender: AppConfig, using: str, **_kwargs: Any) -> None:  # noqa: ARG001
     """Receiver of pre_migrate, connected for one app: before the first table is made or changed.
 
     Errors: CommandError for a database of another format.

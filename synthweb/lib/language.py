@@ -1,8 +1,9 @@
 """Which language a page is in, and how its numbers are written.
 
-Pages are in the language that a visitor chose (a cookie), else in that of their organisation, else in the one that the
-browser asks for. REST, files and everything that is stored or hashed are in English in every case: programs read them, and
-receipts must not depend on who asks. Addresses of pages end in a slash, and those of files do not.
+Pages are in the language that a visitor chose (a cookie), else in that of their organisation, else in the one
+that the browser asks for. REST, files and everything that is stored or hashed are in English in every case:
+programs read them, and receipts must not depend on who asks. Addresses of pages end in a slash, and those of
+files do not.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class LanguageMiddleware(LocaleMiddleware):
 
 
 def prefer(request: HttpRequest, language: str) -> None:
-    """Answers a page in the language of an organisation, unless the visitor chose one. language: its code, or nothing."""
+    """Answers a page in the language of an organisation, unless the visitor chose one. language: its code, or
+    nothing."""
     has_chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME) in dict(settings.LANGUAGES)
     if language in dict(settings.LANGUAGES) and not has_chosen:
         translation.activate(language)
@@ -68,8 +70,8 @@ def in_english(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
 
 
 def translated(text: str) -> str:
-    """A title or an explanation of the engine, or one that is marked in Python, in the language of the page, also with numbers in it
-    (`sentences`); a text that is not in the catalogue stays."""
+    """A title or an explanation of the engine, or one that is marked in Python, in the language of the page,
+    also with numbers in it (`sentences`); a text that is not in the catalogue stays."""
     if not text or translation.get_language() in (None, ENGLISH):
         return text
     message = translation.gettext(text)
@@ -79,15 +81,16 @@ def translated(text: str) -> str:
 
 
 def written_number(text: str) -> str:
-    """A number as people write it in the language of the page, also within a text: `0.5` is `0,5` in German. For pages alone. What
-    has several points, such as a date or a version, stays."""
+    """A number as people write it in the language of the page, also within a text: `0.5` is `0,5` in German.
+    For pages alone. What has several points, such as a date or a version, stays."""
     language = translation.get_language() or "en"
     return DECIMAL_POINT.sub(r"\1,\2", text) if language in COMMA_LANGUAGES else text
 
 
 def typed_number(text: str) -> str:
-    """A number that a person typed, with a decimal point: `0,5` counts as `0.5` where the language of the page writes a comma.
-    Nothing else is changed: what is no number is refused by whoever reads it, as it was typed."""
+    """A number that a person typed, with a decimal point: `0,5` counts as `0.5` where the language of the
+    page writes a comma. Nothing else is changed: what is no number is refused by whoever reads it, as it was
+    typed."""
     language = translation.get_language() or "en"
     if language in COMMA_LANGUAGES and DECIMAL_COMMA.fullmatch(text.strip()):
         return text.replace(",", ".")

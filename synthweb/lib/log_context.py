@@ -1,4 +1,5 @@
-"""What a line of the log belongs to: the request that is answered, or the row that a worker is at, and nothing about its content."""
+"""What a line of the log belongs to: the request that is answered, or the row that a worker is at, and
+nothing about its content."""
 
 from __future__ import annotations
 

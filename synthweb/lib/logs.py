@@ -1,10 +1,12 @@
 """Logs without data: one line a record, a traceback says where and which error, never the error's own words.
 
-An exception's text may quote what it met (a database reports the row that broke a constraint); ours never do, but a
-log outlives every promise that others keep, so the text of any exception stays out of it. So do addresses of requests:
-some of them open something for whoever knows them (public links, links that reset a password). Lines say the route.
+An exception's text may quote what it met (a database reports the row that broke a constraint); ours never do,
+but a log outlives every promise that others keep, so the text of any exception stays out of it. So do
+addresses of requests: some of them open something for whoever knows them (public links, links that reset a
+password). Lines say the route.
 
-A record has the same fields in both forms: plain writes them as `name=value` behind the message, json as one object.
+A record has the same fields in both forms: plain writes them as `name=value` behind the message, json as one
+object.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ Raised = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
 FIELDS = "fields"
-"""The attribute of a record that holds further fields, by their names: `logger.info(message, extra={FIELDS: {…}})`."""
+"""The attribute of a record that holds further fields, by their names:
+`logger.info(message, extra={FIELDS: {…}})`."""
 
 
 class Plain(logging.Formatter):
-    """Time, level, logger, message and the other fields of a record on one line; of an exception its class and the places it passed."""
+    """Time, level, logger, message and the other fields of a record on one line; of an exception its class
+    and the places it passed."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = _fields(record)
@@ -53,15 +57,16 @@ FORMATTERS: Mapping[str, type[logging.Formatter]] = {"plain": Plain, "json": Jso
 
 
 class SaidByRequestLog(logging.Filter):
-    """Of `django.request` nothing but exceptions: that an answer is a 404 or a 503 is said by the line of the request."""
+    """Of `django.request` nothing but exceptions: that an answer is a 404 or a 503 is said by the line of the
+    request."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return bool(record.exc_info) and record.levelno >= logging.ERROR
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """What a record says, in order: time, level, logger, message, process, its further fields, and the ids of what is done
-    (`log_context`)."""
+    """What a record says, in order: time, level, logger, message, process, its further fields, and the ids of
+    what is done (`log_context`)."""
     return {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname,
@@ -106,7 +111,8 @@ def _one_line(text: str) -> str:
 
 
 def _word(value: object) -> str:
-    """A value of a field as one word: nothing is `-`, and what could be taken for two fields is quoted as in JSON."""
+    """A value of a field as one word: nothing is `-`, and what could be taken for two fields is quoted as in
+    JSON."""
     text = "-" if value is None or value == "" else str(value)
     is_word = text.isprintable() and not any(mark in text for mark in ' "=\\')
     return text if is_word else json.dumps(text)

@@ -10,7 +10,8 @@ from synthweb.lib.append_only import AppendOnly
 
 
 class Mark(AppendOnly):
-    """A link of a chain that starts from the digest of a receipt, which itself never changes. Base of the marks of each kind of thing."""
+    """A link of a chain that starts from the digest of a receipt, which itself never changes. Base of the
+    marks of each kind of thing."""
 
     sequence = models.PositiveIntegerField()
     # Of the whole mark and of the hash before it.

@@ -1,4 +1,5 @@
-"""Where messages wait for the next page: as Django keeps them, in a cookie that belongs to this installation."""
+"""Where messages wait for the next page: as Django keeps them, in a cookie that belongs to this
+installation."""
 
 from __future__ import annotations
 

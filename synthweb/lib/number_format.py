@@ -37,7 +37,8 @@ def short(number: str) -> str:
 
 
 def share(value: float) -> str:
-    """A distance as a share of records: two significant digits of a per cent, as the language of the page writes them."""
+    """A distance as a share of records: two significant digits of a per cent, as the language of the page
+    writes them."""
     return written_number(f"{float(f'{100 * value:.2g}'):g} %")
 
 

@@ -1,7 +1,9 @@
-"""Numbers that a process counts by itself for whoever watches the installation (`synthweb.metrics`): answers and refused sign-ins.
+"""Numbers that a process counts by itself for whoever watches the installation (`synthweb.metrics`): answers
+and refused sign-ins.
 
-The server has several processes, of which one answers `/metrics`. Where `PROMETHEUS_MULTIPROC_DIR` names a folder, as the server does
-before its processes begin (`synthweb.server.configuration`), each writes its numbers there, and all are added up.
+The server has several processes, of which one answers `/metrics`. Where `PROMETHEUS_MULTIPROC_DIR` names a
+folder, as the server does before its processes begin (`synthweb.server.configuration`), each writes its
+numbers there, and all are added up.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ def sign_in_refused(why: str) -> None:
 
 
 def register(registry: CollectorRegistry) -> None:
-    """Have the registry collect them: those of all processes of the server, or of this one where it is alone."""
+    """Have the registry collect them: those of all processes of the server, or of this one where it is
+    alone."""
     if FOLDER in os.environ:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return

@@ -1,5 +1,5 @@
-"""When something took place last in any process, and how much room there was, for whoever watches the installation. Kept in the shared
-cache: nobody waits for it, and without a cache it is not known."""
+"""When something took place last in any process, and how much room there was, for whoever watches the
+installation. Kept in the shared cache: nobody waits for it, and without a cache it is not known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from redis.exceptions import RedisError
 logger = logging.getLogger(__name__)
 AT = "at"
 RECONCILED, BACKED_UP, VERIFIED = "reconciled", "backed-up", "verified"
-"""A pass of the reconciler is through; a backup was made, with the bytes `free` where it lies; every chain was found intact."""
+"""A pass of the reconciler is through; a backup was made, with the bytes `free` where it lies; every chain
+was found intact."""
 
 
 def note(what: str, *, seconds: int | None = None, **facts: int) -> None:

@@ -1,6 +1,8 @@
-"""Spans on their way to an OpenTelemetry collector, by OTLP over HTTP. Loaded where an operator asks for traces alone: its packages are an extra.
+"""Spans on their way to an OpenTelemetry collector, by OTLP over HTTP. Loaded where an operator asks for
+traces alone: its packages are an extra.
 
-They are sent by a thread of their own, from a queue that is bounded and thrown away when nobody takes it: whoever makes spans never waits.
+They are sent by a thread of their own, from a queue that is bounded and thrown away when nobody takes it:
+whoever makes spans never waits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Lists in pages: which column they are sorted by, and addresses that keep the filters. Knows no table and no app."""
+"""Lists in pages: which column they are sorted by, and addresses that keep the filters. Knows no table and no
+app."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ PAGE = 25
 
 @dataclass(frozen=True, kw_only=True)
 class SortColumn:
-    """A column of a list. `title` is marked for translation, which its head does. `order`: the fields it sorts by, the least one first; none: it does not sort. `falls`: a
-    first click puts the largest on top."""
+    """A column of a list. `title` is marked for translation, which its head does. `order`: the fields it
+    sorts by, the least one first; none: it does not sort. `falls`: a first click puts the largest on top."""
 
     key: str
     title: str
@@ -28,7 +29,8 @@ class SortColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """A column's head. `query`: what follows the ? to sort by it; `sorted`: ascending, descending or nothing."""
+    """A column's head. `query`: what follows the ? to sort by it; `sorted`: ascending, descending or
+    nothing."""
 
     title: str
     number: bool
@@ -52,8 +54,8 @@ class Listing:
 def listing(
     queryset: QuerySet[Any], query: QueryDict, *, columns: Sequence[SortColumn], usual: str
 ) -> Listing:
-    """One page of `found`, sorted as `query` says ("-made" is made, falling), or else as `usual`; what it says that no
-    column answers to changes nothing."""
+    """One page of `found`, sorted as `query` says ("-made" is made, falling), or else as `usual`; what it
+    says that no column answers to changes nothing."""
     chosen = query.get("sort", "")
     known = {column.key: column for column in columns if column.order}
     if chosen.removeprefix("-") not in known:
@@ -80,7 +82,8 @@ def _head(column: SortColumn, query: Mapping[str, object], chosen: str) -> Head:
 
 
 def query_with(query: Mapping[str, Any], changes: Mapping[str, str]) -> str:
-    """What follows the ? in an address with the filters of `query`, without its page, and with these changes."""
+    """What follows the ? in an address with the filters of `query`, without its page, and with these
+    changes."""
     return _query(query, changes).removesuffix("&")
 
 

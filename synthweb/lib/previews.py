@@ -1,7 +1,8 @@
-"""How many previews a web process makes at once: pages that open first rows or a comparison, or compute what a run would give.
+"""How many previews a web process makes at once: pages that open first rows or a comparison, or compute what
+a run would give.
 
-Each takes a thread, and up to seconds of it. Fewer are made at once than there are threads, so that all other pages are
-answered meanwhile; and one person has fewer than all have together.
+Each takes a thread, and up to seconds of it. Fewer are made at once than there are threads, so that all other
+pages are answered meanwhile; and one person has fewer than all have together.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class PreviewSlot(Slots):
 
 
 def limited(view: View) -> View:
-    """A view that makes a preview: one too many is a page that says when to come back. Stands below `login_required`."""
+    """A view that makes a preview: one too many is a page that says when to come back. Stands below
+    `login_required`."""
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -13,8 +13,8 @@ WINDOW = 60  # seconds
 
 
 class PerMinute:
-    """Counters below one prefix, in windows of a minute. Subjects are stored as keyed digests: the shared cache holds no address of
-    anybody."""
+    """Counters below one prefix, in windows of a minute. Subjects are stored as keyed digests: the shared
+    cache holds no address of anybody."""
 
     def __init__(self, *, prefix: str) -> None:
         self._prefix = prefix

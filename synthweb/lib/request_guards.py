@@ -17,7 +17,8 @@ NO_TLS = "Use https. A token that was sent without TLS was sent in the clear: re
 def refuse_nul(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """400 for a NUL in an address: PostgreSQL cannot look for one, and the page would fail with an error of ours."""
+    """400 for a NUL in an address: PostgreSQL cannot look for one, and the page would fail with an error of
+    ours."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if "\0" in request.path_info or "\0" in unquote_plus(
@@ -34,8 +35,8 @@ def refuse_nul(
 def refuse_plain_rest(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """403 for REST without TLS where pages are led to it: a program that is led on as well sends its token in the clear each time,
-    and nobody notices."""
+    """403 for REST without TLS where pages are led to it: a program that is led on as well sends its token in
+    the clear each time, and nobody notices."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if (

@@ -1,4 +1,5 @@
-"""The request log: one record for each request that was answered, by the application or before it by the server."""
+"""The request log: one record for each request that was answered, by the application or before it by the
+server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The route of a request: the pattern of the program that leads to its page, and never the address, which may hold a token."""
+"""The route of a request: the pattern of the program that leads to its page, and never the address, which may
+hold a token."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ def is_quiet(request: HttpRequest) -> bool:
 
 
 def of(request: HttpRequest) -> str:
-    """Such as `public/<str:token>/`; of files that every page loads their folder; empty where nothing leads."""
+    """Such as `public/<str:token>/`; of files that every page loads their folder; empty where nothing
+    leads."""
     if request.resolver_match:
         return request.resolver_match.route
     if request.path_info.startswith(settings.STATIC_URL):

@@ -1,8 +1,10 @@
-"""Forms that overwrite what is stored, in two tabs or by two people: the second save is told, and nothing is lost in silence.
+"""Forms that overwrite what is stored, in two tabs or by two people: the second save is told, and nothing is
+lost in silence.
 
-A form carries what was stored when it was shown. On its return, a field that nobody touched takes what was stored meanwhile; one that
-was touched here and stored otherwise meanwhile is a conflict: nothing is stored, what was typed stays, both are shown. The form that
-is shown then carries what is stored now, so that the same button stores what was typed here.
+A form carries what was stored when it was shown. On its return, a field that nobody touched takes what was
+stored meanwhile; one that was touched here and stored otherwise meanwhile is a conflict: nothing is stored,
+what was typed stays, both are shown. The form that is shown then carries what is stored now, so that the same
+button stores what was typed here.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Merged:
-    """values: what to store. conflicts: names of facts that were changed in two places, of which nothing is to be stored."""
+    """values: what to store. conflicts: names of facts that were changed in two places, of which nothing is
+    to be stored."""
 
     values: dict[str, str]
     conflicts: tuple[str, ...]
@@ -64,8 +67,8 @@ def digest(value: object) -> str:
 
 
 def merge(typed: Mapping[str, object], *, shown: str, stored: Mapping[str, object]) -> Merged:
-    """What was typed over what is stored now. shown: what the form carried; without it, or where it is no JSON object, what was typed
-    counts, as of a program that sends no such field."""
+    """What was typed over what is stored now. shown: what the form carried; without it, or where it is no
+    JSON object, what was typed counts, as of a program that sends no such field."""
     texts = {name: text_of(value) for name, value in typed.items()}
     base = _read(shown)
     values, conflicts = dict(texts), []
@@ -92,8 +95,8 @@ def _read(shown: str) -> dict[str, str] | None:
 
 
 class MergedForm(forms.Form):
-    """A form of values that are stored together. stored: what is stored now, by the names of the fields; without it the form is one
-    like any other."""
+    """A form of values that are stored together. stored: what is stored now, by the names of the fields;
+    without it the form is one like any other."""
 
     def __init__(
         self, *args: Any, stored: Mapping[str, object] | None = None, **kwargs: Any
@@ -131,7 +134,8 @@ class MergedForm(forms.Form):
             for name in merged.conflicts
         ]
         if self.differences:
-            # What is shown with the conflict is what is stored now: the same button then stores what was typed.
+            # What is shown with the conflict is what is stored now: the same button then stores what was
+            # typed.
             data = QueryDict(mutable=True)
             data.update(self.data)
             data[BASE] = shown_text(self.stored)

@@ -1,9 +1,11 @@
-"""Sentences with numbers and names, which the engine and the log of runs compose in English, translated by their patterns.
+"""Sentences with numbers and names, which the engine and the log of runs compose in English, translated by
+their patterns.
 
-A pattern is a message of the catalogue whose fields are `%(field)s`. A text that matches one as a whole is shown as the
-translated pattern with the same fields. A field whose name ends in `_text` is a message or a sentence itself, one in `_names` is a list of
-messages, and one in `_parts` a list of sentences between semicolons; numbers are written
-as the language writes them; every other field, such as the name of a column or a value, stays as it is.
+A pattern is a message of the catalogue whose fields are `%(field)s`. A text that matches one as a whole is
+shown as the translated pattern with the same fields. A field whose name ends in `_text` is a message or a
+sentence itself, one in `_names` is a list of messages, and one in `_parts` a list of sentences between
+semicolons; numbers are written as the language writes them; every other field, such as the name of a column
+or a value, stays as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ AXIS_TITLES: tuple[str, ...] = (
     _("miles between %(first)s and %(second)s"),
 )
 """Titles of the axes of figures that have names, units or numbers in them."""
-LEVEL = r"(?:No difference to speak of|Small difference|Clear difference|Large difference|Cannot be judged|Damaged)"
+LEVEL = (
+    r"(?:No difference to speak of|Small difference|Clear difference|Large difference|Cannot be "
+    r"judged|Damaged)"
+)
 THINGS = r"(?:columns|(?:pairs|triples) of columns|tables of [0-9]+ columns)"
 RELATIONS = r"[0-9]+ pairs? of columns .+?"
 
@@ -36,26 +41,38 @@ PATTERNS: tuple[str, ...] = (
     _("epsilon = %(epsilon)s differential privacy for %(unit_text)s replaced."),
     _("one person, at most %(rows)s rows"),
     # verdicts of a comparison
-    _("%(level_text)s: %(share_text)s of 100 records would have to change (about %(chance_text)s by chance alone)."),
+    _("%(level_text)s: %(share_text)s of 100 records would have to change (about %(chance_text)s by chance "
+    "alone)."),
     _("%(level_text)s: %(share_text)s of 100 records would have to change."),
-    _("%(level_text)s: %(share_text)s of 100 last digits would have to change (about %(chance_text)s by chance alone)."),
+    _("%(level_text)s: %(share_text)s of 100 last digits would have to change (about %(chance_text)s by "
+    "chance alone)."),
     _("%(level_text)s: %(share_text)s of 100 last digits would have to change."),
-    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone); %(found_parts)s."),
+    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart (about %(chance_text)s by "
+    "chance alone); %(found_parts)s."),
     _("%(level_text)s: the values are up to %(share_text)s of 100 records apart; %(found_parts)s."),
-    _("%(level_text)s: the curves are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone)."),
-    _("%(level_text)s: means within groups are %(gap)s standard deviations apart on average (about %(chance)s by chance alone)."),
-    _("%(level_text)s: an average record would have to be moved by at most %(far)s (%(chance)s in a plain resample of the real records)."),
-    _("%(level_text)s: in %(kept)s of %(all)s pairs of columns, means within groups are kept or differ slightly; most different: %(column)s where %(by)s is %(value)s, %(real)s real, %(synthetic)s synthetic."),
-    _("%(level_text)s: in %(kept)s of %(all)s pairs of columns, means within groups are kept or differ slightly."),
-    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(damaged)s damaged, %(unseen)s cannot be judged; worst: %(worst)s."),
+    _("%(level_text)s: the curves are up to %(share_text)s of 100 records apart (about %(chance_text)s by "
+    "chance alone)."),
+    _("%(level_text)s: means within groups are %(gap)s standard deviations apart on average (about "
+    "%(chance)s by chance alone)."),
+    _("%(level_text)s: an average record would have to be moved by at most %(far)s (%(chance)s in a plain "
+    "resample of the real records)."),
+    _("%(level_text)s: in %(kept)s of %(all)s pairs of columns, means within groups are kept or differ "
+    "slightly; most different: %(column)s where %(by)s is %(value)s, %(real)s real, %(synthetic)s "
+    "synthetic."),
+    _("%(level_text)s: in %(kept)s of %(all)s pairs of columns, means within groups are kept or differ "
+    "slightly."),
+    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(damaged)s damaged, %(unseen)s "
+    "cannot be judged; worst: %(worst)s."),
     _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(damaged)s damaged; worst: %(worst)s."),
-    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(unseen)s cannot be judged; worst: %(worst)s."),
+    _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept, %(unseen)s cannot be judged; worst: "
+    "%(worst)s."),
     _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept; worst: %(worst)s."),
     _("%(level_text)s: %(kept)s of %(all)s %(things_text)s are kept."),
     _("%(level_text)s: %(relations_text)s; worst: %(worst)s."),
     _("%(level_text)s: %(relations_text)s."),
     _("%(column)s: %(verdict_text)s"),
-    _('%(level_text)s: %(share_text)s of 100 synthetic cells are "(other)", which the real table does not have.'),
+    _('%(level_text)s: %(share_text)s of 100 synthetic cells are "(other)", which the real table does not '
+    'have.'),
     _("%(level_text)s: %(real_text)s of 100 real and %(synthetic_text)s of 100 synthetic cells are missing."),
     _("Damaged: the real table has values in this column, and the synthetic one has none."),
     _("Damaged: the synthetic table has values in this column, and the real one has none."),
@@ -80,13 +97,17 @@ PATTERNS: tuple[str, ...] = (
     _("pairs of columns"),
     _("triples of columns"),
     _("tables of %(number)s columns"),
-    _("1 pair of columns goes together in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("1 pair of columns goes together in the real table, %(kept)s of them in the synthetic one; in the "
+    "synthetic one alone: %(invented)s"),
     _("1 pair of columns goes together in the real table, %(kept)s of them in the synthetic one"),
-    _("%(real)s pairs of columns go together in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("%(real)s pairs of columns go together in the real table, %(kept)s of them in the synthetic one; in "
+    "the synthetic one alone: %(invented)s"),
     _("%(real)s pairs of columns go together in the real table, %(kept)s of them in the synthetic one"),
-    _("1 pair of columns is correlated in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("1 pair of columns is correlated in the real table, %(kept)s of them in the synthetic one; in the "
+    "synthetic one alone: %(invented)s"),
     _("1 pair of columns is correlated in the real table, %(kept)s of them in the synthetic one"),
-    _("%(real)s pairs of columns are correlated in the real table, %(kept)s of them in the synthetic one; in the synthetic one alone: %(invented)s"),
+    _("%(real)s pairs of columns are correlated in the real table, %(kept)s of them in the synthetic one; "
+    "in the synthetic one alone: %(invented)s"),
     _("%(real)s pairs of columns are correlated in the real table, %(kept)s of them in the synthetic one"),
     _("fewer than %(number)s"),
     _("No difference to speak of"),
@@ -110,16 +131,22 @@ PATTERNS: tuple[str, ...] = (
     _("Most different: %(column)s where %(by)s is %(value)s, %(real)s real, %(synthetic)s synthetic."),
     _("%(common)s of %(all)s edges of the real table are in both networks"),
     _("%(score)s of 1000 in tables of %(columns)s columns. %(verdict_text)s"),
-    _("Lowest of %(groups)s groups beyond chance: %(column)s is %(value)s and %(other)s is %(second)s, %(score)s of 1000 (about %(chance)s by chance alone), most in %(worst)s."),
-    _("Lowest of %(groups)s groups beyond chance: %(column)s is %(value)s, %(score)s of 1000 (about %(chance)s by chance alone), most in %(worst)s."),
-    _("Different values: %(real)s real, %(synthetic)s synthetic. %(share)s of 100 synthetic values do not occur in the real table."),
+    _("Lowest of %(groups)s groups beyond chance: %(column)s is %(value)s and %(other)s is %(second)s, "
+    "%(score)s of 1000 (about %(chance)s by chance alone), most in %(worst)s."),
+    _("Lowest of %(groups)s groups beyond chance: %(column)s is %(value)s, %(score)s of 1000 (about "
+    "%(chance)s by chance alone), most in %(worst)s."),
+    _("Different values: %(real)s real, %(synthetic)s synthetic. %(share)s of 100 synthetic values do not "
+    "occur in the real table."),
     _("Different values: %(real)s real, %(synthetic)s synthetic."),
     _("The values of %(column)s differ most: up to %(share)s of the records are apart; %(medians_text)s."),
     _("Of %(column)s, %(share)s of 100 synthetic values do not occur in the real table."),
     # attacks that were tried
-    _("These are lower bounds: what some attacks found with the means of today, never the guarantee. A better attack may find more; what bounds all attacks is ε and δ on the receipt."),
-    _("These are lower bounds: what some attacks found with the means of today, never the guarantee. A better attack may find more; what bounds all attacks is ε and δ on the receipt. %(notes_text)s"),
-    _("Shadow models: %(tables)s small tables were released by the method of this release; epsilon and delta allow at most %(share)s right answers."),
+    _("These are lower bounds: what some attacks found with the means of today, never the guarantee. A "
+    "better attack may find more; what bounds all attacks is ε and δ on the receipt."),
+    _("These are lower bounds: what some attacks found with the means of today, never the guarantee. A "
+    "better attack may find more; what bounds all attacks is ε and δ on the receipt. %(notes_text)s"),
+    _("Shadow models: %(tables)s small tables were released by the method of this release; epsilon and "
+    "delta allow at most %(share)s right answers."),
     _("Shadow models: %(reason)s, so that they were not tried."),
     _("✓ no sign of a leak: %(what_text)s."),
     _("△ a sign of a leak, which may be chance: %(what_text)s."),
@@ -131,7 +158,8 @@ PATTERNS: tuple[str, ...] = (
     _("No attack found more than its control. Lower bounds, never the guarantee."),
     _("A leak: %(attack_names)s. Lower bounds, never the guarantee."),
     _("A sign of a leak, which may be chance: %(attack_names)s. Lower bounds, never the guarantee."),
-    _("Highest for %(column)s: right in %(share)s of records, %(control)s with the control. Lower bounds, never the guarantee."),
+    _("Highest for %(column)s: right in %(share)s of records, %(control)s with the control. Lower bounds, "
+    "never the guarantee."),
     # titles, captions and labels
     _("k-marginal score, %(columns)s columns"),
     _("Distance of %(first)s and %(second)s"),
@@ -199,7 +227,8 @@ PATTERNS: tuple[str, ...] = (
     # a map of points
     _("Where they lie"),
     _("Where the codes of this table lie: longitude to the right, latitude upwards."),
-    _("A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the shape is not the place you know, coordinates are wrong or swapped."),
+    _("A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true "
+    "nearby. If the shape is not the place you know, coordinates are wrong or swapped."),
     _("%(number)s points"),
     _("The first %(shown)s of %(number)s codes"),
     # how many records a forecast is for
@@ -215,10 +244,14 @@ PATTERNS: tuple[str, ...] = (
     # a budget over time
     _("%(letter)s %(charged)s charged, %(held)s held, %(free)s free of %(granted)s"),
     # why a price would not be held
-    _("This year %(left)s may still be taken of the account, and this costs %(price)s; spend less, wait for the next year, or ask a custodian to raise the limit"),
-    _("Of what is left %(amount)s is set aside; spend less, name what it is set aside for, or ask a custodian to free it"),
-    _("Of what is set aside for this, %(left)s is left; spend less, pay from what is free, or ask a custodian to set more aside"),
-    _("There is no such part of the budget, or nothing of it is left; choose another, or pay from what is free"),
+    _("This year %(left)s may still be taken of the account, and this costs %(price)s; spend less, wait "
+    "for the next year, or ask a custodian to raise the limit"),
+    _("Of what is left %(amount)s is set aside; spend less, name what it is set aside for, or ask a "
+    "custodian to free it"),
+    _("Of what is set aside for this, %(left)s is left; spend less, pay from what is free, or ask a "
+    "custodian to set more aside"),
+    _("There is no such part of the budget, or nothing of it is left; choose another, or pay from what is "
+    "free"),
     *AXIS_TITLES,
 )  # fmt: skip
 """The first one that matches counts, so that a longer pattern stands before one that it contains."""
@@ -270,8 +303,8 @@ def _shown(name: str, value: str, message: Callable[[str], str]) -> str:
 def translated_sentence(
     text: str, *, message: Callable[[str], str], number: Callable[[str], str]
 ) -> str:
-    """A text that a pattern composes, in the language of the page; any other one as it is. message: translates a field that is a
-    text itself; number: writes one."""
+    """A text that a pattern composes, in the language of the page; any other one as it is. message:
+    translates a field that is a text itself; number: writes one."""
     composed = fields_of(text)
     if composed is None:
         return text

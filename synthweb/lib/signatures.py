@@ -1,7 +1,9 @@
-"""Signed statements: a JSON document whose facts anybody can check with the installation's public key (Ed25519, RFC 8032).
+"""Signed statements: a JSON document whose facts anybody can check with the installation's public key
+(Ed25519, RFC 8032).
 
-What is signed is the canonical JSON of schema and statement, so that no other reader of the document can come to other
-bytes. `verify_ledger.py`, which auditors take away with them, checks the same and shares no code with this.
+What is signed is the canonical JSON of schema and statement, so that no other reader of the document can come
+to other bytes. `verify_ledger.py`, which auditors take away with them, checks the same and shares no code
+with this.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ def sign(
 
 
 def check(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The statement of a document whose signature fits; BadSignature otherwise. Whose key it is, its name says."""
+    """The statement of a document whose signature fits; BadSignature otherwise. Whose key it is, its name
+    says."""
     try:
         public = Ed25519PublicKey.from_public_bytes(
             base64.b64decode(document["public_key"], validate=True)

@@ -1,7 +1,8 @@
-"""How much of one kind of work is done at once: for each person, and for all processes of the web on one machine.
+"""How much of one kind of work is done at once: for each person, and for all processes of the web on one
+machine.
 
-A slot is a lock on a file. The kernel gives it back when its holder ends, however it ends, so a killed process leaves no
-slot taken and nothing has to be cleaned up.
+A slot is a lock on a file. The kernel gives it back when its holder ends, however it ends, so a killed
+process leaves no slot taken and nothing has to be cleaned up.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from synthweb.lib.errors import Busy
 
 
 class Slots:
-    """Slots that are held until `close`. Each of `wanted` is the name of some slots, how many of them there are, and the Busy to
-    raise when all of them are held; the order is that of asking."""
+    """Slots that are held until `close`. Each of `wanted` is the name of some slots, how many of them there
+    are, and the Busy to raise when all of them are held; the order is that of asking."""
 
     def __init__(self, wanted: Iterable[tuple[str, int, Busy]]) -> None:
         self._held: list[int] = []

@@ -1,4 +1,5 @@
-"""Technical words with one explanation each, shown wherever a page uses them. The words are those of docs/glossary.md."""
+"""Technical words with one explanation each, shown wherever a page uses them. The words are those of
+docs/glossary.md."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ TERMS = {
     "epsilon": (
         "ε",
         _(
-            "The privacy loss: how much more likely any conclusion about one person becomes by what is released, at most by "
-            "the factor e to the power of ε. Smaller protects better."
+            "The privacy loss: how much more likely any conclusion about one person becomes by what is "
+            "released, at most by the factor e to the power of ε. Smaller protects better."
         ),
     ),
     "delta": ("δ", _("The chance that the bound of ε does not hold. It has to be tiny.")),
@@ -67,7 +68,8 @@ TERMS = {
     "guarantee": (
         _("guarantee"),
         _(
-            "What holds whatever anybody knows or does: the privacy loss ε, and δ, the chance that it does not hold."
+            "What holds whatever anybody knows or does: the privacy loss ε, and δ, the chance that it does "
+            "not hold."
         ),
     ),
     "description": (
@@ -93,8 +95,8 @@ TERMS = {
     "distance": (
         _("distance"),
         _(
-            "The total variation between two tables of shares: the share of records that would have to change for both to be "
-            "equal. 0: equal, 1: nothing in common."
+            "The total variation between two tables of shares: the share of records that would have to "
+            "change for both to be equal. 0: equal, 1: nothing in common."
         ),
     ),
     "answers": (

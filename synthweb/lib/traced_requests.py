@@ -15,7 +15,8 @@ from synthweb.lib import log_context, routes, tracing
 def trace_requests(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Trace method, route, status and id of each request, and nothing else of it. A trace that a client claims to be in is not believed."""
+    """Trace method, route, status and id of each request, and nothing else of it. A trace that a client
+    claims to be in is not believed."""
     if not settings.TRACES:
         raise MiddlewareNotUsed
 

@@ -1,9 +1,10 @@
-"""Traces for an operator who has an OpenTelemetry collector: which requests and tasks there were, how long their stages took, and which
-task a request asked for. Off without `SYNTHWEB_TRACES`.
+"""Traces for an operator who has an OpenTelemetry collector: which requests and tasks there were, how long
+their stages took, and which task a request asked for. Off without `SYNTHWEB_TRACES`.
 
-Spans are made here and nowhere else. Instrumentations of Django, Celery and databases would record addresses, statements and the words of
-errors. What a span may say is in `FORMS`, each with the form of its values, which no cell, name or address has room in; everything else is left
-out. Times are in whole milliseconds. A fault in here is logged by its class, and whoever is traced goes on.
+Spans are made here and nowhere else. Instrumentations of Django, Celery and databases would record addresses,
+statements and the words of errors. What a span may say is in `FORMS`, each with the form of its values, which
+no cell, name or address has room in; everything else is left out. Times are in whole milliseconds. A fault in
+here is logged by its class, and whoever is traced goes on.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ METHOD, ROUTE, STATUS = "http.request.method", "http.route", "http.response.stat
 ERROR = "error.type"
 REQUEST, TASK, CODE = "synthweb.request_id", "synthweb.task", "synthweb.code"
 MECHANISM, STAGE = "synthweb.mechanism", "synthweb.stage"
-# Routes are patterns of the program, and mechanisms, stages, tasks and errors are its own names; codes and ids are drawn at random.
+# Routes are patterns of the program, and mechanisms, stages, tasks and errors are its own names; codes and
+# ids are drawn at random.
 FORMS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         METHOD: re.compile(r"GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|_OTHER"),
@@ -89,8 +91,8 @@ def _quiet(
 
 @_quiet
 def begin(name: str, *, carried: str = "", asks: bool = False) -> None:
-    """Trace what this thread does from here on. carried: the trace and span that asked for it; asks: whether it is a request, and not
-    a task."""
+    """Trace what this thread does from here on. carried: the trace and span that asked for it; asks: whether
+    it is a request, and not a task."""
     from opentelemetry.trace import SpanKind
 
     kind = SpanKind.SERVER if asks else SpanKind.CONSUMER
@@ -100,7 +102,8 @@ def begin(name: str, *, carried: str = "", asks: bool = False) -> None:
 
 
 def _parent(carried: str) -> Context:
-    """The context of a span in another process; an empty one, in which a trace begins, where there is none."""
+    """The context of a span in another process; an empty one, in which a trace begins, where there is
+    none."""
     from opentelemetry.context import Context
     from opentelemetry.trace import (
         NonRecordingSpan,
@@ -127,7 +130,8 @@ def rename(name: str) -> None:
 
 @_quiet
 def say(facts: Mapping[str, object]) -> None:
-    """State facts of the request or task that this thread is at. What has no form in `FORMS`, or another one, is left out."""
+    """State facts of the request or task that this thread is at. What has no form in `FORMS`, or another one,
+    is left out."""
     if work := _current.get():
         _say(work.span, facts)
 
@@ -192,7 +196,8 @@ def request() -> Iterator[None]:
 
 
 def carried() -> str:
-    """The trace and span of this thread, for a message that asks another process for something; "" without one."""
+    """The trace and span of this thread, for a message that asks another process for something; "" without
+    one."""
     return _carried() or ""
 
 

@@ -1,4 +1,5 @@
-"""A zip archive that is written while it is sent, and never held in memory. Its comment is the SHA-256 of all bytes before it."""
+"""A zip archive that is written while it is sent, and never held in memory. Its comment is the SHA-256 of all
+bytes before it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from typing import Any
 
 COMMENT_BYTES = 64
 _DENSEST = 50
-"""Times that a file may shrink; one that would shrink more is stored as it is, since readers take it for a zip bomb."""
+"""Times that a file may shrink; one that would shrink more is stored as it is, since readers take it for a
+zip bomb."""
 _REGULAR_FILE = 0o100644 << 16
 
 
@@ -27,7 +29,8 @@ class ArchivedFile:
 
 
 class ZipStream:
-    """An archive in the making. Every method that writes gives the bytes to send, in order; `files` has what is in it so far."""
+    """An archive in the making. Every method that writes gives the bytes to send, in order; `files` has what
+    is in it so far."""
 
     def __init__(self, *, at: datetime) -> None:
         self.files: list[ArchivedFile] = []

@@ -1,5 +1,5 @@
-"""An embedded Redis: the broker of the workers, on a Unix socket in a folder that only its owner can enter. It keeps
-nothing on disk and evicts nothing; what it loses, the reconciler sends again."""
+"""An embedded Redis: the broker of the workers, on a Unix socket in a folder that only its owner can enter.
+It keeps nothing on disk and evicts nothing; what it loses, the reconciler sends again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import socket
 import time
 from pathlib import Path
 
-MISSING = "No redis-server found: install Redis (Debian and Ubuntu: apt-get install redis-server; macOS: brew install redis)."
+MISSING = (
+    "No redis-server found: install Redis (Debian and Ubuntu: apt-get install redis-server; macOS: brew "
+    "install redis)."
+)
 
 
 class NoRedis(Exception):

@@ -1,10 +1,10 @@
-"""`python -m synthweb.local.environment run|tests`: make `.venv`, with what synthweb needs or with what the tests need
-besides. It is what `make` begins with, so it needs Python's standard library alone.
+"""`python -m synthweb.local.environment run|tests`: make `.venv`, with what synthweb needs or with what the
+tests need besides. It is what `make` begins with, so it needs Python's standard library alone.
 
-`.venv` is whole at every moment: it is built as `.venv.part`, from nothing or from a copy of the one that is there, and
-takes its name when everything is installed. An installation that was interrupted is begun again; what pip fetched is in
-pip's own store. Makes wait for each other at a lock, which the programs that this one starts hold as well: what a killed
-make left running has ended before the next one begins.
+`.venv` is whole at every moment: it is built as `.venv.part`, from nothing or from a copy of the one that is
+there, and takes its name when everything is installed. An installation that was interrupted is begun again;
+what pip fetched is in pip's own store. Makes wait for each other at a lock, which the programs that this one
+starts hold as well: what a killed make left running has ended before the next one begins.
 """
 
 from __future__ import annotations
@@ -102,9 +102,10 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-# --- what is installed ------------------------------------------------------------------------------------------------
+# --- what is installed --------------------------------------------------------------------------------------
 def _digest(what: str) -> str:
-    """What a mark says: changed requirements have another one. Compiled loops depend on what synthweb needs."""
+    """What a mark says: changed requirements have another one. Compiled loops depend on what synthweb
+    needs."""
     content = b"\0".join((ROOT / name).read_bytes() for name in LISTS.get(what, (RUN,)))
     return hashlib.sha256(content).hexdigest()
 
@@ -138,7 +139,7 @@ def _python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-# --- the work ---------------------------------------------------------------------------------------------------------
+# --- the work -----------------------------------------------------------------------------------------------
 def _install(what: str, *, lock: int) -> None:
     names = LISTS[what]
     _say(f"Installing {names[-1]} into .venv (once; a few minutes) …")
@@ -219,7 +220,8 @@ def _plain(name: str) -> str:
 
 
 def _take_name() -> None:
-    """Give what was built its name. Programs in `bin` begin with the path of their Python, which is rewritten first."""
+    """Give what was built its name. Programs in `bin` begin with the path of their Python, which is rewritten
+    first."""
     for path in [*(PART / "bin").iterdir(), PART / "pyvenv.cfg"]:
         if path.is_symlink() or not path.is_file():
             continue
@@ -252,8 +254,8 @@ def _compile(*, lock: int) -> None:
 
 
 def _call(command: list[str], *, lock: int, tick: Callable[[str], None]) -> None:
-    """Run a program to its end. tick: is given each line that it says, and an empty one every so often. Raises Failed with
-    the end of what it wrote."""
+    """Run a program to its end. tick: is given each line that it says, and an empty one every so often.
+    Raises Failed with the end of what it wrote."""
     running = subprocess.Popen(  # noqa: S603 - Python, with arguments of our own
         command,
         cwd=ROOT,
@@ -285,7 +287,8 @@ def _call(command: list[str], *, lock: int, tick: Callable[[str], None]) -> None
         running.wait()
     if code:
         raise Failed(
-            f"{' '.join(command[1:4])} … failed (exit code {code}). Correct what it names, then run make again:\n{''.join(output)}"
+            f"{' '.join(command[1:4])} … failed (exit code {code}). Correct what it names, then run make "
+            f"again:\n{''.join(output)}"
         )
 
 

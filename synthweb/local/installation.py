@@ -33,8 +33,8 @@ class InstallationRefused(Exception):
 
 
 class Installation:
-    """The local installation in one folder. The lock file is held as long as it runs, and holds its process id and
-    address: a stale one is told from a live one by the lock, never by the number."""
+    """The local installation in one folder. The lock file is held as long as it runs, and holds its process
+    id and address: a stale one is told from a live one by the lock, never by the number."""
 
     def __init__(self, here: Places) -> None:
         self._places = here
@@ -106,8 +106,9 @@ class Installation:
             if lock is None:
                 raise InstallationRefused("synthweb is running: `make stop` first.")
             _say(
-                f"This deletes {self._places.var}: users, datasets, releases, the ledger of this installation, its logs "
-                "and its keys. Uploaded tables can never be read again. Code and .venv stay."
+                f"This deletes {self._places.var}: users, datasets, releases, the ledger of this "
+                "installation, its logs and its keys. Uploaded tables can never be read again. Code and "
+                ".venv stay."
             )
             if not force and input("Type “delete” to go on: ").strip() != "delete":
                 _say("Nothing was deleted.")
@@ -175,7 +176,8 @@ class Installation:
             _say("  Names and passwords of the demo users:  make demo-logins")
             if first:
                 _say(
-                    "  Two examples (UCI Adult, commutes) are being released; the first is there within a minute\n"
+                    "  Two examples (UCI Adult, commutes) are being released; the first is there within a "
+                    "minute\n"
                     "  on a machine that has nothing else to do. What is waited for is said here."
                 )
                 watching.start(processes.demo(), at_end=self._demo_ended)
@@ -184,7 +186,8 @@ class Installation:
     def _once(self, watching: Supervisor, process: Process) -> None:
         if code := watching.run_once(process, stopping=self._is_stopping):
             raise InstallationRefused(
-                f"{process.name} failed (exit code {code}). The end of its log:\n{watching.tail(process.name)}"
+                f"{process.name} failed (exit code {code}). The end of its log:\n"
+                f"{watching.tail(process.name)}"
             )
 
     def _demo_ended(self, code: int) -> None:
@@ -255,7 +258,8 @@ class Lock:
 
 
 def _listener() -> socket.socket:
-    """An open socket on the first free port: the web server inherits it, so nobody can take the port in between."""
+    """An open socket on the first free port: the web server inherits it, so nobody can take the port in
+    between."""
     wanted = int(os.environ.get("SYNTHWEB_PORT") or FIRST_PORT)
     for port in range(wanted, wanted + MORE_PORTS):
         listener = socket.socket()
@@ -274,7 +278,8 @@ def _listener() -> socket.socket:
 
 
 def _is_alive(address: str) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own
+    # our own
+    with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310
         return bool(answer.status == 200)
     return False
 

@@ -2,11 +2,13 @@
 
     python -m synthweb.local.key_backup backup FILE          all keys of the folder into a new FILE
     python -m synthweb.local.key_backup restore FILE         whatever is missing in the folder, from FILE
-    python -m synthweb.local.key_backup list FILE            what FILE holds, and whether the passphrase opens it
+    python -m synthweb.local.key_backup list FILE            what FILE holds, and whether the passphrase opens
+                                                             it
 
-FILE is an age file (https://age-encryption.org/v1) with a tar inside: `age -d FILE | tar x` gives the same keys.
-The folder is that of this installation unless --keys names another. The passphrase is asked for, or read from the
-first line of --passphrase-file. Restoring overwrites nothing: a key that differs stops it before anything is written.
+FILE is an age file (https://age-encryption.org/v1) with a tar inside: `age -d FILE | tar x` gives the same
+keys. The folder is that of this installation unless --keys names another. The passphrase is asked for, or
+read from the first line of --passphrase-file. Restoring overwrites nothing: a key that differs stops it
+before anything is written.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ from synthweb.local import keys, paths
 SHORTEST = 12
 LARGEST = 64 * 1024  # bytes of one key file
 _TOO_MUCH_WORK = "Excessive work"
-"""The library's words for a file whose passphrase takes more work than it allows, which depends on the machine's speed."""
+"""The library's words for a file whose passphrase takes more work than it allows, which depends on the
+machine's speed."""
 _ATTEMPTS, _PAUSE = 6, 0.2
-"""How often a copy is opened that seems to need too much work, and how many seconds longer each pause is than the last."""
+"""How often a copy is opened that seems to need too much work, and how many seconds longer each pause is than
+the last."""
 _RETIRED = re.compile(rf"{keys.RETIRED}/signing-[0-9a-f]{{16}}\.pub")
 
 
@@ -72,8 +76,8 @@ def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
     ]
     if different:
         raise BackupRefused(
-            f"{', '.join(different)} in {folder} differ from the copy. Nothing was restored: move them away first, and "
-            "keep them, something may be encrypted to them."
+            f"{', '.join(different)} in {folder} differ from the copy. Nothing was restored: move them "
+            "away first, and keep them, something may be encrypted to them."
         )
     missing = [name for name in contents if not (folder / name).exists()]
     for name in missing:
@@ -117,8 +121,8 @@ def _opened(file: Path, passphrase: str) -> bytes:
         # The library times this machine at each call, and a busy one looks slow.
         time.sleep(_PAUSE * attempt)
     raise BackupRefused(
-        f"{file} was made on a much faster machine, and opening it would take very long on this one. Try again when "
-        "this machine is idle, or open it elsewhere: age -d FILE | tar x"
+        f"{file} was made on a much faster machine, and opening it would take very long on this one. Try "
+        "again when this machine is idle, or open it elsewhere: age -d FILE | tar x"
     )
 
 

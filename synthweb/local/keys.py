@@ -9,7 +9,8 @@ keys/web/content.key       key of the hash that notices when the same content is
 keys/signing.pub           verifies signed checkpoints of the ledger (anybody)
 keys/web/signing.key       signs them (web)
 
-`python -m synthweb.local.keys FOLDER` makes whatever is missing; `python -m synthweb.local.key_backup` keeps copies.
+`python -m synthweb.local.keys FOLDER` makes whatever is missing; `python -m synthweb.local.key_backup` keeps
+copies.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ RETIRED = "retired"  # public halves of signing keys that were changed: what the
 
 
 def make(folder: Path) -> None:
-    """Make whatever is missing in `folder`. A key pair is never made anew while either half of it exists: a lost
-    half must be noticed, not papered over."""
+    """Make whatever is missing in `folder`. A key pair is never made anew while either half of it exists: a
+    lost half must be noticed, not papered over."""
     for place in (folder, folder / "web", folder / "worker"):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         place.chmod(0o700)
@@ -54,8 +55,8 @@ def make(folder: Path) -> None:
 
 
 def change_signing_key(folder: Path) -> Path:
-    """Retire the signing key and make another; gives where the old public half now lies. The old private half is
-    destroyed: nobody needs it to check what it signed."""
+    """Retire the signing key and make another; gives where the old public half now lies. The old private half
+    is destroyed: nobody needs it to check what it signed."""
     public, private = folder / "signing.pub", folder / "web" / "signing.key"
     retired = folder / RETIRED / f"signing-{key_id(public.read_bytes())[:16]}.pub"
     retired.parent.mkdir(mode=0o700, exist_ok=True)

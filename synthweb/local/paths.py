@@ -45,7 +45,8 @@ class Places:
 
     @property
     def redis(self) -> Path:
-        """The folder of Redis's socket. A checkout deep in the file system has it in the user's run-time folder."""
+        """The folder of Redis's socket. A checkout deep in the file system has it in the user's run-time
+        folder."""
         here = self.var / "redis"
         if len(os.fsencode(here / "redis.sock")) <= LONGEST_SOCKET:
             return here

@@ -1,8 +1,8 @@
-"""The processes of an installation: what each runs and what each may know. docker-compose.yml says the same for
-containers, and a test compares the two.
+"""The processes of an installation: what each runs and what each may know. docker-compose.yml says the same
+for containers, and a test compares the two.
 
-The web's environment does not name the key that opens tables, the workers' does not name the key that opens previews:
-see docs/threat-model.md for what that protects on one machine and what it does not.
+The web's environment does not name the key that opens tables, the workers' does not name the key that opens
+previews: see docs/threat-model.md for what that protects on one machine and what it does not.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ THREAD = ["-P", "threads"]
 
 @dataclass(frozen=True)
 class Process:
-    """A program to keep running. `withheld` names the settings that must lead nowhere for it; `patience` is how many
-    seconds it gets to finish when all is stopped; a `last` one is stopped after the others."""
+    """A program to keep running. `withheld` names the settings that must lead nowhere for it; `patience` is
+    how many seconds it gets to finish when all is stopped; a `last` one is stopped after the others."""
 
     name: str
     command: list[str]
@@ -115,5 +115,6 @@ def application(places: Places, *, listener: int) -> list[Process]:
 
 
 def demo() -> Process:
-    """Once, after the first start: the example table, described, paid for and released through the normal services."""
+    """Once, after the first start: the example table, described, paid for and released through the normal
+    services."""
     return Process("demo", [sys.executable, "manage.py", "load_demo"], withheld=TABLE_KEYS)

@@ -1,5 +1,5 @@
-"""A line with the present step and how long it takes already, for whoever waits at a terminal. Python's standard library alone: it is
-used before anything is installed."""
+"""A line with the present step and how long it takes already, for whoever waits at a terminal. Python's
+standard library alone: it is used before anything is installed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ QUIET_SECONDS = 30.0  # without a terminal: between two lines of the same work
 
 
 class StatusLine:
-    """The progress of one piece of work: on a terminal one line that is written again and again, elsewhere a line at the
-    beginning and another one now and then."""
+    """The progress of one piece of work: on a terminal one line that is written again and again, elsewhere a
+    line at the beginning and another one now and then."""
 
     def __init__(
         self, *, stream: TextIO | None = None, quiet: float = QUIET_SECONDS, after: float = 0.0
     ) -> None:
-        """stream: where to, by default the standard output. quiet: seconds between two lines where there is no terminal.
-        after: seconds for which nothing is said, for work that is usually done by then."""
+        """stream: where to, by default the standard output. quiet: seconds between two lines where there is
+        no terminal. after: seconds for which nothing is said, for work that is usually done by then."""
         self._stream = stream or sys.stdout
         self._quiet = quiet
         self._begun = time.monotonic()

@@ -1,6 +1,6 @@
-"""Starting, watching and stopping the processes. Each has a process group and a log of its own; whichever dies is
-started again, more and more slowly, and the others are left alone. One that fails by itself at every start, and was
-never up, ends the whole with the tail of its log: this installation does not work."""
+"""Starting, watching and stopping the processes. Each has a process group and a log of its own; whichever
+dies is started again, more and more slowly, and the others are left alone. One that fails by itself at every
+start, and was never up, ends the whole with the tail of its log: this installation does not work."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Supervisor:
         first_wait: float = 1,
         up_after: float = UP_SECONDS,
     ) -> None:
-        """`first_wait`: seconds until a process is started again after its first death; `up_after`: how long it has run
-        when it counts as one that can start."""
+        """`first_wait`: seconds until a process is started again after its first death; `up_after`: how long
+        it has run when it counts as one that can start."""
         self._logs = logs
         self._folder = folder
         self._environment = environment
@@ -75,8 +75,8 @@ class Supervisor:
         self._up_after = up_after
 
     def start(self, process: Process, *, at_end: Callable[[int], None] | None = None) -> None:
-        """Start a process and keep it running; one with `at_end` runs once, what it writes is said, and its exit code is
-        given to `at_end`."""
+        """Start a process and keep it running; one with `at_end` runs once, what it writes is said, and its
+        exit code is given to `at_end`."""
         path = self._log(process.name)
         passed_on = path.stat().st_size if path.exists() else 0
         self._children.append(
@@ -109,8 +109,8 @@ class Supervisor:
     def wait_until(
         self, answers: Callable[[], bool], *, name: str, stopping: Callable[[], bool]
     ) -> None:
-        """Wait until a process that was started answers, for as long as it lives: a busy machine may be slow. Raises GaveUp when
-        the process ends instead, Stopped when `stopping` says so."""
+        """Wait until a process that was started answers, for as long as it lives: a busy machine may be slow.
+        Raises GaveUp when the process ends instead, Stopped when `stopping` says so."""
         child = next(child for child in self._children if child.process.name == name)
         with StatusLine(after=UNSAID_SECONDS) as status:
             while not answers():
@@ -118,7 +118,8 @@ class Supervisor:
                     raise Stopped
                 if (code := child.running.poll()) is not None:
                     raise GaveUp(
-                        f"{name} ended before it answered (exit code {code}). The end of its log:\n{self.tail(name)}"
+                        f"{name} ended before it answered (exit code {code}). The end of its log:\n"
+                        f"{self.tail(name)}"
                     )
                 status.show(f"Waiting until {name} answers; it writes to {self._log(name)}")
                 time.sleep(PAUSE)
@@ -131,9 +132,11 @@ class Supervisor:
             time.sleep(2 * PAUSE)
 
     def stop(self) -> None:
-        """Ask every process to end and wait for it, the broker last; then make sure that nothing of them is left.
+        """Ask every process to end and wait for it, the broker last; then make sure that nothing of them is
+        left.
 
-        A worker between charge and measurements is given time: what it would leave undone has been paid for."""
+        A worker between charge and measurements is given time: what it would leave undone has been paid
+        for."""
         for last in (False, True):
             children = [child for child in self._children if child.process.last is last]
             for child in children:
@@ -165,7 +168,8 @@ class Supervisor:
         except subprocess.TimeoutExpired:
             if child.process.patience > STOP_SECONDS:
                 self._say(
-                    f"Waiting for {child.process.name} to finish what it is at; Ctrl-C again stops it at once."
+                    f"Waiting for {child.process.name} to finish what it is at; Ctrl-C again stops it at "
+                    "once."
                 )
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.running.wait(timeout=child.process.patience)
@@ -242,7 +246,8 @@ class Supervisor:
                 stdout=handle,
                 stderr=handle,
                 pass_fds=process.pass_fds,
-                start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then stops the rest in order
+                # Ctrl-C reaches the supervisor alone, which then stops the rest in order
+                start_new_session=True,
                 preexec_fn=_die_with_parent,
             )
         finally:

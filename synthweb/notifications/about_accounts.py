@@ -49,8 +49,8 @@ def reset_requested(*, person: User, **_signal: Any) -> None:
 def failed_sign_ins(now: datetime | None = None) -> None:
     """Notify people under whose names sign-ins failed, once an hour.
 
-    From the audit log, by the worker and not at the sign-in: the time of a refused sign-in would tell whether somebody has
-    the name."""
+    From the audit log, by the worker and not at the sign-in: the time of a refused sign-in would tell whether
+    somebody has the name."""
     now = now or timezone.now()
     end = AuditEntry.objects.order_by("-sequence").values_list("sequence", flat=True).first()
     entries = AuditEntry.objects.filter(

@@ -1,7 +1,8 @@
 """Which addresses a webhook may have: https alone, and never a machine inside the network of this server.
 
-A host name is resolved once, for each delivery. Every address of the answer is checked, and the connection goes to one of
-those that were checked: a name that resolves differently the second time (DNS rebinding) changes nothing.
+A host name is resolved once, for each delivery. Every address of the answer is checked, and the connection
+goes to one of those that were checked: a name that resolves differently the second time (DNS rebinding)
+changes nothing.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class NotAllowed(Exception):
 
 
 def require_allowed_form(url: str) -> None:
-    """Raise ValidationError unless `url` is an https address that may be public. Nothing is resolved: that happens at each
-    delivery."""
+    """Raise ValidationError unless `url` is an https address that may be public. Nothing is resolved: that
+    happens at each delivery."""
     if len(url) > URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url:
         raise _invalid(
             _("An address is at most %(length)s ASCII characters without blanks.")
@@ -112,7 +113,8 @@ def port_of(url: str) -> int:
 def resolve(host: str, port: int, *, seconds: float) -> list[str]:
     """The addresses of a host, resolved now and all of them allowed.
 
-    Raises NotAllowed if one of them is not, OSError if there is none, TimeoutError if none came within `seconds`."""
+    Raises NotAllowed if one of them is not, OSError if there is none, TimeoutError if none came within
+    `seconds`."""
     answers = _looked_up(host, port, seconds=seconds)
     texts = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
     # All and not any: a name that has a private address besides a public one is refused.
@@ -122,8 +124,8 @@ def resolve(host: str, port: int, *, seconds: float) -> list[str]:
 
 
 def _looked_up(host: str, port: int, *, seconds: float) -> list[Any]:
-    """The answer of `socket.getaddrinfo`, which knows no time-out. The thread of one that took too long ends when the resolver
-    of the system gives up, and keeps no process from ending."""
+    """The answer of `socket.getaddrinfo`, which knows no time-out. The thread of one that took too long ends
+    when the resolver of the system gives up, and keeps no process from ending."""
     answer: Future[list[Any]] = Future()
 
     def look_up() -> None:
@@ -141,11 +143,11 @@ def _looked_up(host: str, port: int, *, seconds: float) -> list[Any]:
 
 
 def is_allowed(address: Address) -> bool:
-    """Whether a delivery may go to an address: it is public, or in a network that the settings allow. So must be every IPv4
-    address that it stands for.
+    """Whether a delivery may go to an address: it is public, or in a network that the settings allow. So must
+    be every IPv4 address that it stands for.
 
-    A provider's own network of translators (RFC 5969, RFC 6052 with a prefix of its own) looks like any other: where there is
-    one beside the workers, its operator keeps it from reaching inside."""
+    A provider's own network of translators (RFC 5969, RFC 6052 with a prefix of its own) looks like any
+    other: where there is one beside the workers, its operator keeps it from reaching inside."""
     return all(_is_allowed_itself(each) for each in _meanings(address))
 
 
@@ -171,7 +173,8 @@ def _meanings(address: Address) -> list[Address]:
         return [address]
     if any(address in network for network in _ENDING_IN_IPV4):
         return [ipaddress.IPv4Address(address.packed[-4:])]
-    # An ISATAP address is one of its own network as well; the rest of a 6to4 address is the affair of its network.
+    # An ISATAP address is one of its own network as well; the rest of a 6to4 address is the affair of its
+    # network.
     meanings: list[Address] = [address.sixtofour or address]
     if address.packed[8:12] in _ISATAP:
         meanings.append(ipaddress.IPv4Address(address.packed[-4:]))

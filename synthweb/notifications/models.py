@@ -1,9 +1,9 @@
 """What people are notified of, and each attempt to deliver it.
 
-A Notification is written in the transaction of the event. Its Deliveries are the outbox: one for e-mail and one for each
-webhook that asked for the event. A worker claims a delivery by one conditional UPDATE, sends it, and records the outcome under
-that claim; a worker that dies in between leaves a row that is due again. So each is sent at least once, always under the
-same id.
+A Notification is written in the transaction of the event. Its Deliveries are the outbox: one for e-mail and
+one for each webhook that asked for the event. A worker claims a delivery by one conditional UPDATE, sends it,
+and records the outcome under that claim; a worker that dies in between leaves a row that is due again. So
+each is sent at least once, always under the same id.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class Webhook(models.Model):
 
 
 class Notification(models.Model):
-    """One event that one person is notified of. `kind` and `subject_code` name what it is about, `name` is what people call it."""
+    """One event that one person is notified of. `kind` and `subject_code` name what it is about, `name` is
+    what people call it."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     user = models.ForeignKey(

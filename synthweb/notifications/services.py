@@ -54,8 +54,8 @@ def notify(
     key: str,
     at: datetime | None = None,
 ) -> list[Notification]:
-    """Have `people` notified of an event, in the caller's transaction. The same `key` again notifies nobody again. at: when they may know of it;
-    None for now.
+    """Have `people` notified of an event, in the caller's transaction. The same `key` again notifies nobody
+    again. at: when they may know of it; None for now.
 
     Call it before an entry of the audit log is written, because behind that all writers wait."""
     written = []
@@ -118,7 +118,8 @@ def choose(*, user: User, events: Collection[str], language: str) -> Preferences
 def register_webhook(*, user: User, url: str, events: Collection[str]) -> tuple[Webhook, str]:
     """A new webhook and its secret, which is shown this once.
 
-    Raises ValidationError for an address that is not allowed, TooManyWebhooks, and PermissionDenied without an organisation.
+    Raises ValidationError for an address that is not allowed, TooManyWebhooks, and PermissionDenied without
+    an organisation.
     """
     organisation = accounts.organisation_of(user)
     addresses.require_allowed_form(url)

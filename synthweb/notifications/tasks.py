@@ -1,5 +1,5 @@
-"""The Celery task of the outbox, sent by beat. Its worker has a queue of its own: a mail server that hangs keeps nobody else
-waiting, and no other process needs a way to the internet."""
+"""The Celery task of the outbox, sent by beat. Its worker has a queue of its own: a mail server that hangs
+keeps nobody else waiting, and no other process needs a way to the internet."""
 
 from __future__ import annotations
 

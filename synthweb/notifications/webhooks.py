@@ -1,6 +1,7 @@
 """One HTTP request of a webhook: signed, to an address that was checked, within a time, without redirects.
 
-The signature is that of Standard Webhooks (https://www.standardwebhooks.com): HMAC-SHA256 over id, timestamp and body.
+The signature is that of Standard Webhooks (https://www.standardwebhooks.com): HMAC-SHA256 over id, timestamp
+and body.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def _post(url: str, *, body: bytes, headers: dict[str, str]) -> int:
 
 
 class _Pinned(http.client.HTTPSConnection):
-    """HTTPS to one of the addresses that were checked; the certificate is that of the host. Neither proxies nor redirects."""
+    """HTTPS to one of the addresses that were checked; the certificate is that of the host. Neither proxies
+    nor redirects."""
 
     def __init__(self, host: str, port: int, *, checked: list[str], seconds: float) -> None:
         self._tls = ssl.create_default_context()
@@ -157,8 +159,8 @@ class _Pinned(http.client.HTTPSConnection):
 
 @contextlib.contextmanager
 def _deadline(seconds: float, end: Callable[[], None]) -> Iterator[threading.Event]:
-    """Calls `end` after so many seconds in all: a timeout of a socket counts from the last byte, and a server can send one
-    now and then for ever."""
+    """Calls `end` after so many seconds in all: a timeout of a socket counts from the last byte, and a server
+    can send one now and then for ever."""
     passed = threading.Event()
 
     def over() -> None:

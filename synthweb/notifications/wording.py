@@ -1,4 +1,5 @@
-"""What a notification says, in the language of its reader. Names and links, never a value or a number of a table."""
+"""What a notification says, in the language of its reader. Names and links, never a value or a number of a
+table."""
 
 from __future__ import annotations
 

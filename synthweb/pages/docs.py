@@ -1,8 +1,9 @@
-"""The project's own documentation as pages, without network: docs/**/*.md, and the page of errors, which is made from the code.
+"""The project's own documentation as pages, without network: docs/**/*.md, and the page of errors, which is
+made from the code.
 
-Files are listed once and looked up by their slug: no part of an address ever becomes part of a path. Raw HTML in the
-text is shown as text, except `<details>` and `<summary>` in the form that FOLD describes. Links with a scheme other than
-http(s) or mailto are not rendered.
+Files are listed once and looked up by their slug: no part of an address ever becomes part of a path. Raw HTML
+in the text is shown as text, except `<details>` and `<summary>` in the form that FOLD describes. Links with a
+scheme other than http(s) or mailto are not rendered.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ SHORTEST_TEMPLATE = 10
 
 @dataclass(frozen=True, kw_only=True)
 class DocPage:
-    """One text: `slug` is its address below /docs/, `folder` the section it stands in, `read` returns its Markdown."""
+    """One text: `slug` is its address below /docs/, `folder` the section it stands in, `read` returns its
+    Markdown."""
 
     slug: str
     folder: str
@@ -219,7 +221,8 @@ def _passages(page: DocPage) -> tuple[Passage, ...]:
 
 
 def _split_at_headings(page: DocPage) -> Iterator[Passage]:
-    """The parts of a page between its headings. Lines are split instead of parsed: all pages take milliseconds."""
+    """The parts of a page between its headings. Lines are split instead of parsed: all pages take
+    milliseconds."""
     anchors = _Anchors()
     heading, anchor, is_code = "", "", False
     lines: list[str] = []
@@ -321,7 +324,8 @@ def _count_rows(tokens: Sequence[Token]) -> int:
 
 
 def _only_matching_rows(tokens: Sequence[Token], query: str) -> list[Token]:
-    """The tokens of the page without the rows of table bodies that do not match, and without folded parts left empty."""
+    """The tokens of the page without the rows of table bodies that do not match, and without folded parts
+    left empty."""
     remaining: list[Token] = []
     in_body = False
     row_start = fold_start = 0
@@ -343,7 +347,8 @@ def _only_matching_rows(tokens: Sequence[Token], query: str) -> list[Token]:
 
 
 def _matches(cells: Sequence[str], query: str) -> bool:
-    """Whether a row has every word of the query, or the query quotes the message that its first cell is a template of.
+    """Whether a row has every word of the query, or the query quotes the message that its first cell is a
+    template of.
 
     In a template each … stands for any text.
     """
@@ -393,7 +398,8 @@ def _table_close(*_: object) -> str:
 
 
 def _address(href: str, *, page: DocPage) -> str:
-    """A link to another file of docs/ becomes its address here; one to a file outside docs/ is left as it stands."""
+    """A link to another file of docs/ becomes its address here; one to a file outside docs/ is left as it
+    stands."""
     target, _, anchor = href.partition("#")
     if not target.endswith(".md") or "://" in target:
         return href

@@ -1,8 +1,8 @@
 """Texts of the engine in the language of a page.
 
-The engine has no Django: its titles and explanations are English literals. They are messages of the same catalogue,
-collected here (`python -m tests.catalogue collect`) and translated where a page shows them, by the filter `translated`. A text that
-is not in the catalogue, such as a name that a person typed, stays as it is.
+The engine has no Django: its titles and explanations are English literals. They are messages of the same
+catalogue, collected here (`python -m tests.catalogue collect`) and translated where a page shows them, by the
+filter `translated`. A text that is not in the catalogue, such as a name that a person typed, stays as it is.
 """
 
 from __future__ import annotations

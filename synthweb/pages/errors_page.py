@@ -1,4 +1,5 @@
-"""The page of errors: every rule that the application can name and its repair, read from the source when the page is read."""
+"""The page of errors: every rule that the application can name and its repair, read from the source when the
+page is read."""
 
 from __future__ import annotations
 
@@ -54,12 +55,14 @@ FOLDED = """## {title}
 
 HEAD = """# Errors
 
-Every error message says what is wrong, where (column, field or line), and what to do. It never repeats a value of a table.
-On this page … stands for the part that varies. The search field takes words or a whole message.
+Every error message says what is wrong, where (column, field or line), and what to do. It never repeats a
+value of a table. On this page … stands for the part that varies. The search field takes words or a whole
+message.
 
-- *Command line*: one line on stderr. The [exit code](command-line.md) is 2 for bad input and 1 for everything else.
-- *REST*: an `application/problem+json` document ([REST](rest.md)); its `type` is `urn:synthweb:code` with a code of the
-  first table.
+- *Command line*: one line on stderr. The [exit code](command-line.md) is 2 for bad input and 1 for
+  everything else.
+- *REST*: an `application/problem+json` document ([REST](rest.md)); its `type` is `urn:synthweb:code` with a
+  code of the first table.
 
 ## Error codes
 
@@ -191,7 +194,8 @@ def _texts(node: ast.expr) -> Iterator[str]:
 
 
 def _family(name: str, *, among: Container[str] = TITLES) -> str | None:
-    """The heading under which an error of that class stands: its nearest ancestor with one, or of those `among`."""
+    """The heading under which an error of that class stands: its nearest ancestor with one, or of those
+    `among`."""
     seen: set[str] = set()
     while name not in among:
         if name in seen or name not in _bases():
@@ -203,7 +207,8 @@ def _family(name: str, *, among: Container[str] = TITLES) -> str | None:
 
 @cache
 def _bases() -> dict[str, str]:
-    """Class → its first base, of all classes of both packages by name; no two of one package have the same."""
+    """Class → its first base, of all classes of both packages by name; no two of one package have the
+    same."""
     matches = [match for source in _sources() for match in _CLASS.finditer(source)]
     return {match[1]: match[3] or match[2] for match in reversed(matches)}
 

@@ -1,5 +1,6 @@
-"""Whether the examples of a local installation are being loaded: the first page says so while it is true. A lock on a file
-says it, which is held by the process that loads them, and ends with it however it ends. It needs no Django."""
+"""Whether the examples of a local installation are being loaded: the first page says so while it is true. A
+lock on a file says it, which is held by the process that loads them, and ends with it however it ends. It
+needs no Django."""
 
 from __future__ import annotations
 

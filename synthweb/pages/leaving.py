@@ -27,8 +27,9 @@ class HandedOver:
 
 @transaction.atomic
 def leave(*, person: User, successor: User | None, actor: User | str) -> HandedOver:
-    """End the access of `person` and hand over to `successor` what their roles allow: releases that were shared with `person`
-    to an analyst, datasets to a steward. Without one, shares end and datasets stay as they are, open to every steward.
+    """End the access of `person` and hand over to `successor` what their roles allow: releases that were
+    shared with `person` to an analyst, datasets to a steward. Without one, shares end and datasets stay as
+    they are, open to every steward.
 
     Raises ValidationError for a successor of another organisation, or who cannot sign in."""
     if successor is not None:

@@ -1,6 +1,8 @@
-"""The home of an auditor: what has changed since they last marked the log as read, and what is unusual, by rules that it states.
+"""The home of an auditor: what has changed since they last marked the log as read, and what is unusual, by
+rules that it states.
 
-Everything comes from the audit log, the ledger and the documents of releases; nothing here is a figure of a table.
+Everything comes from the audit log, the ledger and the documents of releases; nothing here is a figure of a
+table.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ class Unusual:
 
 @dataclass(frozen=True, kw_only=True)
 class LogNews:
-    """since: from when on; visited: whether the auditor has marked the log as read before; last: the newest entry."""
+    """since: from when on; visited: whether the auditor has marked the log as read before; last: the newest
+    entry."""
 
     since: datetime
     visited: bool
@@ -122,7 +125,8 @@ def news_for(user: User) -> LogNews:
 
 @transaction.atomic
 def mark_read(user: User, *, up_to: int) -> None:
-    """Everything up to this entry is no longer new; an earlier mark is never moved back. PermissionDenied as above."""
+    """Everything up to this entry is no longer new; an earlier mark is never moved back. PermissionDenied as
+    above."""
     entry = log_access.whole_log(user).log.filter(sequence__lte=up_to).first()
     if entry is None:
         return
@@ -155,7 +159,8 @@ def entry_address(entry: AuditEntry) -> str:
 
 
 def _differing(user: User, log: QuerySet[AuditEntry]) -> Iterator[Unusual]:
-    """Receipts whose digest is not the one that the log has of their publication, or whose plan is not that of the HOLD."""
+    """Receipts whose digest is not the one that the log has of their publication, or whose plan is not that
+    of the HOLD."""
     stored = releases.releases_for(user).annotate(
         core=KeyTextTransform("digest", "receipt"),
         plan=KeyTextTransform("sha256", KeyTextTransform("plan", "receipt")),

@@ -23,7 +23,8 @@ Remainder = PublicationPlan.Remainder
 
 @dataclass(frozen=True, kw_only=True)
 class YearBar:
-    """A bar of one year in the main currency; largest: the most that a year of the plan has, which is the whole width."""
+    """A bar of one year in the main currency; largest: the most that a year of the plan has, which is the
+    whole width."""
 
     unit: str
     whole: int

@@ -1,8 +1,9 @@
 """The releases on the page of a dataset: the newest, each with its verdict.
 
-A verdict here is what may be known without opening anything: whether a release was chosen before anybody had looked at
-a comparison with real data, and where its own comparison stands. How close it came stands in the comparison alone,
-which is real, encrypted, and opened under the audit log: a list that showed it would look at all of them.
+A verdict here is what may be known without opening anything: whether a release was chosen before anybody had
+looked at a comparison with real data, and where its own comparison stands. How close it came stands in the
+comparison alone, which is real, encrypted, and opened under the audit log: a list that showed it would look
+at all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ SHOWN = 20  # the page of all releases has the rest
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseLine:
-    """A release; `looked`: chosen after looking; `compared`: ready, expired, failed, waiting, or nothing yet."""
+    """A release; `looked`: chosen after looking; `compared`: ready, expired, failed, waiting, or nothing
+    yet."""
 
     release: Release
     method: str

@@ -1,4 +1,5 @@
-"""Until when tables, noisy answers and releases are kept: set for a dataset, and listed for everybody who may see it."""
+"""Until when tables, noisy answers and releases are kept: set for a dataset, and listed for everybody who may
+see it."""
 
 from __future__ import annotations
 
@@ -27,10 +28,12 @@ COSTS = {
         "No new release and no comparison with the real table can be made. Spent budget stays spent."
     ),
     retention.ANSWERS: _(
-        "Several plausible tables, counts from noisy answers and a new fit cannot be made any more. Measuring them again costs budget."
+        "Several plausible tables, counts from noisy answers and a new fit cannot be made any more. "
+        "Measuring them again costs budget."
     ),
     retention.RELEASES: _(
-        "Nobody draws or downloads rows any more, shares and public links end. Receipts stay, and budget is not given back."
+        "Nobody draws or downloads rows any more, shares and public links end. Receipts stay, and budget "
+        "is not given back."
     ),
 }
 """What each deletion costs."""

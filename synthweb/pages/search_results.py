@@ -1,6 +1,8 @@
-"""One search over everything that a person may see: tables, releases, runs, accounts, documentation and pages.
+"""One search over everything that a person may see: tables, releases, runs, accounts, documentation and
+pages.
 
-Each group asks the selectors of its own app, which decide who sees what; nothing is indexed apart from the documentation.
+Each group asks the selectors of its own app, which decide who sees what; nothing is indexed apart from the
+documentation.
 """
 
 from __future__ import annotations
@@ -178,8 +180,8 @@ def _pages_of(user: User) -> Iterator[Match]:
 
 
 def _documentation(words: str) -> Iterator[Match]:
-    """Parts of the documentation, the best first: by heading, then by heading and title of the page, then by the text; of each
-    those with the words as they were typed before those that have them apart."""
+    """Parts of the documentation, the best first: by heading, then by heading and title of the page, then by
+    the text; of each those with the words as they were typed before those that have them apart."""
     ranks: list[Callable[[Passage], str]] = [
         lambda passage: passage.heading,
         lambda passage: f"{passage.page.title} {passage.heading}",

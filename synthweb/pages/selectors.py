@@ -1,4 +1,5 @@
-"""What the joint screens show, gathered from the apps below; every app's own selectors decide who sees what."""
+"""What the joint screens show, gathered from the apps below; every app's own selectors decide who sees
+what."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class DatasetLine:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountBar:
-    """The spent part of an account in one currency, in integers of the ledger. unit: epsilon, delta or rho."""
+    """The spent part of an account in one currency, in integers of the ledger. unit: epsilon, delta or
+    rho."""
 
     unit: str
     cap: int
@@ -127,8 +129,8 @@ def _loud(
     lines: list[DatasetLine] | None,
     shared_with: list[tuple[Release, str]] | None,
 ) -> str:
-    """Whoever waits for a decision comes first, then the first dataset with something to do, then the newest release. UPLOAD
-    where there is no table yet."""
+    """Whoever waits for a decision comes first, then the first dataset with something to do, then the newest
+    release. UPLOAD where there is no table yet."""
     for request, is_theirs in requests or ():
         if is_theirs:
             return request.code
@@ -141,7 +143,8 @@ def _loud(
 
 
 def _open_requests(user: User) -> list[tuple[BudgetRequest, bool]]:
-    """The requests that wait; those that are a custodian's own, or approved by them already, wait for somebody else."""
+    """The requests that wait; those that are a custodian's own, or approved by them already, wait for
+    somebody else."""
     waiting = ledger.requests_for(user).filter(state=BudgetRequest.State.OPEN)
     return [
         (
@@ -207,7 +210,8 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
 
 
 def tighter_bar(account: BudgetAccount) -> AccountBar:
-    """The currency of which the larger part is gone: an account whose δ is spent releases nothing more, whatever is left of its ε."""
+    """The currency of which the larger part is gone: an account whose δ is spent releases nothing more,
+    whatever is left of its ε."""
     bars = [
         AccountBar(
             unit=unit,
@@ -224,7 +228,8 @@ def tighter_bar(account: BudgetAccount) -> AccountBar:
 
 
 def _of_further_table(listed: Sequence[Step], root: Dataset) -> Step:
-    """The one thing to do with a further table of a database: read and described, it is released with the others."""
+    """The one thing to do with a further table of a database: read and described, it is released with the
+    others."""
     together = Step(
         name=gettext("Several tables"),
         state="next",

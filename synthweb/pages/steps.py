@@ -1,9 +1,10 @@
 """The steward's six steps with one dataset: Upload, Describe, Ask for budget, Release, Share, Compare.
 
-Share comes before Compare: a decision to share that is made after a look at the real table may rest on that look, and the
-receipt would say so. Who takes the steps in order gets no such mark.
+Share comes before Compare: a decision to share that is made after a look at the real table may rest on that
+look, and the receipt would say so. Who takes the steps in order gets no such mark.
 
-A pure function of facts, so that the rule "always one next step, and always first" can be tested without a page.
+A pure function of facts, so that the rule "always one next step, and always first" can be tested without a
+page.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Addresses:
 class Step:
     """One step as the strip shows it; `missing` says what is open, `action` and `address` how to go on.
 
-    `waits` is true while the step is somebody else's turn: then there is something to read and nothing to press.
+    `waits` is true while the step is somebody else's turn: then there is something to read and nothing to
+    press.
     """
 
     name: str
@@ -84,8 +86,8 @@ def six_steps(facts: StepFacts, addresses: Addresses) -> tuple[Step, ...]:
 
 
 def strip(listed: tuple[Step, ...], *, acts: bool) -> tuple[Step, ...]:
-    """The steps as the strip shows them: what is missing in the next one stands beside its button, and only steps
-    that can be taken now, by somebody who may, lead somewhere."""
+    """The steps as the strip shows them: what is missing in the next one stands beside its button, and only
+    steps that can be taken now, by somebody who may, lead somewhere."""
     return tuple(
         replace(
             step,

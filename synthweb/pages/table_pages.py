@@ -45,14 +45,16 @@ def names_of(dataset: Dataset) -> dict[str, object]:
 
 
 def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[str, object]:
-    """How the file is read, and what says it otherwise. `evidence` is what stewards see of a file whose form is open."""
+    """How the file is read, and what says it otherwise. `evidence` is what stewards see of a file whose form
+    is open."""
     dialect = sealed_names.form_of(dataset)
     sentence = dialect and _sentence(dialect, dataset.file_kind)
     return {
         "dataset": dataset,
         "blocked": datasets.blocked(dataset),
         "sentence": sentence or "",
-        # Files with a schema, JSON and lists of baskets state their form themselves: there is nothing to choose.
+        # Files with a schema, JSON and lists of baskets state their form themselves: there is nothing to
+        # choose.
         "dialect_form": None
         if dataset.file_kind in (*WITH_SCHEMA, *JSON, *BASKETS)
         else DialectForm.of(dataset, words=(evidence or {}).get("words")),

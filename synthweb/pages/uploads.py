@@ -147,7 +147,8 @@ class Unfinished:
 
 
 def _begun(user: User) -> tuple[str, list[Unfinished]]:
-    """The code of the newest upload that is here as a whole, or nothing; and what this person may continue, the newest first."""
+    """The code of the newest upload that is here as a whole, or nothing; and what this person may continue,
+    the newest first."""
     begun = [
         Unfinished(
             code=upload.code,

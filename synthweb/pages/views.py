@@ -80,7 +80,8 @@ def dataset_runs(request: SignedInRequest, code: str) -> HttpResponse:
 @require_safe
 @login_required
 def accuracy(request: SignedInRequest, code: str) -> HttpResponse:
-    """What accuracy a request for budget buys; a part of its page, because a forecast takes seconds for a wide table."""
+    """What accuracy a request for budget buys; a part of its page, because a forecast takes seconds for a
+    wide table."""
     asked = ledger.request_for(request.user, code)
     bought = runs_accuracy.bought(
         asked.dataset,
@@ -104,7 +105,8 @@ def accuracy(request: SignedInRequest, code: str) -> HttpResponse:
 @require_safe
 @login_required
 def search(request: SignedInRequest) -> HttpResponse:
-    """What contains the words of `q`, among everything that this person may see; the part alone for a page that asks."""
+    """What contains the words of `q`, among everything that this person may see; the part alone for a page
+    that asks."""
     words = request.GET.get("q", "").strip()[: search_results.LONGEST_WORDS]
     context = {"words": words, "groups": search_results.matches(request.user, words)}
     template = (

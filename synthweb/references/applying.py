@@ -1,4 +1,5 @@
-"""A reference table for a column of a dataset: what would fit, and taking it into the draft of the description."""
+"""A reference table for a column of a dataset: what would fit, and taking it into the draft of the
+description."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ ITSELF = "codes"
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """What a version says about a column: of which level its values are, which partitions may be taken along; whether
-    the values themselves would come from it (`fills`)."""
+    """What a version says about a column: of which level its values are, which partitions may be taken along;
+    whether the values themselves would come from it (`fills`)."""
 
     fitted: Found
     values: tuple[str, ...]
@@ -55,8 +56,8 @@ class Fit:
 
 
 def fit(dataset: Dataset, version: ReferenceVersion, *, column: str, level: str = "") -> Fit:
-    """What fits a column of the draft. `level`: whose codes become its values where none are listed yet. Errors:
-    DomainError naming the column."""
+    """What fits a column of the draft. `level`: whose codes become its values where none are listed yet.
+    Errors: DomainError naming the column."""
     attribute = _described(dataset, column)
     reference = codes_of(version)
     if attribute is None:
@@ -97,9 +98,9 @@ def points_source(dataset: Dataset, column: str) -> dict[str, object] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The use of a reference table for one column. partitions: None for all that say something. floor: the weight of
-    points that a density lacks. totals: whether a density says instead, publicly and exactly, how many records each value
-    has."""
+    """The use of a reference table for one column. partitions: None for all that say something. floor: the
+    weight of points that a density lacks. totals: whether a density says instead, publicly and exactly, how
+    many records each value has."""
 
     column: str
     level: str = ""
@@ -117,9 +118,9 @@ def use(
     version: ReferenceVersion,
     selection: Selection,
 ) -> list[str]:
-    """Take points and partitions of a column into the draft, and its values where none are listed. A density, or an earlier
-    release, weighs the points that the column has already. Nothing is confirmed. Returns what was taken, in words. Errors:
-    DomainError, Refused."""
+    """Take points and partitions of a column into the draft, and its values where none are listed. A density,
+    or an earlier release, weighs the points that the column has already. Nothing is confirmed. Returns what
+    was taken, in words. Errors: DomainError, Refused."""
     column = selection.column
     # Locked before the draft is read: `keep` replaces all facts beside the columns, so those
     # that another request adds in between would be lost.
@@ -168,7 +169,8 @@ def use(
 
 
 def totals_want_another_relation(dataset: Dataset) -> bool:
-    """Whether the draft has public totals beside a relation, or a number of records a unit, for which they say nothing."""
+    """Whether the draft has public totals beside a relation, or a number of records a unit, for which they
+    say nothing."""
     terms = dataset.draft.get("table") or {}
     # Totals are invariants: neighbouring tables agree on them only if they differ in the other
     # columns of one record (docs/proofs/on-the-map.md), so a unit is one record, replaced.
@@ -188,7 +190,8 @@ def use_for_place(
     place: str,
     weights: bool = True,
 ) -> int:
-    """Take every point of a gazetteer as what a place, given by two columns of degrees, can be. Returns their number."""
+    """Take every point of a gazetteer as what a place, given by two columns of degrees, can be. Returns their
+    number."""
     held = locked_dataset(dataset)
     require_no_table(version.content_key, organisation=held.organisation)
     if place not in places_of(held):
@@ -208,7 +211,8 @@ def use_for_place(
 
 @transaction.atomic
 def forget(*, actor: User, dataset: Dataset, column: str) -> None:
-    """Take what reference tables said about a column or a place off the draft: points, partitions and totals."""
+    """Take what reference tables said about a column or a place off the draft: points, partitions and
+    totals."""
     held = locked_dataset(dataset)
     context = selectors.draft_context(held)
     if (context.get("totals") or {}).get("column") == column:

@@ -18,8 +18,8 @@ MAX_SHOWN_COLUMNS = 30
 MAX_CELL_CHARACTERS = 40
 _WHAT = "Where the codes of this table lie: longitude to the right, latitude upwards."
 _HOW = (
-    "A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the "
-    "shape is not the place you know, coordinates are wrong or swapped."
+    "A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true "
+    "nearby. If the shape is not the place you know, coordinates are wrong or swapped."
 )
 
 

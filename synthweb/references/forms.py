@@ -18,8 +18,8 @@ from synthweb.references.services import MOST_BYTES, WORD, Brought
 
 
 def parts_of(lines: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
-    """`parents` and `names` of Roles, from lines of a partition, its column and perhaps the column of its names, with colons
-    between them. Errors: ValueError."""
+    """`parents` and `names` of Roles, from lines of a partition, its column and perhaps the column of its
+    names, with colons between them. Errors: ValueError."""
     parents, names = [], []
     for line in filter(None, map(str.strip, lines)):
         name, column, *called = (
@@ -43,7 +43,8 @@ class FileForm(forms.Form):
             (RECORDS, _("Records, to be read beside the answers of a release")),
         ],
         help_text=_(
-            "A table of records has the columns of a dataset: last year’s release, or the survey of another state."
+            "A table of records has the columns of a dataset: last year’s release, or the survey of "
+            "another state."
         ),
     )
     file = forms.FileField(
@@ -51,7 +52,8 @@ class FileForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".csv,.txt,.gz"}),
         help_text=format_lazy(
             _(
-                "CSV in UTF-8, plain or packed with gzip, at most {megabytes} MB as uploaded. Files of LODES (…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are."
+                "CSV in UTF-8, plain or packed with gzip, at most {megabytes} MB as uploaded. Files of "
+                "LODES (…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are."
             ),
             megabytes=MOST_BYTES // 2**20,
         ),
@@ -78,8 +80,8 @@ class FileForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "town: ctycsub: ctycsubname"}),
         label=_("Larger parts that each code belongs to"),
         help_text=_(
-            "One a line: what to call the partition, a colon, and its column; after another colon, if there is one, the "
-            "column of its names."
+            "One a line: what to call the partition, a colon, and its column; after another colon, if "
+            "there is one, the column of its names."
         ),
     )
     adds = forms.BooleanField(
@@ -92,7 +94,8 @@ class FileForm(forms.Form):
         max_length=20,
         label=format_lazy(
             _(
-                "Type the word “{word}” to say that anybody may read this file, and that it holds nothing of a table that you protect"
+                "Type the word “{word}” to say that anybody may read this file, and that it holds nothing "
+                "of a table that you protect"
             ),
             word=WORD,
         ),
@@ -127,7 +130,8 @@ class FileForm(forms.Form):
         except ValueError:
             raise forms.ValidationError(
                 _(
-                    "A line is not a name, a colon and a column: write it like “town: ctycsub”, or “town: ctycsub: ctycsubname”."
+                    "A line is not a name, a colon and a column: write it like “town: ctycsub”, or “town: "
+                    "ctycsub: ctycsubname”."
                 )
             ) from None
 

@@ -1,7 +1,8 @@
-"""Public reference tables: where codes lie, of what they are parts, what weighs in them; or records. Public by a steward's word.
+"""Public reference tables: where codes lie, of what they are parts, what weighs in them; or records. Public
+by a steward's word.
 
-What is stored of codes is what the engine read out of a file (`synth_engine.references.Reference`), packed; the file is not.
-Of records the file itself is stored, packed."""
+What is stored of codes is what the engine read out of a file (`synth_engine.references.Reference`), packed;
+the file is not. Of records the file itself is stored, packed."""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ class ReferenceTable(models.Model):
 
 
 class ReferenceVersion(models.Model):
-    """One file of a reference table, as it was read. Never changed; gone when its table is deleted. Descriptions hold
-    copies of what they use, with `sha256` of the unpacked file. `content_key` is the HMAC by which tables that are to be
-    protected are recognised (datasets.models)."""
+    """One file of a reference table, as it was read. Never changed; gone when its table is deleted.
+    Descriptions hold copies of what they use, with `sha256` of the unpacked file. `content_key` is the HMAC
+    by which tables that are to be protected are recognised (datasets.models)."""
 
     reference = models.ForeignKey(
         ReferenceTable, on_delete=models.CASCADE, related_name="versions"

@@ -1,4 +1,5 @@
-"""Receiving the file of a reference in memory: it touches no disk, because it may turn out to be no public file."""
+"""Receiving the file of a reference in memory: it touches no disk, because it may turn out to be no public
+file."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class LargerInMemory(MemoryFileUploadHandler):
 
 
 class Dropped(MemoryFileUploadHandler):
-    """Receives a file that is too large for `LargerInMemory` and drops it, so that the browser gets an answer."""
+    """Receives a file that is too large for `LargerInMemory` and drops it, so that the browser gets an
+    answer."""
 
     def handle_raw_input(self, *_: Any, **__: Any) -> None:
         # `file_complete` then returns no file, and the form reports that none came in.

@@ -1,4 +1,5 @@
-"""Reference tables of records: read beside the noisy answers of a run, such as last year's release. Public by a steward's word."""
+"""Reference tables of records: read beside the noisy answers of a run, such as last year's release. Public by
+a steward's word."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ def using(
     *,
     error: InputError | Refused | None = None,
 ) -> dict[str, Any]:
-    """The page on which a reference table is taken for a column: what is asked, what of it fits, what is there."""
+    """The page on which a reference table is taken for a column: what is asked, what of it fits, what is
+    there."""
     tables = [(table.code, table.name) for table in selectors.of_codes(user)]
     column, code, level = (asked.get(key, "")[:200] for key in ("column", "reference", "level"))
     version = selectors.version_for(user, code) if code in dict(tables) else None

@@ -1,4 +1,5 @@
-"""Reading public reference tables. Everybody who sees the datasets of an organisation sees them; stewards bring them."""
+"""Reading public reference tables. Everybody who sees the datasets of an organisation sees them; stewards
+bring them."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ LISTED = (
 
 
 def references_of(user: people.Person) -> QuerySet[ReferenceTable]:
-    """Every reference table of `user`'s organisation, by name, its versions prefetched, the newest first; `kind` is that of
-    the newest."""
+    """Every reference table of `user`'s organisation, by name, its versions prefetched, the newest first;
+    `kind` is that of the newest."""
     people.require(user, Need.VIEW)
     tables = ReferenceTable.objects.filter(
         organisation=people.organisation_of(user)
@@ -40,7 +41,8 @@ def reference_for(user: people.Person, code: str) -> ReferenceTable:
 
 
 def of_records(user: people.Person) -> list[ReferenceVersion]:
-    """The newest version of every table of records of `user`'s organisation, by name; their content stays in the database."""
+    """The newest version of every table of records of `user`'s organisation, by name; their content stays in
+    the database."""
     newest = (version for table in references_of(user) for version in table.versions.all()[:1])
     return [version for version in newest if version.has_records]
 
@@ -56,7 +58,8 @@ def of_codes(user: people.Person) -> list[ReferenceTable]:
 
 
 def version_for(user: people.Person, code: str, number: int | None = None) -> ReferenceVersion:
-    """One version, the newest unless a number is given; or 404. Its content stays in the database until somebody reads it."""
+    """One version, the newest unless a number is given; or 404. Its content stays in the database until
+    somebody reads it."""
     versions = (
         ReferenceVersion.objects.filter(reference=reference_for(user, code))
         .defer("content")

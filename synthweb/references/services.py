@@ -1,4 +1,5 @@
-"""Bringing, using and deleting public reference tables. No budget is touched by any of it, and nothing is confirmed."""
+"""Bringing, using and deleting public reference tables. No budget is touched by any of it, and nothing is
+confirmed."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from synthweb.references import records
 from synthweb.references.models import RECORDS, ReferenceTable, ReferenceVersion
 
 MOST_BYTES = 32 * 2**20
-"""As uploaded: it is read in memory, and nothing of it touches a disk before it is known to be no table of a dataset."""
+"""As uploaded: it is read in memory, and nothing of it touches a disk before it is known to be no table of a
+dataset."""
 WORD = "public"
 NOT_PUBLIC = (
     "this file is the table of a dataset of your organisation, or once was: it is not public"
@@ -34,8 +36,8 @@ NOT_PUBLIC = (
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """A file with what somebody says about it: that it is public (`word`), and its columns (None: by their names). has_records:
-    whether it is a table of records, whose columns have no roles."""
+    """A file with what somebody says about it: that it is public (`word`), and its columns (None: by their
+    names). has_records: whether it is a table of records, whose columns have no roles."""
 
     data: bytes
     word: str
@@ -97,7 +99,8 @@ def delete(*, actor: User, reference: ReferenceTable) -> None:
 
 
 def require_no_table(content_key: str, *, organisation: Organisation) -> None:
-    """Refused for content that is, or was, to be protected: what is public about a table must not come out of it."""
+    """Refused for content that is, or was, to be protected: what is public about a table must not come out of
+    it."""
     if datasets.holding([content_key], organisation_id=organisation.pk).exists():
         raise Refused(
             NOT_PUBLIC, repair="take public facts from where anybody can get them", field="file"
@@ -105,7 +108,8 @@ def require_no_table(content_key: str, *, organisation: Organisation) -> None:
 
 
 def require_not_public(content_key: str, *, organisation: Organisation) -> None:
-    """Refused: a table that this organisation has called public. Of other organisations nothing is looked at or told."""
+    """Refused: a table that this organisation has called public. Of other organisations nothing is looked at
+    or told."""
     same = ReferenceVersion.objects.filter(
         content_key=content_key, reference__organisation=organisation
     )

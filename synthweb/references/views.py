@@ -161,8 +161,9 @@ def use(request: SignedInRequest, dataset_code: str) -> HttpResponse:
         messages.warning(
             request,
             _(
-                "Public totals are the same in neighbouring tables only if one record is replaced: choose “Replace one” and one "
-                "record a person on the describe page, under “Whom the releases protect”, before you confirm."
+                "Public totals are the same in neighbouring tables only if one record is replaced: choose "
+                "“Replace one” and one record a person on the describe page, under “Whom the releases "
+                "protect”, before you confirm."
             ),
         )
     return redirect("references:use", dataset.code)

@@ -1,4 +1,5 @@
-"""Releases in the administration: to read, never to change. Seeds of samples are their requesters' secrets."""
+"""Releases in the administration: to read, never to change. Seeds of samples are their requesters'
+secrets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Test data: tables that are altered on purpose by a scenario, as an archive, and a small table that shows what the scenario does.
+"""Test data: tables that are altered on purpose by a scenario, as an archive, and a small table that shows
+what the scenario does.
 
-Both read a released model or a description alone, so that they cost no privacy. A table is made by a process of its own
-(`altering`), and a person waits for it: what is wrong with a scenario is known once it is applied, and then no half archive may
-have gone out.
+Both read a released model or a description alone, so that they cost no privacy. A table is made by a process
+of its own (`altering`), and a person waits for it: what is wrong with a scenario is known once it is applied,
+and then no half archive may have gone out.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def make(
     seed: str,
     request: HttpRequest | None = None,
 ) -> IO[bytes]:
-    """The archive of test data, open at its beginning; it is gone once it is closed. Raises InputError, TooManyDrawings and
-    TableUnfinished. The caller authorised."""
+    """The archive of test data, open at its beginning; it is gone once it is closed. Raises InputError,
+    TooManyDrawings and TableUnfinished. The caller authorised."""
     model = source.load()
     _require(model, scenario, rows=rows, seed=seed)
     job = {
@@ -87,8 +88,8 @@ def make(
 
 
 def shown(*, user: User, source: Source, scenario: Scenario | None) -> BeforeAndAfter:
-    """A small table before and after the situations of a scenario that add no rows. None: before alone. Raises InputError where a
-    step of these, or a fault, cannot be had, and TooManyDrawings."""
+    """A small table before and after the situations of a scenario that add no rows. None: before alone.
+    Raises InputError where a step of these, or a fault, cannot be had, and TooManyDrawings."""
     with Slot(user.pk):
         domain, frame = _small_table(source)
     before, _ = scenarios.alter(domain, frame, Scenario(()), seed=_SEED)

@@ -1,7 +1,9 @@
-"""The process that makes one table of test data: `python -m synthweb.releases.altering`, started by `altered`.
+"""The process that makes one table of test data: `python -m synthweb.releases.altering`, started by
+`altered`.
 
-It reads what to make from its standard input and writes the archive to its standard output. Where the scenario cannot be had
-it writes the refusal as JSON instead, and ends with `REFUSED`. It knows no database and no key.
+It reads what to make from its standard input and writes the archive to its standard output. Where the
+scenario cannot be had it writes the refusal as JSON instead, and ends with `REFUSED`. It knows no database
+and no key.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Two to four releases side by side: one line a column with the histograms of their models, what is expected of columns and of relations, and maps
-of how dependent their columns are, with the differences.
+"""Two to four releases side by side: one line a column with the histograms of their models, what is expected
+of columns and of relations, and maps of how dependent their columns are, with the differences.
 
-Everything comes from stored first looks and expected ranges, which are made from models and receipts alone. Nothing is compared
-with real data here, so whoever may draw from all of these releases may see the page.
+Everything comes from stored first looks and expected ranges, which are made from models and receipts alone.
+Nothing is compared with real data here, so whoever may draw from all of these releases may see the page.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ LEFT, RIGHT, TOP, BOTTOM = 48, 16, 12, 32
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One of the releases. error: the mean expected deviation of its columns, empty before it is computed. The release
-    has `looked` of `selectors.with_look`."""
+    """One of the releases. error: the mean expected deviation of its columns, empty before it is computed.
+    The release has `looked` of `selectors.with_look`."""
 
     letter: str
     release: Release
@@ -69,7 +69,8 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class SideCell:
-    """A column in one release. picture: its histogram as SVG, empty without one. span: from where to where its bars go."""
+    """A column in one release. picture: its histogram as SVG, empty without one. span: from where to where
+    its bars go."""
 
     letter: str
     column: LookColumn
@@ -83,8 +84,8 @@ class SideCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SideRow:
-    """A column in every release: None where a release does not have it, WAITING where that is not known yet. differs: the
-    releases describe it differently."""
+    """A column in every release: None where a release does not have it, WAITING where that is not known yet.
+    differs: the releases describe it differently."""
 
     name: str
     cells: tuple[SideCell | str | None, ...]
@@ -93,9 +94,9 @@ class SideRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartPoint:
-    """A release in the chart. letter: empty for one that is not on the page. error, lost: the expected error of its columns and
-    the share of relations that is lost, as people read them, and `share` and `lost_share` as numbers; x, y: its place in the
-    picture."""
+    """A release in the chart. letter: empty for one that is not on the page. error, lost: the expected error
+    of its columns and the share of relations that is lost, as people read them, and `share` and `lost_share`
+    as numbers; x, y: its place in the picture."""
 
     letter: str
     name: str
@@ -119,8 +120,8 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorChart:
-    """The expected quality of columns and of relations, of the releases on the page and the others of the same tables. without:
-    letters of releases on the page of which one of both is not known."""
+    """The expected quality of columns and of relations, of the releases on the page and the others of the
+    same tables. without: letters of releases on the page of which one of both is not known."""
 
     points: tuple[ChartPoint, ...]
     without: tuple[str, ...]
@@ -136,8 +137,8 @@ class ErrorChart:
 
 @dataclass(frozen=True, kw_only=True)
 class PairMap:
-    """A map of pairs of columns: of one release, or of the difference of two. most: the pairs with the largest values.
-    is_first: whether it is shown at the start."""
+    """A map of pairs of columns: of one release, or of the difference of two. most: the pairs with the
+    largest values. is_first: whether it is shown at the start."""
 
     label: str
     card: Card
@@ -150,8 +151,9 @@ class PairMap:
 class SideBySide:
     """What the page shows.
 
-    unknown: codes that name no release which this person may draw from. too_many: more than four were asked for. choices: code
-    and name of releases to choose from. query: of the releases on the page, for links to further columns.
+    unknown: codes that name no release which this person may draw from. too_many: more than four were asked
+    for. choices: code and name of releases to choose from. query: of the releases on the page, for links to
+    further columns.
     """
 
     sides: tuple[Side, ...]
@@ -243,8 +245,8 @@ def _query(chosen: Iterable[str]) -> str:
 
 
 def _rows(sides: Sequence[Sequence[LookColumn] | None]) -> list[SideRow]:
-    """Every column of any side, in the order of the first side that has it. sides: None where a worker has yet to prepare the
-    first look."""
+    """Every column of any side, in the order of the first side that has it. sides: None where a worker has
+    yet to prepare the first look."""
     by_name = [
         None if columns is None else {column.name: column for column in columns}
         for columns in sides
@@ -271,8 +273,8 @@ def _row(name: str, columns: Sequence[LookColumn | str | None]) -> SideRow:
 
 
 def _order_of_values(columns: Sequence[LookColumn]) -> tuple[str, ...]:
-    """The labels of all bars in one order, so that a bar stands for the same value in each picture; none for scales, whose
-    bars are intervals of each model's own."""
+    """The labels of all bars in one order, so that a bar stands for the same value in each picture; none for
+    scales, whose bars are intervals of each model's own."""
     if not all(KINDS[column.kind].lists_values for column in columns):
         return ()
     histograms = [column.histogram for column in columns if column.histogram is not None]
@@ -307,8 +309,8 @@ def _span(histogram: ModelHistogram) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """The expected quality of a release. error: the mean deviation of its columns; lost: the share of the dependence between columns
-    that is lost, None where it is not known."""
+    """The expected quality of a release. error: the mean deviation of its columns; lost: the share of the
+    dependence between columns that is lost, None where it is not known."""
 
     error: float
     lost: float | None
@@ -341,7 +343,8 @@ def _lost(release: Release, errors: dict[str, Any] | None) -> float | None:
 
 
 def _chart(allowed: QuerySet[Release], sides: Sequence[Side]) -> ErrorChart | None:
-    """The chart of the newest releases of the tables on the page; None before one of those on the page has a figure."""
+    """The chart of the newest releases of the tables on the page; None before one of those on the page has a
+    figure."""
     letters = {side.release.code: side.letter for side in sides}
     tables = {side.release.dataset_id for side in sides}
     others = allowed.filter(dataset__in=tables, expected_ranges__version=ranges.VERSION)
@@ -363,7 +366,8 @@ def _chart(allowed: QuerySet[Release], sides: Sequence[Side]) -> ErrorChart | No
 def _plotted(
     measured: Sequence[tuple[Release, float, float]], letters: dict[str, str]
 ) -> ErrorChart:
-    """Points by the error of columns, from 0, and by the share of relations that is lost, from 0 to all of them."""
+    """Points by the error of columns, from 0, and by the share of relations that is lost, from 0 to all of
+    them."""
     top = _round_top(max(error for _release, error, _lost in measured))
 
     def across(error: float) -> float:

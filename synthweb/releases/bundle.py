@@ -1,7 +1,8 @@
-"""A release as one archive: a table drawn with a public seed, its receipt, the model, and what describes them.
+"""A release as one archive: a table drawn with a public seed, its receipt, the model, and what describes
+them.
 
-The archive is written while it is sent (ADR 13). Everything in it follows from released documents, so whoever may draw samples
-may have it.
+The archive is written while it is sent (ADR 13). Everything in it follows from released documents, so whoever
+may draw samples may have it.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ def seed_of(release: Release) -> str:
 
 
 class Bundle:
-    """The bytes of an archive, piece by piece. facts: of the release. Holds a slot of its requester's, or of those called `slots`, as
-    every download of a table does, until it is closed or read to the end. Raises TooManyDrawings."""
+    """The bytes of an archive, piece by piece. facts: of the release. Holds a slot of its requester's, or of
+    those called `slots`, as every download of a table does, until it is closed or read to the end. Raises
+    TooManyDrawings."""
 
     def __init__(
         self,

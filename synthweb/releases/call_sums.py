@@ -52,7 +52,8 @@ class CallSum:
 
 
 def by_kind(calls: Sequence[receipts.CallDocument], *, pure: bool) -> list[CallSum]:
-    """The calls by kind, the dearest first. pure: whether the guarantee has no delta, so that costs add up in epsilon."""
+    """The calls by kind, the dearest first. pure: whether the guarantee has no delta, so that costs add up in
+    epsilon."""
     groups: dict[str, list[receipts.CallDocument]] = {}
     for call in calls:
         groups.setdefault(kind_of(call), []).append(call)
@@ -87,7 +88,8 @@ def kind_of(call: receipts.CallDocument) -> str:
 
 
 def bar(sums: Sequence[CallSum]) -> str:
-    """The sums as one stacked bar in SVG; the numbers in its parts are those of the lines of the table. Empty without calls."""
+    """The sums as one stacked bar in SVG; the numbers in its parts are those of the lines of the table. Empty
+    without calls."""
     if not sums:
         return ""
     parts, left = [], 0.0
@@ -103,7 +105,8 @@ def bar(sums: Sequence[CallSum]) -> str:
         left += width
     words = "; ".join(f"{each.kind} {each.percent}" for each in sums)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="loss-bar" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="loss-bar" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'preserveAspectRatio="none" role="img" '
         f"aria-label={quoteattr(words)}><title>{escape(words)}</title>{''.join(parts)}</svg>"
     )
 

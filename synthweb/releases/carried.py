@@ -1,4 +1,5 @@
-"""What a reader carries away of a release: the page of its files, the report, metadata, the bundle, figures of the receipt."""
+"""What a reader carries away of a release: the page of its files, the report, metadata, the bundle, figures
+of the receipt."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from synthweb.releases.slots import TooManyDrawings
 @login_required
 @require_GET
 def files(request: SignedInRequest, code: str) -> HttpResponse:
-    """Everything that can be carried away, with a word on each; what the report needs is prepared meanwhile."""
+    """Everything that can be carried away, with a word on each; what the report needs is prepared
+    meanwhile."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     prepared = look.prepared(release)
     context = screens.frame(request.user, release, card="files") | {
@@ -141,7 +143,8 @@ def loss_svg(request: SignedInRequest, code: str) -> HttpResponseBase:
 @require_GET
 @cache_control(private=True, no_store=True)
 def noisy_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
-    """The noisy tables of a release with the standard deviation of their noise; a worker gathers them first."""
+    """The noisy tables of a release with the standard deviation of their noise; a worker gathers them
+    first."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     try:
         published = marginals.published_of(release)

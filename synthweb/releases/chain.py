@@ -1,8 +1,8 @@
-"""The chain of marks beside a release's receipt, and the receipts that are handed out: core, sample, marks, and one signature
-over them. Reading alone; `services` adds marks.
+"""The chain of marks beside a release's receipt, and the receipts that are handed out: core, sample, marks,
+and one signature over them. Reading alone; `services` adds marks.
 
-The core stands in the database as it was published. What is handed out is put together at each request, so that it always
-has the latest mark.
+The core stands in the database as it was published. What is handed out is put together at each request, so
+that it always has the latest mark.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def marks_of_check(check: PaidCheck) -> list[receipts.Mark]:
 def next_mark(
     receipt: receipts.Receipt, before: Sequence[receipts.Mark], *, kind: str, text: str
 ) -> receipts.Mark:
-    """The mark that continues a chain beside a receipt, signed; whoever stores it has locked what the receipt is of."""
+    """The mark that continues a chain beside a receipt, signed; whoever stores it has locked what the receipt
+    is of."""
     return receipts.mark(
         receipt,
         after=before[-1] if before else None,
@@ -59,8 +60,8 @@ def receipt_of(release: Release) -> receipts.Receipt:
 
 
 def receipt_of_sample(sample: Sample) -> receipts.Receipt:
-    """The receipt of one table: that of its release, with the number of rows and the commitment to the seed; it says so where
-    the table is drawn from an edited description."""
+    """The receipt of one table: that of its release, with the number of rows and the commitment to the seed;
+    it says so where the table is drawn from an edited description."""
     edition = sample.edition
     drawn_sample = receipts.Sample(
         rows=sample.rows,
@@ -79,7 +80,8 @@ def receipt_of_table(release: Release, sample: receipts.Sample) -> receipts.Rece
 
 
 def head_of(release: Release) -> SignedDocument | None:
-    """Where the chain of marks ends now, as a signed document to compare receipts with; None without a key."""
+    """Where the chain of marks ends now, as a signed document to compare receipts with; None without a
+    key."""
     sign = signer()
     if sign is None:
         return None

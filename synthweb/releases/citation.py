@@ -1,8 +1,8 @@
 """How to cite a release or a table drawn from it: a sentence, and a BibTeX entry.
 
-A citation says what was published, by whom and when, the guarantee, and the digest of the core of the receipt that proves it:
-whoever reads it can ask for that receipt and check it. The core never changes, so a citation stays right whatever becomes of
-the release and of its licence. It never holds a seed.
+A citation says what was published, by whom and when, the guarantee, and the digest of the core of the receipt
+that proves it: whoever reads it can ask for that receipt and check it. The core never changes, so a citation
+stays right whatever becomes of the release and of its licence. It never holds a seed.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ DEEPEST = 50  # of what an address may ask for
 
 @dataclass(frozen=True, kw_only=True)
 class ClassLine:
-    """A class below the chosen one. `address`: of its own parts, empty where it has none; `distinguished_share`: which share of its records
-    the tree tells apart from its neighbours."""
+    """A class below the chosen one. `address`: of its own parts, empty where it has none;
+    `distinguished_share`: which share of its records the tree tells apart from its neighbours."""
 
     name: str
     address: str
@@ -37,8 +37,9 @@ class ClassLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassExplorer:
-    """One level of one column. `columns`: with the address of each; `level`: what its lines are, `levels`: the names of all;
-    `above`: wider classes with their addresses; `share`: of the chosen class, of all records; of a line, of the class."""
+    """One level of one column. `columns`: with the address of each; `level`: what its lines are, `levels`:
+    the names of all; `above`: wider classes with their addresses; `share`: of the chosen class, of all
+    records; of a line, of the class."""
 
     column: str
     columns: tuple[tuple[str, str], ...]
@@ -57,7 +58,8 @@ class ClassExplorer:
 def explore(
     tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int
 ) -> ClassExplorer | None:
-    """The class that was asked for; of one that is not declared, the widest, with the reason. None for a tree without classes."""
+    """The class that was asked for; of one that is not declared, the widest, with the reason. None for a tree
+    without classes."""
     columns = tree_classes.of_classes(tree)
     if not columns:
         return None

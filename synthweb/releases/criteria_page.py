@@ -1,4 +1,5 @@
-"""The criteria of a release, which were fixed before its run, and what private and paid figures say of each."""
+"""The criteria of a release, which were fixed before its run, and what private and paid figures say of
+each."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ VERDICTS: dict[Verdict, str | Promise] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionLine:
-    """One criterion as people read it. private, paid: verdicts, empty where there is no such figure; the ranges behind them."""
+    """One criterion as people read it. private, paid: verdicts, empty where there is no such figure; the
+    ranges behind them."""
 
     stated: str
     private: str

@@ -1,5 +1,5 @@
-"""Pages of a release of several tables: its tables with synthetic rows, its files, and its comparison. Every view's first line
-fetches and authorises."""
+"""Pages of a release of several tables: its tables with synthetic rows, its files, and its comparison. Every
+view's first line fetches and authorises."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def schema(request: SignedInRequest, code: str) -> HttpResponseBase:
 
 
 def compare(request: SignedInRequest, release: Release) -> HttpResponse:
-    """Beside the real tables, over joins; the caller has authorised, and opening it is written to the audit log."""
+    """Beside the real tables, over joins; the caller has authorised, and opening it is written to the audit
+    log."""
     report = datasets.preview_for(
         request.user, release.dataset, Preview.Kind.REPORT, release.code
     )

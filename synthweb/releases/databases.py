@@ -1,8 +1,9 @@
-"""Releases of databases: several tables that keys connect. How one is published, and how its tables are drawn.
+"""Releases of databases: several tables that keys connect. How one is published, and how its tables are
+drawn.
 
-It is a `Release` as that of one table is, so that it is shared, licensed, listed and paid for alike: its dataset is the root, its
-`rows` are those of the root, its receipt and model are those of a database. Pages that read the model of one table do not open it
-(`selectors.release_for`).
+It is a `Release` as that of one table is, so that it is shared, licensed, listed and paid for alike: its
+dataset is the root, its `rows` are those of the root, its receipt and model are those of a database. Pages
+that read the model of one table do not open it (`selectors.release_for`).
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def publish(
     model: DatabaseModel,
     shown: Mapping[str, JsonObject],
 ) -> Release:
-    """Make the release of a run from its noisy answers; called once a run, under the run's fence. shown: its first rows."""
+    """Make the release of a run from its noisy answers; called once a run, under the run's fence. shown: its
+    first rows."""
     document = model.to_json()
     stated = {"model_sha256": receipts.digest(document)}
     if origin.chosen_after_looking:
@@ -90,7 +92,8 @@ def publish(
 
 
 def _expected_errors(model: DatabaseModel, receipt: Mapping[str, Any]) -> JsonObject:
-    """Of the views of tables, the mean expected error of their columns: from model and receipt alone, and so safe to show."""
+    """Of the views of tables, the mean expected error of their columns: from model and receipt alone, and so
+    safe to show."""
     of_views: JsonObject = {}
     receipts_of_views = {
         each["mechanism"]["parameters"]["view"]: each for each in receipt["views"]
@@ -145,7 +148,8 @@ def database_of(release: Release) -> Database:
 
 
 def units_of(release: Release, asked: int | None) -> int:
-    """How many rows of the root are generated: as many as asked for, or as the release has. Errors: SpecError."""
+    """How many rows of the root are generated: as many as asked for, or as the release has. Errors:
+    SpecError."""
     units = min(release.sample_rows, MAX_UNITS) if asked is None else asked
     if not 1 <= units <= MAX_UNITS:
         raise SpecError(
@@ -156,7 +160,8 @@ def units_of(release: Release, asked: int | None) -> int:
 
 
 def write(*, user: User, release: Release, units: int, form: str) -> BinaryIO:
-    """The tables as one file, drawn with this person's own seed of the release: the same each time. It is gone once it is closed."""
+    """The tables as one file, drawn with this person's own seed of the release: the same each time. It is
+    gone once it is closed."""
     model = model_of(release)
     frames = model.tables(units, seed=services.own_seed(user=user, release=release))
     with tempfile.TemporaryDirectory() as folder:
@@ -179,8 +184,8 @@ def note_download(*, user: User, release: Release, units: int, form: str) -> Non
 
 
 def verify(release: Release) -> Verified:
-    """Recompute the guarantee from the calls about all views; the receipt has to be of the tables of the model.
-    Errors: VerificationError."""
+    """Recompute the guarantee from the calls about all views; the receipt has to be of the tables of the
+    model. Errors: VerificationError."""
     receipt = chain.receipt_of(release)
     return verifier.verify_database(
         receipt, tables=database_of(release).digest, head=chain.head_of(release)
@@ -194,8 +199,9 @@ def plan_digest(receipt: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredView:
-    """What was counted of a database, from its receipt. max_records: of one privacy unit; calls: how many; share: of the budget;
-    expected_error: the mean of the columns of a table, as a total variation distance; None where it is not known."""
+    """What was counted of a database, from its receipt. max_records: of one privacy unit; calls: how many;
+    share: of the budget; expected_error: the mean of the columns of a table, as a total variation distance;
+    None where it is not known."""
 
     name: str
     max_records: int

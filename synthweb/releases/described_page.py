@@ -1,4 +1,5 @@
-"""The page that makes test data from a description, without data: which description, and what stands around the editor."""
+"""The page that makes test data from a description, without data: which description, and what stands around
+the editor."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def read(text: str) -> object:
 
 
 def frame(user: User, *, dataset: Dataset | None, text: str, problem: str) -> dict[str, Any]:
-    """The context around the editor: the descriptions to choose from, and the chosen one. text: of one that was brought."""
+    """The context around the editor: the descriptions to choose from, and the chosen one. text: of one that
+    was brought."""
     described = [each for each in datasets.datasets_of(user) if each.domain_versions.all()]
     return {
         "crumbs": [

@@ -1,7 +1,7 @@
 """The process that draws one large table: `python -m synthweb.releases.drawing`, started by `spool`.
 
-It reads what to draw from its standard input, writes the table to its standard output and ends, and with it the memory
-of the table. It knows no database and no key: its environment names none.
+It reads what to draw from its standard input, writes the table to its standard output and ends, and with it
+the memory of the table. It knows no database and no key: its environment names none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def _note(path: Path, rows: int) -> None:
-    """How many rows there are by now, for the page that waits. Whole or not at all; a full disk costs the note alone."""
+    """How many rows there are by now, for the page that waits. Whole or not at all; a full disk costs the
+    note alone."""
     with contextlib.suppress(OSError):
         written = path.with_suffix(".new")
         written.write_text(str(rows))

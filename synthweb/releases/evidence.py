@@ -1,7 +1,8 @@
 """Whether what a receipt says of its plan and its core is what the ledger and the audit log hold.
 
-The plan's digest was written into the ledger as the evidence of the HOLD, before anything was paid for; the digest of the core
-into the audit log when the release was published. Both are links of chains whose heads are signed and kept elsewhere.
+The plan's digest was written into the ledger as the evidence of the HOLD, before anything was paid for; the
+digest of the core into the audit log when the release was published. Both are links of chains whose heads are
+signed and kept elsewhere.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from synthweb.releases.models import Release
 class Compared:
     """One digest of the receipt beside the one that was written down elsewhere.
 
-    name: of what; ours: in the receipt; theirs: in the entry, empty where there is none; entry: which entry; address: where it
-    can be read, empty for who may not; account, account_address: the account, likewise.
+    name: of what; ours: in the receipt; theirs: in the entry, empty where there is none; entry: which entry;
+    address: where it can be read, empty for who may not; account, account_address: the account, likewise.
     """
 
     name: str
@@ -43,7 +44,8 @@ class Compared:
 
 
 def of(user: User, release: Release) -> tuple[Compared, ...]:
-    """The plan beside the ledger, and the core beside the audit log; the caller has fetched the release for `user`."""
+    """The plan beside the ledger, and the core beside the audit log; the caller has fetched the release for
+    `user`."""
     return (_plan(user, release), _core(user, release))
 
 

@@ -1,4 +1,5 @@
-"""What the steward's exact comparison says of the criteria of a release: not private, for the page with the red bar alone."""
+"""What the steward's exact comparison says of the criteria of a release: not private, for the page with the
+red bar alone."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def _line(criterion: Criterion, report: Mapping[str, Any], domain: Domain) -> Ex
 
 
 def _exact(criterion: Criterion, report: Mapping[str, Any]) -> ExactFigure | None:
-    """The distance in the report; None for other figures, which it has of values in full or of other models, and for tables that it has
-    not."""
+    """The distance in the report; None for other figures, which it has of values in full or of other models,
+    and for tables that it has not."""
     asked = criterion.asked
     if asked.kind == "mean-distance":
         mean = report["summary"].get("tvd2")

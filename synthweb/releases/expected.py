@@ -1,7 +1,8 @@
-"""Expected ranges of a release for its pages and REST: figures of its model with bands from the noise of its receipt.
+"""Expected ranges of a release for its pages and REST: figures of its model with bands from the noise of its
+receipt.
 
-Nothing but these two released documents goes in, so whoever may draw samples may see all of it. A worker computes them, once a
-release; pages and REST read what it stored.
+Nothing but these two released documents goes in, so whoever may draw samples may see all of it. A worker
+computes them, once a release; pages and REST read what it stored.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class ColumnLines:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedPage:
-    """Columns with bands, and the names of those without. errors: of single columns and of pairs, none where they are not
-    estimated. pending: whether a worker is to estimate them."""
+    """Columns with bands, and the names of those without. errors: of single columns and of pairs, none where
+    they are not estimated. pending: whether a worker is to estimate them."""
 
     columns: tuple[ColumnLines, ...]
     without: tuple[str, ...]
@@ -87,7 +88,8 @@ def _counted_columns(code: str) -> bool:
 def compute_columns(
     release: Release, *, progress: Callable[[float], None]
 ) -> list[ExpectedColumn]:
-    """The expected ranges of every column, from two released documents. It takes seconds: for a worker alone."""
+    """The expected ranges of every column, from two released documents. It takes seconds: for a worker
+    alone."""
     return expected.expected_columns(
         Model.from_json(release.model), release.receipt["calls"], progress=progress
     )
@@ -96,8 +98,8 @@ def compute_columns(
 def compute_errors(
     release: Release, *, progress: expected_errors.Progress
 ) -> ExpectedErrors | None:
-    """The expected errors, from two released documents; None where they are not estimated. It takes as long as the run of the
-    release: for a worker alone."""
+    """The expected errors, from two released documents; None where they are not estimated. It takes as long
+    as the run of the release: for a worker alone."""
     model = Model.from_json(release.model)
     plan = expected_errors.plan_of(model.domain, release.receipt)
     return None if plan is None else expected_errors.simulated(model, plan, progress=progress)

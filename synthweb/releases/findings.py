@@ -1,4 +1,5 @@
-"""What the method of a release looked for and how much of it was found, in words: post-processing of noisy answers."""
+"""What the method of a release looked for and how much of it was found, in words: post-processing of noisy
+answers."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from synthweb.releases.models import Release
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsLooked:
-    """A search for relations of three columns or more. candidates: groups that were compared; measured: those with a table; columns:
-    the group that is farthest from what its pairs, and its triples, imply; largest, noise, by_noise: shares of the records, with a sign
-    of per cent."""
+    """A search for relations of three columns or more. candidates: groups that were compared; measured: those
+    with a table; columns: the group that is farthest from what its pairs, and its triples, imply; largest,
+    noise, by_noise: shares of the records, with a sign of per cent."""
 
     candidates: int
     measured: int

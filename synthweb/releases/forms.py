@@ -46,7 +46,8 @@ def _values_of(text: str) -> list[object]:
 
 
 class ComparisonForm(forms.Form):
-    """What a comparison computes besides its figures, because it takes longer: models that are trained, attacks that are tried."""
+    """What a comparison computes besides its figures, because it takes longer: models that are trained,
+    attacks that are tried."""
 
     models = forms.BooleanField(
         required=False,
@@ -72,7 +73,8 @@ class ComparisonForm(forms.Form):
         required=False,
         label=_("with shadow models"),
         help_text=_(
-            "The method releases up to 64 small parts of the table, and a model learns to tell who was in them: up to two minutes more."
+            "The method releases up to 64 small parts of the table, and a model learns to tell who was in "
+            "them: up to two minutes more."
         ),
     )
 
@@ -108,8 +110,8 @@ class SampleForm(forms.Form):
         required=False,
         label=_("Seed"),
         help_text=_(
-            "Empty: your own secret one for this release, so that asking again gives the same table, byte for "
-            "byte. Give another for another table."
+            "Empty: your own secret one for this release, so that asking again gives the same table, byte "
+            "for byte. Give another for another table."
         ),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )

@@ -23,7 +23,8 @@ ANY = "any"
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLine:
-    """One group. values: for each column its value, the merged values, or "any"; records: the estimated number of records."""
+    """One group. values: for each column its value, the merged values, or "any"; records: the estimated
+    number of records."""
 
     values: tuple[str, ...]
     records: int
@@ -31,8 +32,9 @@ class GroupLine:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsPage:
-    """The largest groups first. total: number of groups; more: how many of them only the file has; deviation: standard deviation
-    of the noise of a count before groups were merged, None where the receipt does not say it."""
+    """The largest groups first. total: number of groups; more: how many of them only the file has; deviation:
+    standard deviation of the noise of a count before groups were merged, None where the receipt does not say
+    it."""
 
     columns: tuple[str, ...]
     lines: tuple[GroupLine, ...]
@@ -69,7 +71,8 @@ def page(release: Release) -> GroupsPage | None:
 
 
 def _deviation(receipt: Receipt, columns: Sequence[str]) -> float | None:
-    """Return the standard deviation of the noise of the table that counted these columns together, or of the last count of boxes."""
+    """Return the standard deviation of the noise of the table that counted these columns together, or of the
+    last count of boxes."""
     boxes = [call for call in receipt["calls"] if call["query"].get("verb") == "boxes"]
     if boxes:
         return deviation_of(boxes[-1]["noise"])
@@ -107,8 +110,8 @@ class _Group:
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """labels: of each code. values: how many of them are declared values; neighbours: whether these are in an order that means
-    something."""
+    """labels: of each code. values: how many of them are declared values; neighbours: whether these are in an
+    order that means something."""
 
     labels: tuple[str, ...]
     values: int
@@ -128,8 +131,8 @@ class _Column:
 
 
 def _groups(published: dict[str, Any]) -> Iterator[_Group]:
-    """The groups of either form: divided together, with values of the first columns and the values of the next that were put together;
-    or each by a column of its own, with codes of every column."""
+    """The groups of either form: divided together, with values of the first columns and the values of the
+    next that were put together; or each by a column of its own, with codes of every column."""
     for codes, count in published.get("boxes", ()):
         yield _Group(codes=tuple(codes), count=count)
     for values, among, count in published.get("groups", ()):

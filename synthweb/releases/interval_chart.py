@@ -30,8 +30,8 @@ class ChartTick:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartLine:
-    """A figure with its interval. words: the same in full, for the pointer. text_y, y: of its label and its point. synthetic: where the
-    synthetic table is, if that is a place on the axis."""
+    """A figure with its interval. words: the same in full, for the pointer. text_y, y: of its label and its
+    point. synthetic: where the synthetic table is, if that is a place on the axis."""
 
     label: str
     words: str
@@ -45,7 +45,8 @@ class ChartLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartNumbers:
-    """A figure as the table below the picture has it, in full. synthetic: of the synthetic table, if it has one."""
+    """A figure as the table below the picture has it, in full. synthetic: of the synthetic table, if it has
+    one."""
 
     label: str
     value: str
@@ -56,7 +57,8 @@ class ChartNumbers:
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalChart:
-    """What the picture draws. name: of its files and in its id. guess: where a figure that says nothing would be, if there is one."""
+    """What the picture draws. name: of its files and in its id. guess: where a figure that says nothing would
+    be, if there is one."""
 
     name: str
     title: str
@@ -90,8 +92,8 @@ def chart_of(
     most: float | None = None,
     guess: float | None = None,
 ) -> IntervalChart:
-    """The picture of one or more figures. write: a number of the axis in words. most: the end of the axis; without one, it has room for
-    all. guess: a figure that says nothing."""
+    """The picture of one or more figures. write: a number of the axis in words. most: the end of the axis;
+    without one, it has room for all. guess: a figure that says nothing."""
     end = most or _rounded_up(
         max(max(each.figure.high, each.synthetic or 0) for each in figures)
     )

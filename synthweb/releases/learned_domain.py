@@ -1,4 +1,5 @@
-"""What a run found out about columns that nobody could describe beforehand: part of the release, and paid for."""
+"""What a run found out about columns that nobody could describe beforehand: part of the release, and paid
+for."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Learned:
 
 
 def learned(release: Release) -> list[Learned]:
-    """The columns that the run learned, those first that it did not find; none where everything was described."""
+    """The columns that the run learned, those first that it did not find; none where everything was
+    described."""
     described = domain_of(release.domain_version)
     domain = Domain.from_json(release.model["domain"]) if described.undeclared else described
     columns = [

@@ -1,4 +1,5 @@
-"""Licences of releases: those that a steward chooses from, with SPDX identifier and address, and one in the steward's own words."""
+"""Licences of releases: those that a steward chooses from, with SPDX identifier and address, and one in the
+steward's own words."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class LicenceChoice(models.TextChoices):
 
 @dataclass(frozen=True, kw_only=True)
 class Licence:
-    """The licence of a release. id: an SPDX identifier, empty for one in the steward's own words; address: where its text is."""
+    """The licence of a release. id: an SPDX identifier, empty for one in the steward's own words; address:
+    where its text is."""
 
     id: str
     name: str

@@ -1,4 +1,5 @@
-"""Pages of public links for people who sign in: stewards make and end them, custodians switch all of them off."""
+"""Pages of public links for people who sign in: stewards make and end them, custodians switch all of them
+off."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The first page of a release: a hundred synthetic rows, and what is in each column, from the model alone.
 
-Everybody sees the same rows: their seed is public and follows from the release. A worker draws them once, when the release is
-published or when somebody first opens the page of an older one, and stores them with the histograms: no page reads the model.
+Everybody sees the same rows: their seed is public and follows from the release. A worker draws them once,
+when the release is published or when somebody first opens the page of an older one, and stores them with the
+histograms: no page reads the model.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ class ColumnError:
 class LookColumn:
     """One column: its place, what the description says of it, and what the model holds.
 
-    values: bounds or the declared list. missing: how a missing value is written, empty where none can be. unit: the signs
-    around its numbers, if the description states some. error: None before the expected ranges are computed.
+    values: bounds or the declared list. missing: how a missing value is written, empty where none can be.
+    unit: the signs around its numbers, if the description states some. error: None before the expected ranges
+    are computed.
     """
 
     index: int
@@ -76,7 +78,8 @@ class LookColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """All columns, all rows in the order in which they were drawn, and the expected quality once it is computed."""
+    """All columns, all rows in the order in which they were drawn, and the expected quality once it is
+    computed."""
 
     columns: tuple[LookColumn, ...]
     rows: tuple[SyntheticRow, ...]
@@ -85,14 +88,16 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class LookSummary:
-    """What lists say of a release: how many columns a sample has, and the expected quality once it is computed."""
+    """What lists say of a release: how many columns a sample has, and the expected quality once it is
+    computed."""
 
     columns: int
     quality: ExpectedQuality | None
 
 
 def summary_of(release: Release) -> LookSummary | None:
-    """None before a worker prepared the first page. The release comes from a selector, which has this at hand."""
+    """None before a worker prepared the first page. The release comes from a selector, which has this at
+    hand."""
     stored = getattr(release, "first_look", None)
     if stored is None:
         return None
@@ -111,8 +116,8 @@ def look_of(release: Release) -> Look | None:
 
 
 def pairs_of(release: Release) -> Pairs | None:
-    """How dependent the columns of the model are, pair by pair; None before a worker has drawn the rows. The caller
-    authorised."""
+    """How dependent the columns of the model are, pair by pair; None before a worker has drawn the rows. The
+    caller authorised."""
     stored = _stored(release)
     if stored is None:
         return None
@@ -167,8 +172,8 @@ def store_errors(release: Release, columns: Sequence[ExpectedColumn]) -> None:
 
 
 def store_relations(release: Release, errors: ExpectedErrors | None) -> None:
-    """Keep the word of the relations beside that of the columns: first from the noise of the receipt, then from the expected
-    errors as well."""
+    """Keep the word of the relations beside that of the columns: first from the noise of the receipt, then
+    from the expected errors as well."""
     stored = _stored(release)
     if stored is None or stored.quality is None:
         return
@@ -248,8 +253,8 @@ def _cells(texts: pd.Series, values: pd.Series) -> list[str | None]:
 
 
 def _ranks(attribute: Attribute, column: pd.Series) -> list[int]:
-    """The rank of each value, equal for equal ones: by size where values have one, by place where they are listed in an order,
-    else by text. Missing values come last."""
+    """The rank of each value, equal for equal ones: by size where values have one, by place where they are
+    listed in an order, else by text. Missing values come last."""
     if attribute.is_comparable:
         keys = pd.Series(attribute.comparable(column))
     elif attribute.ordered:
@@ -321,7 +326,8 @@ def quality_of(stored: FirstLook) -> ExpectedQuality | None:
 def quality_with_relations(
     release: Release, columns: Sequence[ExpectedColumn]
 ) -> ExpectedQuality:
-    """How close these columns are expected to be, with the stored word of their relations. The caller authorised."""
+    """How close these columns are expected to be, with the stored word of their relations. The caller
+    authorised."""
     stored = _stored(release)
     known = None if stored is None else quality_of(stored)
     return ExpectedQuality.of(columns) if known is None else known
@@ -354,7 +360,8 @@ def _read_histogram(document: Mapping[str, Any] | None) -> ModelHistogram | None
 def chosen_rows(
     look: Look, *, words: str, column: int | None, sort: int | None, falls: bool
 ) -> Sequence[SyntheticRow]:
-    """The rows that contain the words, in one column or in any, sorted by one column; missing values come last."""
+    """The rows that contain the words, in one column or in any, sorted by one column; missing values come
+    last."""
     wanted = words.casefold()
     rows = [row for row in look.rows if _contains(row, wanted, column)]
     if sort is None:

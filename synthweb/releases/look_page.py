@@ -1,4 +1,5 @@
-"""The page Look as templates need it: the columns and rows that the address asks for, with pictures and links."""
+"""The page Look as templates need it: the columns and rows that the address asks for, with pictures and
+links."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ LONGEST_WORDS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class LookHead:
-    """The head of one column. picture: its histogram as SVG, empty without one. query: what follows the ? to sort by it.
-    sorted: ascending, descending or empty."""
+    """The head of one column. picture: its histogram as SVG, empty without one. query: what follows the ? to
+    sort by it. sorted: ascending, descending or empty."""
 
     column: LookColumn
     picture: str
@@ -40,8 +41,9 @@ class LookCell:
 
 @dataclass(frozen=True, kw_only=True)
 class LookPage:
-    """heads: of the columns on this page. rows: the cells of these columns, of the rows that were asked for. names: of all
-    columns, with their places. pages: texts and queries of the other columns of a wide table; the current one has no query."""
+    """heads: of the columns on this page. rows: the cells of these columns, of the rows that were asked for.
+    names: of all columns, with their places. pages: texts and queries of the other columns of a wide table;
+    the current one has no query."""
 
     heads: tuple[LookHead, ...]
     rows: tuple[tuple[LookCell, ...], ...]
@@ -57,8 +59,8 @@ class LookPage:
 
 
 def page_of(release: Release, query: QueryDict) -> LookPage | None:
-    """What the page shows for an address; what the address says wrongly changes nothing. None before a worker has drawn the
-    rows. The caller authorised."""
+    """What the page shows for an address; what the address says wrongly changes nothing. None before a worker
+    has drawn the rows. The caller authorised."""
     shown = look.look_of(release)
     if shown is None:
         return None

@@ -1,7 +1,8 @@
-"""How far records go, on maps: of a release, from the records that its model draws, and beside the real table.
+"""How far records go, on maps: of a release, from the records that its model draws, and beside the real
+table.
 
-For whoever may draw samples of the release; the comparison is for stewards, and whoever calls `beside` has authorised
-and written the audit log.
+For whoever may draw samples of the release; the comparison is for stewards, and whoever calls `beside` has
+authorised and written the audit log.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def shows(release: Release) -> bool:
 
 @lru_cache(maxsize=ANSWERS)
 def _shows(code: str) -> bool:
-    """Reads their names from the database, and not the description; of one with many points that takes a moment too."""
+    """Reads their names from the database, and not the description; of one with many points that takes a
+    moment too."""
     document = "domain_version__document"
     columns = {f"p{place}": F(f"{document}__points__{place}__column") for place in range(4)}
     places = {f"q{place}": F(f"{document}__places__{place}__name") for place in range(2)}
@@ -185,7 +187,8 @@ def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) 
 
 @lru_cache(maxsize=KEPT)
 def _synthetic(code: str) -> dict[str, tallies.ContingencyTable]:
-    """Tallies of the commutes of records that the model of a release draws, which never changes. The caller authorised."""
+    """Tallies of the commutes of records that the model of a release draws, which never changes. The caller
+    authorised."""
     model, rows = model_of(code), Release.objects.values_list("rows", flat=True).get(code=code)
     # A fixed seed: every page and file of a release is about the same records.
     codes = model.sample(max(1, min(rows, MOST_ROWS)), seed=f"maps/{code}")

@@ -1,7 +1,8 @@
-"""Tables of counts of a release for its page and REST: which one an address asks for, and its cells with intervals.
+"""Tables of counts of a release for its page and REST: which one an address asks for, and its cells with
+intervals.
 
-Everything comes from noisy answers that were paid for and from records of the model, which a worker brings together once a
-release; whoever may draw samples may see all of it.
+Everything comes from noisy answers that were paid for and from records of the model, which a worker brings
+together once a release; whoever may draw samples may see all of it.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ class ColumnChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalPage:
-    """What the page shows. where: the conditions as they were typed; fault: why there is no table; lines: cells, none before
-    columns are chosen; measured, number: how many of all cells are measured; earlier, later: queries of other pages."""
+    """What the page shows. where: the conditions as they were typed; fault: why there is no table; lines:
+    cells, none before columns are chosen; measured, number: how many of all cells are measured; earlier,
+    later: queries of other pages."""
 
     choices: tuple[ColumnChoice, ...]
     where: str
@@ -91,8 +93,9 @@ def is_ready(release: Release) -> bool:
 
 
 def query_of(release: Release, columns: Sequence[str], where: Sequence[str]) -> MarginalQuery:
-    """The table that an address asks for. columns: names, several in one text parted by commas; where: texts `column=value`,
-    with several values parted by `|`, or `column=first..last`. Errors: InputError; the caller authorised."""
+    """The table that an address asks for. columns: names, several in one text parted by commas; where: texts
+    `column=value`, with several values parted by `|`, or `column=first..last`. Errors: InputError; the caller
+    authorised."""
     domain = model_of(release.code).domain
     if len(where) > MAX_CONDITIONS:
         raise InputError(
@@ -129,7 +132,8 @@ def _condition(domain: Domain, text: str) -> Condition:
 
 
 def codes_of(domain: Domain, where: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The codes that conditions leave of each column that has some; where: as in `query_of`. Errors: InputError."""
+    """The codes that conditions leave of each column that has some; where: as in `query_of`. Errors:
+    InputError."""
     query = MarginalQuery(columns=(), where=tuple(_condition(domain, text) for text in where))
     asked = marginals.asked_of(domain, query)
     return {
@@ -141,8 +145,8 @@ def codes_of(domain: Domain, where: Sequence[str]) -> dict[str, tuple[int, ...]]
 def answer(
     release: Release, query: MarginalQuery, *, person: int, first: int, most: int
 ) -> Marginal:
-    """Some cells of a table, by the stored counts. person: whose slot it takes, because a large table is seconds of work. Errors:
-    NotGathered, TooManyDrawings; the caller authorised."""
+    """Some cells of a table, by the stored counts. person: whose slot it takes, because a large table is
+    seconds of work. Errors: NotGathered, TooManyDrawings; the caller authorised."""
     published = published_of(release)
     with Slot(person):
         return marginals.answer(published, query, first=first, most=most)
@@ -181,7 +185,8 @@ def wanted(release: Release, query: QueryDict) -> MarginalQuery:
 
 
 def page_of(release: Release, query: QueryDict, *, person: int) -> MarginalPage:
-    """What the page shows for an address. person: who asks. Errors: NotGathered, TooManyDrawings; the caller authorised."""
+    """What the page shows for an address. person: who asks. Errors: NotGathered, TooManyDrawings; the caller
+    authorised."""
     fault, table, first = "", None, _first(query)
     try:
         if asks(query):

@@ -1,5 +1,5 @@
-"""What a release counted together: which groups of columns, how finely, with how much noise, and how strongly the model
-has them depend on one another.
+"""What a release counted together: which groups of columns, how finely, with how much noise, and how strongly
+the model has them depend on one another.
 
 Made from the receipt and the model alone: post-processing of noisy answers, for whoever may see the release.
 """
@@ -37,9 +37,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """One group of columns that was counted. `shape`: as it was counted; `whole`: as it is described; `deviation`: of the
-    noise of a cell, in records; `clearness`: how many times its noise a cell holds on average; `strength`: the distance
-    of the model's table from independence, 0 to 1, None where the model has no table of just these."""
+    """One group of columns that was counted. `shape`: as it was counted; `whole`: as it is described;
+    `deviation`: of the noise of a cell, in records; `clearness`: how many times its noise a cell holds on
+    average; `strength`: the distance of the model's table from independence, 0 to 1, None where the model has
+    no table of just these."""
 
     columns: tuple[str, ...]
     shape: tuple[int, ...]
@@ -129,8 +130,9 @@ class Map:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """A column that was cut into bins where it was counted with others. `lost`: the share of what its histogram says
-    that lies within bins, where no relation reaches it; None where the model knows the column by all its values."""
+    """A column that was cut into bins where it was counted with others. `lost`: the share of what its
+    histogram says that lies within bins, where no relation reaches it; None where the model knows the column
+    by all its values."""
 
     column: str
     codes: int
@@ -235,8 +237,9 @@ def _calls(receipt: Receipt) -> Iterator[CallDocument]:
 
 
 def _looked_for_triples(receipt: Receipt) -> bool:
-    """Whether some of the calls selected among groups of three columns and more alone, or scored such groups alone. Methods
-    that grow groups column by column have pairs among their candidates, and look for something else."""
+    """Whether some of the calls selected among groups of three columns and more alone, or scored such groups
+    alone. Methods that grow groups column by column have pairs among their candidates, and look for something
+    else."""
     candidates = (
         call["query"].get("candidates", [])
         for call in receipt["calls"]
@@ -296,7 +299,8 @@ def _tables(
 
 
 def strength(table: Floats) -> float:
-    """How far a table is from that of columns which do not depend on one another: total variation distance."""
+    """How far a table is from that of columns which do not depend on one another: total variation
+    distance."""
     shares = table / max(table.sum(), 1.0)
     alone = np.ones(())
     for axis in range(shares.ndim):
@@ -335,7 +339,8 @@ def _map(
         spots=tuple(best.values()),
         width=len(names) * unit + NAMES,
         height=len(names) * unit,
-        words=f"Strength of the groups of columns that were counted, the strongest first: {listing or 'none'}.",
+        words="Strength of the groups of columns that were counted, the strongest first: "
+        f"{listing or 'none'}.",
     )
 
 
@@ -347,7 +352,8 @@ def _spot(group: Group, pair: tuple[str, ...], *, x: int, y: int, table: Floats 
         x=x,
         y=y,
         shade=0 if value is None else sum(value >= level for level in LEVELS),
-        words=f"{' × '.join(pair)}{where}{_noise_note(group)}, {group.size} cells, noise of ±{group.deviation:.3g} records a cell",
+        words=f"{' × '.join(pair)}{where}{_noise_note(group)}, {group.size} cells, noise of "
+        f"±{group.deviation:.3g} records a cell",
         binned=group.binned,
         in_network=group.in_network,
         inside=inside,
@@ -401,13 +407,13 @@ def _entropy(shares: Floats) -> float:
 def _advice(groups: Sequence[Group]) -> Iterable[str]:
     if not groups:
         yield (
-            "No two columns were counted together, so every column is drawn by itself: with this budget no relation "
-            "stands out of the noise. That is still a valid release of single columns. For relations between columns, "
-            "give the next one a larger ε, leave out columns that nobody will use, or describe fewer values and wider "
-            "bins."
+            "No two columns were counted together, so every column is drawn by itself: with this budget no "
+            "relation stands out of the noise. That is still a valid release of single columns. For "
+            "relations between columns, give the next one a larger ε, leave out columns that nobody will "
+            "use, or describe fewer values and wider bins."
         )
     elif 2 * sum(group.faint for group in groups) > len(groups):
         yield (
-            "In most of these groups noise outweighs what a cell holds on average: read their relations as hints. Fewer "
-            "columns, fewer values or a larger ε would make them clearer."
+            "In most of these groups noise outweighs what a cell holds on average: read their relations as "
+            "hints. Fewer columns, fewer values or a larger ε would make them clearer."
         )

@@ -1,4 +1,5 @@
-"""Metadata of a release for others' tools: Croissant, which data sets are loaded by, and DataCite, by which they get a DOI."""
+"""Metadata of a release for others' tools: Croissant, which data sets are loaded by, and DataCite, by which
+they get a DOI."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from synthweb.releases import licences
 from synthweb.releases.report import ReleaseReport, ReportColumn
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
-# As the specification publishes it (https://docs.mlcommons.org/croissant/docs/croissant-spec.html, appendix 1).
+# As the specification publishes it (https://docs.mlcommons.org/croissant/docs/croissant-spec.html, appendix
+# 1).
 CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -48,7 +50,8 @@ CONTEXT: dict[str, Any] = {
     "transform": "cr:transform",
 }
 _TYPES = {"integer": "sc:Integer", "number": "sc:Float"}
-"""Types of the columns whose every value is one; others, and those with markers of missing values or with units, are texts."""
+"""Types of the columns whose every value is one; others, and those with markers of missing values or with
+units, are texts."""
 
 
 @dataclass(frozen=True, kw_only=True)

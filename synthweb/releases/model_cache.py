@@ -1,4 +1,5 @@
-"""Models of releases, each read once in a process: a model never changes, and one of many places takes seconds to read."""
+"""Models of releases, each read once in a process: a model never changes, and one of many places takes
+seconds to read."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ def holds(code: str, part: str) -> bool:
 
 @lru_cache(maxsize=ANSWERS)
 def repeats_rows_from(code: str) -> int | None:
-    """The number of rows from which on a table of a release has copies of rows; None for a model that refines no rows. All of the model but
-    its description stays in the database."""
+    """The number of rows from which on a table of a release has copies of rows; None for a model that refines
+    no rows. All of the model but its description stays in the database."""
     refined = Q(model__synthesis="finish", model__targets__0__isnull=False)
     coded = Q(model__coded__synthesis="finish", model__coded__targets__0__isnull=False)
     release = Release.objects.filter(code=code)

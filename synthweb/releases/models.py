@@ -1,4 +1,5 @@
-"""Releases: what left the room. Model, receipt and samples are post-processing of noisy answers: nothing real."""
+"""Releases: what left the room. Model, receipt and samples are post-processing of noisy answers: nothing
+real."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Release(models.Model):
     run_code = models.CharField(max_length=16, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
-    # One of `licences.LicenceChoice`, empty: none is stated; text and address of one in the steward's own words.
+    # One of `licences.LicenceChoice`, empty: none is stated; text and address of one in the steward's own
+    # words.
     licence = models.CharField(max_length=20, blank=True)
     licence_text = models.CharField(max_length=300, blank=True)
     licence_address = models.CharField(max_length=500, blank=True)
@@ -137,8 +139,8 @@ class ExpectedRanges(models.Model):
 
 
 class ReleasedCounts(models.Model):
-    """What tables of counts of a release are computed from, as a worker brought it together: its noisy counts, which were paid
-    for, and records of its model."""
+    """What tables of counts of a release are computed from, as a worker brought it together: its noisy
+    counts, which were paid for, and records of its model."""
 
     release = models.OneToOneField(
         Release, on_delete=models.PROTECT, related_name="released_counts"
@@ -156,7 +158,8 @@ class ReleasedCounts(models.Model):
 
 
 class PlausibleTables(models.Model):
-    """Several plausible tables of a release in one archive, as a worker made them from noisy answers that were paid for."""
+    """Several plausible tables of a release in one archive, as a worker made them from noisy answers that
+    were paid for."""
 
     release = models.OneToOneField(
         Release, on_delete=models.PROTECT, related_name="plausible_tables"
@@ -174,7 +177,8 @@ class PlausibleTables(models.Model):
 
 
 class FirstLook(models.Model):
-    """The first rows of a release and what its model holds of each column, drawn once and shown to everybody alike."""
+    """The first rows of a release and what its model holds of each column, drawn once and shown to everybody
+    alike."""
 
     release = models.OneToOneField(Release, on_delete=models.PROTECT, related_name="first_look")
     # Of the document (`look.VERSION`): one of another version is made again.
@@ -182,7 +186,8 @@ class FirstLook(models.Model):
     # How many columns a sample has.
     columns = models.PositiveIntegerField()
     document = models.JSONField()
-    # The expected ranges of each column in words, and how many columns are how close; none before they are computed.
+    # The expected ranges of each column in words, and how many columns are how close; none before they are
+    # computed.
     errors = models.JSONField(null=True, blank=True)
     quality = models.JSONField(null=True, blank=True)
     # Of the expected ranges that these two come from.
@@ -194,7 +199,8 @@ class FirstLook(models.Model):
 
 
 class PaidCheck(models.Model):
-    """Figures of a release that were measured with budget: noisy, each with an interval, under a receipt of their own."""
+    """Figures of a release that were measured with budget: noisy, each with an interval, under a receipt of
+    their own."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="paid_checks")
@@ -257,7 +263,8 @@ class CheckMark(Mark):
 
 
 class Edition(models.Model):
-    """A description of a release that somebody edited: no longer what was measured, and never changed again."""
+    """A description of a release that somebody edited: no longer what was measured, and never changed
+    again."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="editions")
@@ -276,9 +283,10 @@ class Edition(models.Model):
 
 
 class Sample(models.Model):
-    """One table drawn from a release: a seed and a number of rows; the table itself is generated at each download.
-    Unless its requester gave a seed, it is the one that this person has for this release: asking again for as many rows
-    gives the same table. The seed is shown to its requester alone; the commitment to it stands in the sample's receipt."""
+    """One table drawn from a release: a seed and a number of rows; the table itself is generated at each
+    download. Unless its requester gave a seed, it is the one that this person has for this release: asking
+    again for as many rows gives the same table. The seed is shown to its requester alone; the commitment to
+    it stands in the sample's receipt."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="samples")
@@ -308,8 +316,8 @@ class Sample(models.Model):
 
 
 class RepairedTable(models.Model):
-    """A synthetic table of a release that meets public totals: its rows are weighted, or repeated and left out. Whoever may draw from the release
-    may read it; its receipt names that of the release."""
+    """A synthetic table of a release that meets public totals: its rows are weighted, or repeated and left
+    out. Whoever may draw from the release may read it; its receipt names that of the release."""
 
     class Way(models.TextChoices):
         WEIGHTS = "weights", _("A column of weights")
@@ -354,7 +362,8 @@ class PublicLinkPolicy(models.Model):
 
 
 class PublicLink(models.Model):
-    """An address that opens a release without an account until it expires: only the SHA-256 of its token is stored."""
+    """An address that opens a release without an account until it expires: only the SHA-256 of its token is
+    stored."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="public_links")
@@ -374,7 +383,8 @@ class PublicLink(models.Model):
 
 
 class PublicLinkUse(models.Model):
-    """How often a link was used on a day that the audit log does not have yet. Nothing here is about a visitor."""
+    """How often a link was used on a day that the audit log does not have yet. Nothing here is about a
+    visitor."""
 
     link = models.ForeignKey(PublicLink, on_delete=models.CASCADE, related_name="days")
     day = models.DateField()

@@ -1,8 +1,9 @@
 """The network of a release as a drawing and a table: which columns each column is drawn from.
 
-Made from the model's list of nodes and the public description alone: post-processing of noisy answers, for whoever
-may see the release. Every column has a line of its own, in the order in which columns are drawn, and an arc leads from
-a parent to its child: a name is never crossed, and more columns only make the drawing taller.
+Made from the model's list of nodes and the public description alone: post-processing of noisy answers, for
+whoever may see the release. Every column has a line of its own, in the order in which columns are drawn, and
+an arc leads from a parent to its child: a name is never crossed, and more columns only make the drawing
+taller.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synthweb.releases.models import Release
 
-LINE = 26  # units between two columns; the drawing is WIDTH units wide, about as many as a telephone has pixels
+# units between two columns; the drawing is WIDTH units wide, about as many as a telephone has pixels
+LINE = 26
 TOP = 16
 NAMES = 132  # names end here, arcs begin a little to the right
 WIDTH = 340
@@ -86,7 +88,8 @@ class Network:
 
 
 def network_of(release: Release) -> Network | None:
-    """The network of a release, or None where its method has none; reads the nodes only, not the model's tables."""
+    """The network of a release, or None where its method has none; reads the nodes only, not the model's
+    tables."""
     if not mechanisms.traits(release.mechanism).has_network:
         return None
     nodes = (

@@ -73,8 +73,8 @@ def _line(year: PlanYear, *, releases: Mapping[str, Release]) -> PlanLine:
 
 
 def as_csv(plan: PublicationPlan, lines: list[PlanLine]) -> str:
-    """A line for each year; amounts are exact decimal numbers. No cell begins like a formula of a spreadsheet: all are codes, words
-    of ours and numbers."""
+    """A line for each year; amounts are exact decimal numbers. No cell begins like a formula of a
+    spreadsheet: all are codes, words of ours and numbers."""
     file = StringIO()
     writer = csv.writer(file)
     writer.writerow(COLUMNS)

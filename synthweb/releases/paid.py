@@ -1,6 +1,8 @@
-"""The figures of a release that were measured with budget, for its page and REST: what was asked, the value, its interval.
+"""The figures of a release that were measured with budget, for its page and REST: what was asked, the value,
+its interval.
 
-They come from noisy answers that were paid for, under receipts of their own: whoever may draw samples may see them.
+They come from noisy answers that were paid for, under receipts of their own: whoever may draw samples may see
+them.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ class PaidCell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidGroup:
-    """One of the worst groups. words: its columns with their values, for people. synthetic: records of the table that is checked."""
+    """One of the worst groups. words: its columns with their values, for people. synthetic: records of the
+    table that is checked."""
 
     columns: tuple[str, ...]
     texts: tuple[str, ...]
@@ -58,7 +61,8 @@ class PaidGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidLine:
-    """One figure as people read it, and as it is. cells: of a marginal, the first ones; more: how many are left out."""
+    """One figure as people read it, and as it is. cells: of a marginal, the first ones; more: how many are
+    left out."""
 
     asked: str
     value: str
@@ -79,8 +83,9 @@ class CheckVoid:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidCheckPart:
-    """One check on the page. charts: its pictures. is_proved: whether the verifier accepts its receipt. void: why its figures
-    are not to be used; None while they are. outside: whether exact counts of the same table were published."""
+    """One check on the page. charts: its pictures. is_proved: whether the verifier accepts its receipt. void:
+    why its figures are not to be used; None while they are. outside: whether exact counts of the same table
+    were published."""
 
     code: str
     by: str
@@ -102,7 +107,8 @@ class PaidPage:
 
 
 def checks_of(release: Release) -> QuerySet[PaidCheck]:
-    """The checks of a release that stewards asked for, newest first; validations are their analyst's. The caller authorised."""
+    """The checks of a release that stewards asked for, newest first; validations are their analyst's. The
+    caller authorised."""
     checks = PaidCheck.objects.filter(release=release, is_validation=False)
     return (
         checks.select_related("created_by")
@@ -120,7 +126,8 @@ def check_of(release: Release, code: str) -> PaidCheck:
 
 
 def any_check_of(release: Release, code: str) -> PaidCheck:
-    """A check of a release by its own code, or a validation by its; Http404 if there is none. The caller authorised."""
+    """A check of a release by its own code, or a validation by its; Http404 if there is none. The caller
+    authorised."""
     text = codes.of_text(code)
     checks = PaidCheck.objects.filter(Q(code=text) | Q(run_code=text), release=release)
     if (check := checks.first()) is None:
@@ -296,7 +303,8 @@ def groups_of(result: CheckedResult, domain: Domain) -> Iterator[PaidGroup]:
 
 
 def charts_of(check: PaidCheck) -> tuple[IntervalChart, ...]:
-    """Pictures of the figures of a check: those of classifiers, distances, and worst groups. The caller authorised."""
+    """Pictures of the figures of a check: those of classifiers, distances, and worst groups. The caller
+    authorised."""
     domain = model_of(check.release.code).domain
     results = results_of(check)
 

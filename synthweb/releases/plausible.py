@@ -1,4 +1,5 @@
-"""Several plausible tables of a release as one archive, which a worker makes once; whoever may draw samples may have it."""
+"""Several plausible tables of a release as one archive, which a worker makes once; whoever may draw samples
+may have it."""
 
 from __future__ import annotations
 

@@ -39,10 +39,11 @@ class PrefixLine:
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixExplorer:
-    """One level: the beginning that was asked for, the shorter ones, and what may follow. `share`: of the records that begin
-    like that, of all of them; of a line, of those. `closed`: the beginning at which the tree ends, if it ends there; `ends`: the
-    share of its records for which it does, while it goes on for those of other classes. `groups`: the classes whose texts can
-    be shown by themselves, `of` the one that is."""
+    """One level: the beginning that was asked for, the shorter ones, and what may follow. `share`: of the
+    records that begin like that, of all of them; of a line, of those. `closed`: the beginning at which the
+    tree ends, if it ends there; `ends`: the share of its records for which it does, while it goes on for
+    those of other classes. `groups`: the classes whose texts can be shown by themselves, `of` the one that
+    is."""
 
     text: str
     shown: str
@@ -63,7 +64,8 @@ class PrefixExplorer:
 
 
 def page(tree: tree_cells.TreeCells, asked: QueryDict, *, rows: int) -> PrefixExplorer | None:
-    """The level that was asked for (`at`), of all records or of those of a class (`of`). None for a tree without texts."""
+    """The level that was asked for (`at`), of all records or of those of a class (`of`). None for a tree
+    without texts."""
     if (texts := tree_classes.of_texts(tree)) is None:
         return None
     groups = {
@@ -78,7 +80,8 @@ def page(tree: tree_cells.TreeCells, asked: QueryDict, *, rows: int) -> PrefixEx
 
 
 def explore(tree: tree_cells.TreeCells, asked: str, *, rows: float) -> PrefixExplorer:
-    """What follows a beginning, which is read as the texts are; of one that cannot be, the whole tree, with the reason."""
+    """What follows a beginning, which is read as the texts are; of one that cannot be, the whole tree, with
+    the reason."""
     words = _words(tree)
     text, error = _read(words, asked)
     # Symbol 0 is the end of a text, so that signs count from 1 (`StringHierarchy`).
@@ -140,7 +143,8 @@ def visible(text: str) -> str:
 
 
 def lines(tree: tree_cells.TreeCells, *, rows: int) -> Iterator[Sequence[object]]:
-    """Every cell of the tree as a head and rows: its beginning, whether the text ends with it, and the records in it."""
+    """Every cell of the tree as a head and rows: its beginning, whether the text ends with it, and the
+    records in it."""
     yield (*HEAD, "records")
     for cells, share in zip(of_cells(tree), tree_cells.shares(tree).tolist(), strict=True):
         yield (*cells, f"{rows * share:.6g}")

@@ -1,8 +1,10 @@
-"""Public links: a release read by whoever has the address, without an account, until a day that its steward chose.
+"""Public links: a release read by whoever has the address, without an account, until a day that its steward
+chose.
 
-The address holds 256 random bits, of which the database has the SHA-256 alone. It opens what an analyst with whom the release is
-shared may see, and no more: first rows, report, bundle, and tables drawn with the public seed. A custodian of the organisation can
-switch all of its links off. How often a link was used is counted by day; who used it is not recorded.
+The address holds 256 random bits, of which the database has the SHA-256 alone. It opens what an analyst with
+whom the release is shared may see, and no more: first rows, report, bundle, and tables drawn with the public
+seed. A custodian of the organisation can switch all of its links off. How often a link was used is counted by
+day; who used it is not recorded.
 """
 
 from __future__ import annotations
@@ -41,14 +43,16 @@ def digest_of(token: str) -> str:
 
 
 def are_allowed(organisation: Organisation) -> bool:
-    """Whether the custodian lets releases of an organisation have public links; they do until one of them says no."""
+    """Whether the custodian lets releases of an organisation have public links; they do until one of them
+    says no."""
     policy = PublicLinkPolicy.objects.filter(organisation=organisation).first()
     return policy is None or policy.allowed
 
 
 @transaction.atomic
 def allow(*, actor: User, organisation: Organisation, allowed: bool) -> None:
-    """Switch the public links of an organisation on or off. Those that exist open nothing while they are off."""
+    """Switch the public links of an organisation on or off. Those that exist open nothing while they are
+    off."""
     if are_allowed(organisation) == allowed:
         return
     PublicLinkPolicy.objects.update_or_create(
@@ -64,8 +68,9 @@ def allow(*, actor: User, organisation: Organisation, allowed: bool) -> None:
 
 @transaction.atomic
 def make(*, actor: User, release: Release, until: date, note: str = "") -> MadeLink:
-    """Make a link that opens the release to the end of a day (UTC), at most a year ahead. The first reader counts as in
-    `services.share`: a mark says so if somebody had looked at real data before. Raises Refused."""
+    """Make a link that opens the release to the end of a day (UTC), at most a year ahead. The first reader
+    counts as in `services.share`: a mark says so if somebody had looked at real data before. Raises
+    Refused."""
     now = timezone.now()
     expires = datetime.combine(until, time.min, tzinfo=UTC) + timedelta(days=1)
     if not now < expires <= now + LONGEST:
@@ -108,7 +113,8 @@ def revoke(*, actor: User | str, link: PublicLink) -> None:
 
 
 def opened(token: str) -> PublicLink:
-    """The link with this token, if it opens its release now; Http404 for everything else, without a reason."""
+    """The link with this token, if it opens its release now; Http404 for everything else, without a
+    reason."""
     link = (
         PublicLink.objects.filter(_is_open(), digest=digest_of(token))
         .select_related("release__dataset__organisation")
@@ -121,7 +127,8 @@ def opened(token: str) -> PublicLink:
 
 
 def count_use(link: PublicLink) -> None:
-    """Count one request of a visitor. Nothing is recorded of who it was; a day that is over goes to the audit log."""
+    """Count one request of a visitor. Nothing is recorded of who it was; a day that is over goes to the audit
+    log."""
     today = timezone.now().date()
     PublicLinkUse.objects.get_or_create(link=link, day=today)
     PublicLinkUse.objects.filter(link=link, day=today).update(count=F("count") + 1)
@@ -132,7 +139,8 @@ def count_use(link: PublicLink) -> None:
 
 @transaction.atomic
 def report_uses(uses: QuerySet[PublicLinkUse]) -> int:
-    """Write counts that the audit log does not have yet, one entry for each link and day, and forget them; how many."""
+    """Write counts that the audit log does not have yet, one entry for each link and day, and forget them;
+    how many."""
     days = list(
         uses.select_for_update(of=("self",)).select_related(
             "link__release__dataset__organisation"
@@ -153,8 +161,8 @@ def report_days_that_are_over() -> int:
 
 
 def links_of(release: Release) -> QuerySet[PublicLink]:
-    """The links of a release that are not revoked, the newest first, each with `total`, how often it was used; the caller
-    authorised."""
+    """The links of a release that are not revoked, the newest first, each with `total`, how often it was
+    used; the caller authorised."""
     return _counted(PublicLink.objects.filter(release=release, revoked_at=None))
 
 

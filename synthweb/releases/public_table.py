@@ -10,7 +10,8 @@ from synth_engine.privacy import receipt as receipts
 
 @dataclass(frozen=True, kw_only=True)
 class PublicTableSummary:
-    """What a receipt states of a public table. core, guarantee: of the earlier release from which it was drawn; else empty."""
+    """What a receipt states of a public table. core, guarantee: of the earlier release from which it was
+    drawn; else empty."""
 
     name: str
     version: str

@@ -31,5 +31,6 @@ RELEASE_ANNOTATIONS = {ANNOTATION: WithoutCalls(F("receipt"))}
 
 
 def of(release: Release) -> Receipt:
-    """The core of the receipt without `calls`. What hashes, signs or lists a receipt needs `release.receipt`."""
+    """The core of the receipt without `calls`. What hashes, signs or lists a receipt needs
+    `release.receipt`."""
     return cast(Receipt, getattr(release, ANNOTATION, None) or release.receipt)

@@ -1,7 +1,7 @@
 """A program that draws the first rows of a release again, on somebody's own machine.
 
-It has the public seed, the digest of the receipt that citations name and that of the model, so that what it downloads is
-what was published; no token and no secret seed.
+It has the public seed, the digest of the receipt that citations name and that of the model, so that what it
+downloads is what was published; no token and no secret seed.
 """
 
 from __future__ import annotations

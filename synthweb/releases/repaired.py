@@ -1,7 +1,9 @@
-"""Repaired tables of a release: synthetic rows that are weighted, or repeated and left out, until they meet public totals.
+"""Repaired tables of a release: synthetic rows that are weighted, or repeated and left out, until they meet
+public totals.
 
-Post-processing of the released model and of public numbers, so that nothing is charged. The totals are a person's word: their receipt says where
-they are published, and whether somebody had looked at real data before (ADR 15).
+Post-processing of the released model and of public numbers, so that nothing is charged. The totals are a
+person's word: their receipt says where they are published, and whether somebody had looked at real data
+before (ADR 15).
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ _FILES: dict[Form, str] = {"csv": repairing.CSV, "parquet": repairing.PARQUET}
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOrder:
-    """A requested repair. published: where the totals are published. seed: of the rows; empty for a random one, which the receipt states."""
+    """A requested repair. published: where the totals are published. seed: of the rows; empty for a random
+    one, which the receipt states."""
 
     name: str
     published: str
@@ -60,7 +63,7 @@ class RepairOrder:
     seed: str = ""
 
 
-# --- who sees what ---------------------------------------------------------------------------------------------------
+# --- who sees what ------------------------------------------------------------------------------------------
 def repaired_of(release: Release) -> QuerySet[RepairedTable]:
     """The repaired tables of a release, newest first, without their files; the caller authorised."""
     tables = RepairedTable.objects.filter(release=release).select_related("created_by")
@@ -91,12 +94,12 @@ def lines_of_csv(table: RepairedTable) -> Iterator[str]:
         yield from io.TextIOWrapper(file, encoding="utf-8", newline="")
 
 
-# --- making one ------------------------------------------------------------------------------------------------------
+# --- making one ---------------------------------------------------------------------------------------------
 def make(
     *, user: User, release: Release, order: RepairOrder, request: HttpRequest | None = None
 ) -> RepairedTable:
-    """Generate rows of a release and repair them. The caller authorised. Errors: InputError naming the totals that cannot be met, Refused,
-    Conflict, TooManyDrawings, TableUnfinished."""
+    """Generate rows of a release and repair them. The caller authorised. Errors: InputError naming the totals
+    that cannot be met, Refused, Conflict, TooManyDrawings, TableUnfinished."""
     name = names.one_line(order.name, field="name") or f"Repaired {release.name}"[:200]
     published = names.one_line(order.published, field="published")
     _require(release, order)
@@ -226,14 +229,15 @@ def delete(*, user: User, table: RepairedTable) -> None:
     table.delete()
 
 
-# --- the form --------------------------------------------------------------------------------------------------------
+# --- the form -----------------------------------------------------------------------------------------------
 def columns_with_values(release: Release) -> list[str]:
     """The columns whose values a page can write as lines of totals."""
     return [column.name for column in _columns(release) if _values(column)]
 
 
 def lines_of(release: Release, column: str) -> str:
-    """A table of totals by a column, with its values and no counts yet, as CSV; empty for a column whose values are not listed."""
+    """A table of totals by a column, with its values and no counts yet, as CSV; empty for a column whose
+    values are not listed."""
     values = next((_values(each) for each in _columns(release) if each.name == column), ())
     if not values:
         return ""

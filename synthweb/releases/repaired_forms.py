@@ -30,7 +30,8 @@ class RepairForm(forms.Form):
         max_length=300,
         label=_("Where the totals are published"),
         help_text=_(
-            "Such as the address of the table of a statistical office. It stands in the receipt: nobody can check it but by reading there."
+            "Such as the address of the table of a statistical office. It stands in the receipt: nobody "
+            "can check it but by reading there."
         ),
         validators=[validate_one_line],
         widget=forms.TextInput(attrs={"class": "form-control"}),
@@ -41,8 +42,9 @@ class RepairForm(forms.Form):
         strip=False,
         label=_("Totals"),
         help_text=_(
-            "As CSV: a first line with columns of the table and the column count, then a line for each combination of values. An empty line "
-            "begins the next table of totals. Bins of numbers are named as the description names them. A JSON document is read as well."
+            "As CSV: a first line with columns of the table and the column count, then a line for each "
+            "combination of values. An empty line begins the next table of totals. Bins of numbers are "
+            "named as the description names them. A JSON document is read as well."
         ),
         widget=forms.Textarea(
             attrs={"rows": 10, "class": "form-control code", "spellcheck": "false"}
@@ -60,7 +62,8 @@ class RepairForm(forms.Form):
         choices=RepairedTable.Way.choices,
         label=_("How totals are met"),
         help_text=_(
-            "Weights meet any number of tables of totals. Rows are repeated and left out for one table, which they meet exactly."
+            "Weights meet any number of tables of totals. Rows are repeated and left out for one table, "
+            "which they meet exactly."
         ),
         widget=forms.Select(attrs={"class": "form-select"}),
     )

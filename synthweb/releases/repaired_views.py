@@ -1,4 +1,5 @@
-"""Pages of repaired tables: synthetic rows of a release that meet public totals. The first line of each fetches and authorises."""
+"""Pages of repaired tables: synthetic rows of a release that meet public totals. The first line of each
+fetches and authorises."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The process that makes one repaired table: `python -m synthweb.releases.repairing`, started by `repaired`.
 
-It reads model, rows, seed, totals and way from its standard input and writes a zip of the table as CSV and Parquet with a report
-to its standard output. It knows no database and no key.
+It reads model, rows, seed, totals and way from its standard input and writes a zip of the table as CSV and
+Parquet with a report to its standard output. It knows no database and no key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The report of a release: what an ethics board, a reader or a program needs to know of it, as facts and as one HTML file.
+"""The report of a release: what an ethics board, a reader or a program needs to know of it, as facts and as
+one HTML file.
 
-Everything follows from released documents: receipt, model, and the expected ranges computed from these two. The HTML opens
-without a network and without scripts, and prints: its style and its figures are in the file.
+Everything follows from released documents: receipt, model, and the expected ranges computed from these two.
+The HTML opens without a network and without scripts, and prints: its style and its figures are in the file.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ SCHEMA = "synthweb/release-report/1"
 
 @dataclass(frozen=True, kw_only=True)
 class ReportColumn:
-    """One column: what the description says, its expected error, and its histogram as SVG (empty without one)."""
+    """One column: what the description says, its expected error, and its histogram as SVG (empty without
+    one)."""
 
     name: str
     kind: str
@@ -65,7 +67,8 @@ class ReportColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """The guarantee in words and numbers. meaning: for whoever has no training; premise: what it presupposes."""
+    """The guarantee in words and numbers. meaning: for whoever has no training; premise: what it
+    presupposes."""
 
     sentence: str
     meaning: str
@@ -94,7 +97,8 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What the receipt holds, and what the verifier said of it. reason: why it was refused, empty if it was not."""
+    """What the receipt holds, and what the verifier said of it. reason: why it was refused, empty if it was
+    not."""
 
     core: str
     plan: str
@@ -108,7 +112,8 @@ class Proof:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseReport:
-    """All of it. quality: None before the expected ranges are computed; level: per cent of releases whose band holds a figure."""
+    """All of it. quality: None before the expected ranges are computed; level: per cent of releases whose
+    band holds a figure."""
 
     code: str
     name: str
@@ -260,7 +265,8 @@ def _method(release: Release, document: receipts.Receipt) -> Method:
 
 def _proof(document: receipts.Receipt) -> Proof:
     try:
-        # Without the head, which has the moment at which it was asked for: the same release has the same report.
+        # Without the head, which has the moment at which it was asked for: the same release has the same
+        # report.
         verified = verifier.verify(document)
         reason, sentences = "", tuple(verified.sentences)
     except SynthError as error:
@@ -284,7 +290,8 @@ def _limits(
     limits = [
         _("No row is that of a person: use the tables for totals, shares and relations."),
         _(
-            "What was not measured is the model's own: relations of columns that the method did not count together may be missing."
+            "What was not measured is the model's own: relations of columns that the method did not count "
+            "together may be missing."
         ),
         _("Rare values and small groups are mostly noise."),
     ]
@@ -298,7 +305,8 @@ def _limits(
         limits.insert(
             0,
             _(
-                "Exact counts of the same table were published outside the guarantee. Together with them no differential privacy holds."
+                "Exact counts of the same table were published outside the guarantee. Together with them "
+                "no differential privacy holds."
             ),
         )
     if document.get("suggestions_shown"):
@@ -312,8 +320,9 @@ def _limits(
         limits.insert(
             0,
             _(
-                "Not found, because noise is larger than what the table holds of them: %(names)s. Every synthetic table has them "
-                "without a value, with items that noise chose, or anywhere in the box of their place."
+                "Not found, because noise is larger than what the table holds of them: %(names)s. Every "
+                "synthetic table has them without a value, with items that noise chose, or anywhere in the "
+                "box of their place."
             )
             % {"names": ", ".join(not_found)},
         )

@@ -1,6 +1,8 @@
-"""The page that makes test data of a release: steps of a scenario, shares of a column to change, and situations and faults to add.
+"""The page that makes test data of a release: steps of a scenario, shares of a column to change, and
+situations and faults to add.
 
-Nothing is stored: what was done so far travels with the form, so that the page works without scripts and in several windows.
+Nothing is stored: what was done so far travels with the form, so that the page works without scripts and in
+several windows.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ _ROUNDED = 0.011
 
 @dataclass(frozen=True, kw_only=True)
 class ShareBar:
-    """One value of a column. text: as a scenario names it. model, now: its share before and after the steps. typed: the share in
-    per cent that stands in its field."""
+    """One value of a column. text: as a scenario names it. model, now: its share before and after the steps.
+    typed: the share in per cent that stands in its field."""
 
     place: int
     text: str
@@ -51,8 +53,8 @@ class ShareBar:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnShares:
-    """The shares of a column, of all records or given a value of another column. whens: values of that column.
-    others: of values without a bar."""
+    """The shares of a column, of all records or given a value of another column. whens: values of that
+    column. others: of values without a bar."""
 
     column: str
     given: str
@@ -73,7 +75,8 @@ class StepLine:
 
 @dataclass
 class PageState:
-    """What the form says: steps so far, in the order in which they were added; which column has bars, and of which records."""
+    """What the form says: steps so far, in the order in which they were added; which column has bars, and of
+    which records."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
     column: str = ""
@@ -86,8 +89,8 @@ class PageState:
 
     @classmethod
     def of(cls, data: Mapping[str, str], *, bars_shown: bool) -> PageState:
-        """bars_shown: of the column whose bars the page showed, not of the one that is chosen now. Raises InputError where the steps
-        are unreadable, which no page sends."""
+        """bars_shown: of the column whose bars the page showed, not of the one that is chosen now. Raises
+        InputError where the steps are unreadable, which no page sends."""
         ending = "_shown" if bars_shown else ""
         texts = (data.get(f"value-{place}") for place in range(MOST_BARS))
         given = data.get(f"given{ending}", "")
@@ -153,10 +156,10 @@ def uploaded(content: bytes) -> list[dict[str, Any]]:
     return [step.to_json() for step in Scenario.from_json(document).steps]
 
 
-# --- bars -----------------------------------------------------------------------------------------------------------
+# --- bars ---------------------------------------------------------------------------------------------------
 def bars_of(state: PageState, shown: BeforeAndAfter, *, typed: bool) -> ColumnShares:
-    """The bars of the chosen column. typed: whether their fields keep what was typed. Raises InputError where there is no such
-    column or value."""
+    """The bars of the chosen column. typed: whether their fields keep what was typed. Raises InputError where
+    there is no such column or value."""
     column = _attribute(shown.domain, state.column or _first(shown), parameter="column")
     before, after = shown.before, shown.after
     when, whens = "", []
@@ -296,7 +299,8 @@ def normalised(state: PageState, shares: Mapping[str, float], *, others: float) 
 
 
 def share_step(shares: Mapping[str, float], bars: ColumnShares) -> dict[str, Any]:
-    """The step that gives a column the typed shares. Raises InputError with the sum where no table has them."""
+    """The step that gives a column the typed shares. Raises InputError with the sum where no table has
+    them."""
     total = sum(shares.values())
     close = _ROUNDED * len(shares)
     if total > 100 + close:
@@ -323,7 +327,7 @@ def share_step(shares: Mapping[str, float], bars: ColumnShares) -> dict[str, Any
     return step | ({"given": bars.given, "when": bars.when} if bars.given else {})
 
 
-# --- situations and faults -------------------------------------------------------------------------------------------
+# --- situations and faults ----------------------------------------------------------------------------------
 def kinds() -> list[tuple[str, list[tuple[str, str]]]]:
     """The kinds of steps that the page adds by a form, by group."""
     groups: dict[str, list[tuple[str, str]]] = {"situation": [], "fault": []}
@@ -416,7 +420,7 @@ def _column_choices(domain: Domain, *, first: Sequence[str]) -> list[tuple[str, 
     ]
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
+# --- words --------------------------------------------------------------------------------------------------
 def lines(steps: Sequence[Mapping[str, Any]]) -> list[StepLine]:
     """The steps in words, in the order in which they were added."""
     titles = {each["id"]: str(each["title"]) for each in scenarios.catalogue()}

@@ -1,5 +1,5 @@
-"""The pages that make test data, tables that are altered on purpose: of a release, and of a description without any data. The first
-lines of each fetch and authorise."""
+"""The pages that make test data, tables that are altered on purpose: of a release, and of a description
+without any data. The first lines of each fetch and authorise."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_data(request: SignedInRequest, code: str) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @cache_control(private=True, no_store=True)
 def described_test_data(request: SignedInRequest) -> HttpResponseBase:
-    """The same from the description of a dataset, or from one that somebody brings; of a dataset nothing else is read."""
+    """The same from the description of a dataset, or from one that somebody brings; of a dataset nothing else
+    is read."""
     # As for the test data of a release of their organisation.
     people.require(request.user, Need.SAMPLE)
     given = request.POST if request.method == "POST" else request.GET
@@ -97,8 +98,8 @@ def described_test_data(request: SignedInRequest) -> HttpResponseBase:
 
 @dataclass(frozen=True, kw_only=True)
 class _Page:
-    """Where the editor stands. frame: the context around it. rows: what its field says at first. carried: fields that come back with
-    the form, and name the source."""
+    """Where the editor stands. frame: the context around it. rows: what its field says at first. carried:
+    fields that come back with the form, and name the source."""
 
     template: str
     action: str

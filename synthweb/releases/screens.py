@@ -1,4 +1,5 @@
-"""What the pages of a release show: tabs, the receipt in words. Plain values; nothing here decides who sees what."""
+"""What the pages of a release show: tabs, the receipt in words. Plain values; nothing here decides who sees
+what."""
 
 from __future__ import annotations
 
@@ -144,7 +145,8 @@ class CallLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenCalls:
-    """A page of the calls that an address asks for. kinds: of all calls. filters: what links of the page keep. total: of all calls."""
+    """A page of the calls that an address asks for. kinds: of all calls. filters: what links of the page
+    keep. total: of all calls."""
 
     page: Page[CallLine]
     kinds: tuple[str, ...]
@@ -195,8 +197,8 @@ def release_list(
 
 
 def frame(user: User, release: Release, *, card: str, leaf: str = "") -> dict[str, object]:
-    """What every page of a release shows: name, tabs with their cards that this person may open, the sentence of its guarantee. card:
-    the key of the one that is open; leaf: what is shown within it."""
+    """What every page of a release shows: name, tabs with their cards that this person may open, the sentence
+    of its guarantee. card: the key of the one that is open; leaf: what is shown within it."""
     facts = receipt_facts.of(release)
     opened, offered = tabs.card_of(card), tabs.offered(user, release)
     # One that the release has nothing for says what it lacks.
@@ -313,8 +315,8 @@ def share(user: User, release: Release) -> dict[str, object]:
 
 
 def draw_progress(sample: Sample, *, tries: str) -> dict[str, object]:
-    """The rows that are drawn of those that were asked for. tries: of the page so far, which waits a moment for the download to
-    begin."""
+    """The rows that are drawn of those that were asked for. tries: of the page so far, which waits a moment
+    for the download to begin."""
     rows = spool.rows_so_far(sample)
     number = int(tries) if tries.isascii() and tries.isdigit() and len(tries) < 3 else 0
     return {
@@ -416,11 +418,15 @@ def _chosen_calls(
 
 def _protects(document: receipts.Receipt) -> str:
     """`one person, at most 5 rows, added or removed`."""
-    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {number_format.RELATIONS[document['relation']]}"
+    return (
+        f"{PrivacyUnit.from_json(document['unit']).sentence()}, "
+        f"{number_format.RELATIONS[document['relation']]}"
+    )
 
 
 def call_line(number: int, call: receipts.CallDocument, *, pure: bool) -> CallLine:
-    """One line of the journal, readable; its cost in the currency in which the calls of this receipt add up."""
+    """One line of the journal, readable; its cost in the currency in which the calls of this receipt add
+    up."""
     query, noise = call["query"], call["noise"]
     law = next(
         (value for value in noise.values() if isinstance(value, str) and value in NOISE), ""
@@ -438,7 +444,11 @@ def call_line(number: int, call: receipts.CallDocument, *, pure: bool) -> CallLi
         what=_what(query),
         cells=query["cells"],
         noise=_describe_noise(noise)
-        or f"{gettext(NOISE.get(law, law or gettext_noop('noise')))}, {gettext('scale') if scale[0] == 'scale' else gettext('standard deviation')} {written_number(size)}",
+        or (
+            f"{gettext(NOISE.get(law, law or gettext_noop('noise')))}, "
+            f"{gettext('scale') if scale[0] == 'scale' else gettext('standard deviation')} "
+            f"{written_number(size)}"
+        ),
         sensitivity=f"{NORMS.get(norm, norm)} {bound}".strip(),
         cost=written_number(
             f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}"
@@ -494,7 +504,10 @@ def _what(query: receipts.QueryDocument) -> str:
         return gettext("Chose one of %(number)s groups of columns") % {
             "number": number_of(query["candidates"])
         }
-    return f"{translated(VERBS.get(query['verb'], query['verb']))} {' × '.join([*query.get('clique', ()), *query.get('by', ())])}".strip()
+    return (
+        f"{translated(VERBS.get(query['verb'], query['verb']))} "
+        f"{' × '.join([*query.get('clique', ()), *query.get('by', ())])}"
+    ).strip()
 
 
 def short(ratio: str) -> str:

@@ -1,7 +1,8 @@
 """Who sees which release: every function here fetches and authorises in one step.
 
-A release is post-processing of noisy answers, so nothing about it is real; who may see it is still a decision of the
-stewards. Analysts see what is shared with them, auditors and custodians see what was spent on, not the samples.
+A release is post-processing of noisy answers, so nothing about it is real; who may see it is still a decision
+of the stewards. Analysts see what is shared with them, auditors and custodians see what was spent on, not the
+samples.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ HEAVY = ("model", "receipt", "dataset__draft", *LOOKS)  # documents that no list
 def releases_for(
     user: Person, *, search: str = "", mechanism: str = "", dataset: str = ""
 ) -> QuerySet[Release]:
-    """Every release that `user` may view, newest first, narrowed by words of name, description and code, by method
-    and by the code of a dataset; the models and receipts stay in the database."""
+    """Every release that `user` may view, newest first, narrowed by words of name, description and code, by
+    method and by the code of a dataset; the models and receipts stay in the database."""
     releases = Release.objects.filter(_visible(user)).select_related(
         "dataset__organisation", "created_by", "first_look"
     )
@@ -80,8 +81,8 @@ def to_draw_from(user: User) -> QuerySet[Release]:
 def release_for(
     user: Person, code: str, need: Need = Need.VIEW, *, tables: Literal["one", "any"] = "one"
 ) -> Release:
-    """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this. tables: of one table
-    alone, or of a database, too, whose model and receipt have another form."""
+    """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do
+    this. tables: of one table alone, or of a database, too, whose model and receipt have another form."""
     release = _loaded(Release.objects.filter(_visible(user), code=code)).first()
     if release is None or (tables == "one" and release.mechanism == MECHANISM):
         raise Http404("no such release")
@@ -147,7 +148,8 @@ def samples_of(user: Person, release: Release) -> QuerySet[Sample]:
 
 
 def editions_of(release: Release) -> QuerySet[Edition]:
-    """The edited descriptions of a release, newest first, without the models themselves; the caller authorised."""
+    """The edited descriptions of a release, newest first, without the models themselves; the caller
+    authorised."""
     editions = (
         Edition.objects.filter(release=release).select_related("created_by").defer("model")
     )
@@ -189,8 +191,8 @@ def analysts_for(release: Release) -> QuerySet[User]:
 
 
 def with_sharing(releases: QuerySet[Release], user: Person) -> QuerySet[Release]:
-    """The same releases, each with `shared_by`, who shared it with `user`, None for whoever sees it otherwise; `readers`, with how
-    many it is shared; and `may_sample`, whether `user` may draw from it."""
+    """The same releases, each with `shared_by`, who shared it with `user`, None for whoever sees it
+    otherwise; `readers`, with how many it is shared; and `may_sample`, whether `user` may draw from it."""
     own = _open_grants(user).filter(release=OuterRef("pk"))
     grants = ReleaseGrant.objects.filter(release=OuterRef("pk"), revoked_at=None)
     # Counted in a query of its own: a join would group by every column.
@@ -207,9 +209,9 @@ def with_sharing(releases: QuerySet[Release], user: Person) -> QuerySet[Release]
 
 
 def with_quality(releases: QuerySet[Release]) -> QuerySet[Release]:
-    """The same releases, each with `column_count`, 0 before the first look is prepared, and the places of its two words of quality:
-    `closeness`, 0 close, 1 fair, 2 rough, 3 not known, 4 before it is computed (`ExpectedQuality.word`), and `relation_place`, that in
-    `RELATION_LEVELS`, or 4."""
+    """The same releases, each with `column_count`, 0 before the first look is prepared, and the places of its
+    two words of quality: `closeness`, 0 close, 1 fair, 2 rough, 3 not known, 4 before it is computed
+    (`ExpectedQuality.word`), and `relation_place`, that in `RELATION_LEVELS`, or 4."""
     close, fair, rough = (
         Cast(KeyTextTransform(level, "first_look__quality"), IntegerField())
         for level in ("close", "fair", "rough")
@@ -246,8 +248,8 @@ def shared_by(user: Person, release: Release) -> str | None:
 
 
 def looked_at_real(account: BudgetAccount) -> bool:
-    """Whether anybody has opened a comparison with real data of this account's tables, or of another upload of the very
-    same content, now or in an earlier version of either: later choices may rest on it."""
+    """Whether anybody has opened a comparison with real data of this account's tables, or of another upload
+    of the very same content, now or in an earlier version of either: later choices may rest on it."""
     own = Dataset.objects.filter(coverage__account=account)
     keys = {
         key
@@ -266,7 +268,8 @@ def looked_at_real(account: BudgetAccount) -> bool:
 
 
 def with_look(releases: QuerySet[Release]) -> QuerySet[Release]:
-    """The same releases, each with `looked`: whether its receipt says that a choice was made after a look at real data."""
+    """The same releases, each with `looked`: whether its receipt says that a choice was made after a look at
+    real data."""
     marked = ReleaseMark.objects.filter(release=OuterRef("pk"), kind=ReleaseMark.Kind.LOOKED)
     return releases.annotate(looked=Q(receipt__chosen_after_looking=True) | Exists(marked))
 

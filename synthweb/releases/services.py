@@ -1,4 +1,5 @@
-"""Writing releases: publish what a run made, share it with analysts and take it back, draw samples from it."""
+"""Writing releases: publish what a run made, share it with analysts and take it back, draw samples from
+it."""
 
 from __future__ import annotations
 
@@ -51,8 +52,9 @@ LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The run that a release comes from. chosen_after_looking: whether it was asked for after a look at real data. criteria: what
-    was stated before it. is_validation: whether an analyst asked for it within an allowance."""
+    """The run that a release comes from. chosen_after_looking: whether it was asked for after a look at real
+    data. criteria: what was stated before it. is_validation: whether an analyst asked for it within an
+    allowance."""
 
     run_code: str
     dataset: Dataset
@@ -67,8 +69,8 @@ class Origin:
 
 @transaction.atomic
 def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Release:
-    """Make the release of a run from its noisy answers; called once a run, under the run's fence. A table that the method
-    publishes is kept beside what the model needs to draw."""
+    """Make the release of a run from its noisy answers; called once a run, under the run's fence. A table
+    that the method publishes is kept beside what the model needs to draw."""
     published = plan.published(answers)
     findings = plan.findings(answers, rows=model.rows)
     release = Release.objects.create(
@@ -118,8 +120,8 @@ def publish_check(
     answers: Answers,
     results: Sequence[CheckedResult],
 ) -> PaidCheck:
-    """Keep the figures of a check and its receipt beside the release; called once a run, under the run's fence. Whoever may draw
-    from the release may see them, but for a validation, which is its analyst's."""
+    """Keep the figures of a check and its receipt beside the release; called once a run, under the run's
+    fence. Whoever may draw from the release may see them, but for a validation, which is its analyst's."""
     figures = [
         {"asked": asked.to_json(), "answer": result.to_json()}
         for asked, result in zip(plan.config.figures, results, strict=True)
@@ -152,9 +154,9 @@ def publish_check(
 
 @transaction.atomic
 def void_check(*, actor: User, check: PaidCheck, reason: str) -> CheckMark:
-    """State, for good, that the figures of a check are not to be used. They stay to be seen, with the reason; what was
-    charged for them stays charged, because they were measured. reason: a line of 1 to 500 characters. Raises Refused for
-    another one, Conflict for figures that are void already."""
+    """State, for good, that the figures of a check are not to be used. They stay to be seen, with the reason;
+    what was charged for them stays charged, because they were measured. reason: a line of 1 to 500
+    characters. Raises Refused for another one, Conflict for figures that are void already."""
     reason = names.one_line(reason, field="reason")
     if not 0 < len(reason) <= MAX_REASON:
         raise Refused(
@@ -187,7 +189,8 @@ def _mark_check(
     reason: str = "",
     actor: User | None = None,
 ) -> CheckMark:
-    """Add a mark to the chain of a check, which the caller has locked. reason, actor: of what somebody stated."""
+    """Add a mark to the chain of a check, which the caller has locked. reason, actor: of what somebody
+    stated."""
     document = chain.next_mark(
         check.receipt, chain.marks_of_check(check), kind=str(kind), text=text
     )
@@ -249,8 +252,8 @@ def describe(*, actor: User, release: Release, name: str, description: str) -> R
 def license_release(
     *, actor: User, release: Release, licence: LicenceChoice, text: str = "", address: str = ""
 ) -> Release:
-    """State under which licence a release may be passed on, or that none is stated. text, address: of a licence in the steward's own
-    words. The receipt and its digest stay as they are. Raises Refused."""
+    """State under which licence a release may be passed on, or that none is stated. text, address: of a
+    licence in the steward's own words. The receipt and its digest stay as they are. Raises Refused."""
     own = licence == LicenceChoice.OWN
     text = names.one_line(text, field="text") if own else ""
     address = names.one_line(address, field="address") if own else ""
@@ -282,8 +285,8 @@ def license_release(
 def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
     """Let an analyst of the organisation see a release and draw from it; sharing again changes nothing.
 
-    If a comparison with real data was opened before anybody had it, the decision to share may rest on that look, and a
-    mark beside the receipt says so from now on."""
+    If a comparison with real data was opened before anybody had it, the decision to share may rest on that
+    look, and a mark beside the receipt says so from now on."""
     release = (
         Release.objects.select_for_update(of=("self",))
         .select_related("dataset__organisation")
@@ -315,8 +318,8 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
 
 
 def mark_if_looked(release: Release) -> None:
-    """Before somebody gets a release that the caller has locked: while nobody has it, sharing is a decision, and a look at real data
-    may have shaped it; a mark then says so."""
+    """Before somebody gets a release that the caller has locked: while nobody has it, sharing is a decision,
+    and a look at real data may have shaped it; a mark then says so."""
     if (
         not selectors.somebody_has(release)
         and not chain.is_after_looking(release)
@@ -329,13 +332,16 @@ def mark_if_looked(release: Release) -> None:
         )
 
 
-OUTSIDE_TEXT = "Exact counts of the same table, filled to a policy, were published outside the guarantee after this {what} was made."
+OUTSIDE_TEXT = (
+    "Exact counts of the same table, filled to a policy, were published outside the guarantee after this "
+    "{what} was made."
+)
 """What a mark says; what: release, check or sketch."""
 
 
 def mark_outside(accounts: Collection[BudgetAccount]) -> None:
-    """Mark every release, of tables and of databases, and every check and validation of the same people, whose budget is in these
-    accounts: exact counts are about to be taken, in the caller's transaction."""
+    """Mark every release, of tables and of databases, and every check and validation of the same people,
+    whose budget is in these accounts: exact counts are about to be taken, in the caller's transaction."""
     released = Release.objects.filter(account__in=accounts)
     rows = released.select_for_update(of=("self",)).select_related("dataset__organisation")
     for release in rows.order_by("pk"):
@@ -363,8 +369,8 @@ def revoke(*, actor: User | str, grant: ReleaseGrant) -> ReleaseGrant:
 
 @transaction.atomic
 def hand_over(*, grant: ReleaseGrant, analyst: User, actor: User | str) -> None:
-    """Give what was shared with somebody who leaves to another analyst of the organisation, whom the caller has checked. It was
-    shared before, so nobody decides anew."""
+    """Give what was shared with somebody who leaves to another analyst of the organisation, whom the caller
+    has checked. It was shared before, so nobody decides anew."""
     revoke(actor=actor, grant=grant)
     heirs = ReleaseGrant.objects.filter(release=grant.release, analyst=analyst, revoked_at=None)
     if heirs.exists():
@@ -384,8 +390,8 @@ def hand_over(*, grant: ReleaseGrant, analyst: User, actor: User | str) -> None:
 
 
 def _mark(release: Release, *, kind: ReleaseMark.Kind, text: str) -> ReleaseMark:
-    """Add a mark to the chain of a release, which the caller has locked. Its hash goes to the audit log, so that a chain that
-    was cut off differs from the log, whose heads are signed and kept elsewhere."""
+    """Add a mark to the chain of a release, which the caller has locked. Its hash goes to the audit log, so
+    that a chain that was cut off differs from the log, whose heads are signed and kept elsewhere."""
     document = chain.next_mark(
         release.receipt, chain.marks_of(release), kind=str(kind), text=text
     )
@@ -430,9 +436,9 @@ def description_of(source: Release | Edition) -> dict[str, object]:
 def keep_edition(
     *, actor: User, release: Release, document: Mapping[str, object], note: str
 ) -> Edition:
-    """Keep a description of the release that somebody edited, to be sampled from under their name. Costs no budget:
-    whether it is covered by the guarantee hangs on what they know, so it is never taken for the release itself.
-    Raises InputError, Conflict."""
+    """Keep a description of the release that somebody edited, to be sampled from under their name. Costs no
+    budget: whether it is covered by the guarantee hangs on what they know, so it is never taken for the
+    release itself. Raises InputError, Conflict."""
     model = description.read(document).to_json()
     terms.check_text(model)
     # Unchanged, it is the release itself, and must not be marked as edited for ever.
@@ -465,8 +471,8 @@ def keep_edition(
     _mark(
         release,
         kind=ReleaseMark.Kind.DESCRIBED,
-        text=f"A description that somebody edited is kept beside the release, with the digest {edition.digest}; the receipt "
-        "of a table that is drawn from it says so.",
+        text="A description that somebody edited is kept beside the release, with the digest "
+        f"{edition.digest}; the receipt of a table that is drawn from it says so.",
     )
     return edition
 
@@ -481,8 +487,8 @@ def draw_sample(
 ) -> Sample:
     """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
 
-    Without a seed it is the requester's own, so that asking again gives the same table; its commitment hides it. A word
-    that somebody thought of can be guessed from its commitment. Raises SpecError."""
+    Without a seed it is the requester's own, so that asking again gives the same table; its commitment hides
+    it. A word that somebody thought of can be guessed from its commitment. Raises SpecError."""
     return _note_sample(
         Sample(
             release=release,
@@ -503,8 +509,9 @@ def draw_selected(
     seed: str | None = None,
     edition: Edition | None = None,
 ) -> Sample:
-    """Note a sample of chosen rows; all else as in `draw_sample`. rows: absent with quotas, which say how many. Raises SpecError,
-    also where the model has too few such rows: some are drawn to see; TooManyDrawings."""
+    """Note a sample of chosen rows; all else as in `draw_sample`. rows: absent with quotas, which say how
+    many. Raises SpecError, also where the model has too few such rows: some are drawn to see;
+    TooManyDrawings."""
     count = selection.rows if rows is None else rows
     if count is None:
         raise SpecError("the number of rows is not given", repair="give it, or quotas")
@@ -562,8 +569,8 @@ def _note_sample(sample: Sample) -> Sample:
 
 
 def own_seed(*, user: User, release: Release) -> str:
-    """The seed that one person has for one release: 128 bits that nobody can tell from random ones, nor from another
-    person's, without the release's secret."""
+    """The seed that one person has for one release: 128 bits that nobody can tell from random ones, nor from
+    another person's, without the release's secret."""
     # NUL occurs in none of the parts, so no other release and person give the same text.
     asked = f"synthweb/sample-seed/1\x00{release.code}\x00{user.pk}"
     return hmac.new(

@@ -18,7 +18,8 @@ class TooManyDrawings(Busy):
 
 
 class Slot(Slots):
-    """The right to draw one table, until it is closed. holder: the number of a person, or what all visitors with public links share."""
+    """The right to draw one table, until it is closed. holder: the number of a person, or what all visitors
+    with public links share."""
 
     def __init__(self, holder: int | str) -> None:
         own, every = settings.DRAWINGS_PER_PERSON, settings.DRAWINGS

@@ -1,10 +1,10 @@
 """A sample on its way to whoever downloads it.
 
-A small table is drawn here, a block at a time. A large one is drawn by a process of its own (`drawing`), because it takes
-up to hundreds of megabytes and tens of seconds, and neither may be the web server's. Its first block is drawn here as
-well, so that nobody waits for the process to start. The process writes to a file without a name, and the download follows it: the first line goes out at once,
-and a slow client holds a file and no memory. A file of synthetic rows is no secret of the vault's; it is gone with its
-last reader.
+A small table is drawn here, a block at a time. A large one is drawn by a process of its own (`drawing`),
+because it takes up to hundreds of megabytes and tens of seconds, and neither may be the web server's. Its
+first block is drawn here as well, so that nobody waits for the process to start. The process writes to a file
+without a name, and the download follows it: the first line goes out at once, and a slow client holds a file
+and no memory. A file of synthetic rows is no secret of the vault's; it is gone with its last reader.
 
 What goes wrong on the way breaks the connection off: a half table must not look like a whole one.
 """
@@ -54,9 +54,10 @@ class Left(BrokenPipeError):
 
 
 class Download:
-    """The bytes of a sample. Holds a slot of its requester's, or of those called `slots`, until it is closed or read to the end.
-    `request`: of whoever downloads; where the server can say that they have left, the drawing ends then and not
-    with the first rows that cannot be sent. Raises TooManyDrawings, and InputError for more rows than a workbook holds."""
+    """The bytes of a sample. Holds a slot of its requester's, or of those called `slots`, until it is closed
+    or read to the end. `request`: of whoever downloads; where the server can say that they have left, the
+    drawing ends then and not with the first rows that cannot be sent. Raises TooManyDrawings, and InputError
+    for more rows than a workbook holds."""
 
     def __init__(
         self,
@@ -112,7 +113,8 @@ class Download:
 
 
 def rows_so_far(sample: Sample) -> int | None:
-    """How many rows of a sample its process has drawn; None where none draws it now. The caller authorised."""
+    """How many rows of a sample its process has drawn; None where none draws it now. The caller
+    authorised."""
     path = _progress_file(sample)
     try:
         # One that a killed server left behind says nothing.
@@ -145,8 +147,8 @@ def _cells(sample: Sample) -> int:
 def _followed(
     drawing: _Drawn, sample: Sample, format: FileFormat, has_gone: Callable[[], bool]
 ) -> Iterator[bytes]:
-    """The file that a process fills. Its first block is drawn here, too: the process loads its libraries meanwhile, and the
-    same bytes come from both."""
+    """The file that a process fills. Its first block is drawn here, too: the process loads its libraries
+    meanwhile, and the same bytes come from both."""
     first = b""
     # Chosen rows are searched among many.
     if sample.selection is None:
@@ -203,7 +205,8 @@ class _Drawn:
         )
 
     def pieces(self, has_gone: Callable[[], bool], *, at: int = 0) -> Iterator[bytes]:
-        """The bytes of the file from this one on, and those that are added, until the process has ended well."""
+        """The bytes of the file from this one on, and those that are added, until the process has ended
+        well."""
         while True:
             # Asked before reading: what the process wrote last is read below.
             ended = self._process.poll() is not None

@@ -1,7 +1,7 @@
 """A table that a process of its own makes whole, while a person waits for it: test data, and repaired tables.
 
-The process reads what to make as JSON from its standard input and writes a file to its standard output. Where that cannot be had
-it writes the refusal as JSON instead, and ends with `REFUSED`.
+The process reads what to make as JSON from its standard input and writes a file to its standard output. Where
+that cannot be had it writes the refusal as JSON instead, and ends with `REFUSED`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class TableUnfinished(Refused):
 def made_by(
     module: str, job: Mapping[str, object], *, request: HttpRequest | None = None
 ) -> IO[bytes]:
-    """The file that a module makes of its job, open at its beginning; it is gone once it is closed. request: of whoever waits; if
-    they leave, the process ends. Errors: InputError as the process refused, TableUnfinished."""
+    """The file that a module makes of its job, open at its beginning; it is gone once it is closed. request:
+    of whoever waits; if they leave, the process ends. Errors: InputError as the process refused,
+    TableUnfinished."""
     out: IO[bytes] = tempfile.TemporaryFile(dir=settings.SPOOL_DIR)  # noqa: SIM115 - closed by the caller
     try:
         _run(module, job, out=out, has_gone=spool.left(request))

@@ -1,5 +1,5 @@
-"""A table drawn from a model as a file, block by block. Nothing here needs Django: a process that only draws imports this
-and the engine (`drawing`)."""
+"""A table drawn from a model as a file, block by block. Nothing here needs Django: a process that only draws
+imports this and the engine (`drawing`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 FileFormat = Literal["csv", "spreadsheets", "declared", "parquet", "xlsx"]
-"""csv: the clean form. spreadsheets: with an apostrophe before texts that a spreadsheet would run as a formula. declared:
-the form that the description states for the file."""
+"""csv: the clean form. spreadsheets: with an apostrophe before texts that a spreadsheet would run as a
+formula. declared: the form that the description states for the file."""
 LINE_FORMATS: tuple[FileFormat, ...] = ("csv", "spreadsheets", "declared")
 
 
@@ -63,8 +63,8 @@ def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
 
 
 def csv_blocks(draw: Drawing, *, for_spreadsheets: bool = False) -> Iterator[str]:
-    """The lines below the header. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet would run as a
-    formula; other programs want the values as they are."""
+    """The lines below the header. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet would
+    run as a formula; other programs want the values as they are."""
     for block in draw.blocks():
         written = codec.as_text(draw.model.domain, block)
         if for_spreadsheets:
@@ -73,7 +73,8 @@ def csv_blocks(draw: Drawing, *, for_spreadsheets: bool = False) -> Iterator[str
 
 
 def for_spreadsheets(lines: Iterable[str]) -> Iterator[str]:
-    """CSV that is written already, its header included, with the same apostrophes. lines: of text, each with its end."""
+    """CSV that is written already, its header included, with the same apostrophes. lines: of text, each with
+    its end."""
     for cells in csv.reader(lines):
         written = io.StringIO()
         csv.writer(written, lineterminator="\n").writerow(map(harmless_text, cells))
@@ -108,8 +109,8 @@ def _taken(file: io.BytesIO) -> bytes:
 
 
 def _harmless(column: pd.Series) -> pd.Series:
-    """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would run: a
-    marker of missing values is a text, too, and a date is written as its format says."""
+    """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would
+    run: a marker of missing values is a text, too, and a date is written as its format says."""
     # Most columns have few distinct texts, and ten million rows may be asked for.
     places, texts = pd.factorize(column)
     return (

@@ -1,7 +1,7 @@
 """Samples as files: CSV, Parquet, and the dictionary that says what the columns mean.
 
-A table is generated at each download and never stored: the same release, rows and seed give the same bytes. Values
-stand in memory a block at a time, so that ten million rows do not need ten million rows of memory.
+A table is generated at each download and never stored: the same release, rows and seed give the same bytes.
+Values stand in memory a block at a time, so that ten million rows do not need ten million rows of memory.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from synthweb.releases.table_writers import FileFormat, harmless_text
 
 
 def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
-    """The table as CSV text, a block at a time, drawn where it is read. `spool.Download` gives the same text to people,
-    within limits."""
+    """The table as CSV text, a block at a time, drawn where it is read. `spool.Download` gives the same text
+    to people, within limits."""
     draw = draw_of(sample)
     yield table_writers.header(draw.model.domain, for_spreadsheets=for_spreadsheets)
     yield from table_writers.csv_blocks(draw, for_spreadsheets=for_spreadsheets)
@@ -61,7 +61,8 @@ def columns_of_one_marker(sample: Sample) -> list[str]:
 
 
 def csv_media_type(sample: Sample, format: FileFormat) -> str:
-    """The media type of a CSV, with the encoding that the description states for the file where it is written so."""
+    """The media type of a CSV, with the encoding that the description states for the file where it is written
+    so."""
     stated = sample.model_document["domain"].get("file") if format == "declared" else None
     return f"text/csv; charset={(stated or {}).get('encoding', 'utf-8')}"
 
@@ -76,7 +77,8 @@ def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
 
 
 def noisy_lines(published: PublishedCounts) -> Iterator[str]:
-    """The noisy tables of a release as CSV text, for people: no text in it is one that a spreadsheet would run."""
+    """The noisy tables of a release as CSV text, for people: no text in it is one that a spreadsheet would
+    run."""
     names = noisy_tables.schema_of(noisy_tables.width_of(published.tables)).names
     yield from stream_lines([names])
     for block in noisy_tables.blocks(published.tables, published.domain):
@@ -90,7 +92,8 @@ def write_parquet(sample: Sample, file: IO[bytes]) -> None:
 
 
 def data_dictionary(release: Release) -> list[dict[str, object]]:
-    """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes from."""
+    """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes
+    from."""
     # The model's domain, not the description: it also has the values that the run learned.
     domain = Domain.from_json(release.model["domain"])
     return [describe(attribute) for attribute in domain.table_columns]
@@ -109,7 +112,8 @@ def describe(attribute: Attribute) -> dict[str, object]:
 
 
 def _values(attribute: Attribute) -> str:
-    """Bounds of a scale, or the declared list: at most fifty of it, the whole stands in the domain document."""
+    """Bounds of a scale, or the declared list: at most fifty of it, the whole stands in the domain
+    document."""
     document = attribute.to_json()
     if not attribute.is_found:
         return "not found"
@@ -128,7 +132,7 @@ def _values(attribute: Attribute) -> str:
 
 
 def dictionary_csv(release: Release) -> str:
-    """The dictionary as CSV, for people: no text in it is one that a spreadsheet would run as a formula. The JSON form has
-    every text as it is."""
+    """The dictionary as CSV, for people: no text in it is one that a spreadsheet would run as a formula. The
+    JSON form has every text as it is."""
     rows = data_dictionary(release)
     return "".join(stream_lines([list(rows[0]), *(list(row.values()) for row in rows)]))

@@ -1,7 +1,7 @@
 """The five tabs of a release, and the registry of the cards in them.
 
-A card is a module of the package `cards` of an app, which has a `CARD`. Nothing else lists it: its address, its place in a tab and
-its permission come from there.
+A card is a module of the package `cards` of an app, which has a `CARD`. Nothing else lists it: its address,
+its place in a tab and its permission come from there.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ TABS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """One part of a tab. key: the end of its address, /releases/CODE/KEY/, and the name of that in `releases`. tab: of `TABS`. order: its place
-    there; the first is open where the tab is opened. about: what it shows, in a line. view: its page, which authorises. need: of whoever it is
-    offered to, the same that the view asks for. of: releases of one table, of a database, or both. shows: whether this release has
+    """One part of a tab. key: the end of its address, /releases/CODE/KEY/, and the name of that in
+    `releases`. tab: of `TABS`. order: its place there; the first is open where the tab is opened. about: what
+    it shows, in a line. view: its page, which authorises. need: of whoever it is offered to, the same that
+    the view asks for. of: releases of one table, of a database, or both. shows: whether this release has
     anything for it; its page says what is missing where not."""
 
     key: str

@@ -16,8 +16,9 @@ from synthweb.releases.models import Release
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a model comes from. key: two sources with one key have the same model. load: its JSON, read when it is needed, because a
-    source is kept beside its small table. target: its object in the audit log. description_sha256: empty for a release."""
+    """Where a model comes from. key: two sources with one key have the same model. load: its JSON, read when
+    it is needed, because a source is kept beside its small table. target: its object in the audit log.
+    description_sha256: empty for a release."""
 
     key: str
     name: str = field(compare=False)
@@ -45,8 +46,8 @@ def of_release(release: Release) -> Source:
 
 
 def of_dataset(dataset: Dataset) -> Source:
-    """The confirmed description of a dataset, and nothing else of it. Errors: InputError where there is none, or where a column still
-    has to be learned."""
+    """The confirmed description of a dataset, and nothing else of it. Errors: InputError where there is none,
+    or where a column still has to be learned."""
     version = domain_cache.newest(dataset)
     if version is None:
         raise InputError(

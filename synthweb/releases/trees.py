@@ -1,4 +1,5 @@
-"""The tree of a release: how deep it goes, maps of its places, where those of one place go, beginnings of texts, and classes.
+"""The tree of a release: how deep it goes, maps of its places, where those of one place go, beginnings of
+texts, and classes.
 
 Made from the model alone, which is noisy answers made to agree, for whoever may draw samples of it.
 """
@@ -137,7 +138,8 @@ class TreeSummary:
 
     @property
     def warning(self) -> str:
-        """That it has its root alone, or that nothing stands out of the noise, and what would help; empty of another."""
+        """That it has its root alone, or that nothing stands out of the noise, and what would help; empty of
+        another."""
         if self.root_alone:
             return tree_notes.root_only_note(self.of)
         return (
@@ -164,7 +166,8 @@ def summarise(release: Release) -> TreeSummary | None:
 
 
 def warning(release: Release) -> str:
-    """What its pages say first of a tree that tells nothing, with the way to another; empty for every other release."""
+    """What its pages say first of a tree that tells nothing, with the way to another; empty for every other
+    release."""
     summary = summarise(release)
     return f"{summary.warning}{ELSEWHERE}" if summary and summary.warning else ""
 
@@ -255,7 +258,7 @@ def _chosen(
         return None
 
 
-# --- as files -------------------------------------------------------------------------------------------------------
+# --- as files -----------------------------------------------------------------------------------------------
 Lines = Iterator[Sequence[object]]
 
 
@@ -286,8 +289,8 @@ def _depths(tree: tree_cells.TreeCells, *, rows: int) -> Lines:
 
 
 def _cells(model: Model) -> Lines:
-    """Every cell of the tree: its bounds, coordinate by coordinate, how its texts begin, its class in each column of
-    classes, and the records in it."""
+    """Every cell of the tree: its bounds, coordinate by coordinate, how its texts begin, its class in each
+    column of classes, and the records in it."""
     tree = model.tree
     if tree is None:
         raise TypeError("the model has no tree")

@@ -1,4 +1,5 @@
-"""The list of releases, releases side by side, and the address of a release itself. What its tabs show are `cards`.
+"""The list of releases, releases side by side, and the address of a release itself. What its tabs show are
+`cards`.
 
 Every view's first line fetches and authorises.
 """
@@ -35,7 +36,8 @@ def index(request: SignedInRequest) -> HttpResponse:
 @require_GET
 @gzip_page  # as of a look
 def side_by_side(request: SignedInRequest) -> HttpResponse:
-    """Two to four releases that this person may draw from, one line a column, from stored documents of models alone."""
+    """Two to four releases that this person may draw from, one line a column, from stored documents of models
+    alone."""
     page = beside.page_of(request.user, request.GET)
     return render(request, "releases/side_by_side.html", {"page": page, "most": beside.MOST})
 

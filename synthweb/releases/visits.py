@@ -1,7 +1,8 @@
-"""What a visitor with a public link sees: first rows, report, bundle and tables of the public seed, and nothing else.
+"""What a visitor with a public link sees: first rows, report, bundle and tables of the public seed, and
+nothing else.
 
-No view here asks who the visitor is. Each begins by opening the link, counts the request, and leaves to search engines and caches
-nothing to keep.
+No view here asks who the visitor is. Each begins by opening the link, counts the request, and leaves to
+search engines and caches nothing to keep.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ rates = PerMinute(prefix="public")
 
 
 def _visit(*, kind: str = "user") -> Callable[[Visit], Callable[..., HttpResponseBase]]:
-    """A page of a public link. kind: of the limit per minute, as those of REST: `user` for pages, `file` for files."""
+    """A page of a public link. kind: of the limit per minute, as those of REST: `user` for pages, `file` for
+    files."""
 
     def decorate(view: Visit) -> Callable[..., HttpResponseBase]:
         @wraps(view)
@@ -154,7 +156,8 @@ def bundle_zip(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
 
 @_visit(kind="file")
 def table_csv(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
-    """The table of the release's size that the public seed of the first rows gives, for everybody the same."""
+    """The table of the release's size that the public seed of the first rows gives, for everybody the
+    same."""
     shared, form = link.release, csv_format(request.GET)
     sample = Sample(
         release=shared,

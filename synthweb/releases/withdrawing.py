@@ -28,8 +28,9 @@ _KEPT = ("domain", "database")
 
 @transaction.atomic
 def withdraw(release: Release) -> None:
-    """Erase the model, its edited descriptions and all that was computed from them, and end every share and public link. The receipt
-    with its marks, name, description and the commitments of samples stay; budget is not given back."""
+    """Erase the model, its edited descriptions and all that was computed from them, and end every share and
+    public link. The receipt with its marks, name, description and the commitments of samples stay; budget is
+    not given back."""
     locked = (
         Release.objects.select_for_update(of=("self",))
         .select_related("dataset__organisation")

@@ -1,5 +1,6 @@
-"""What a release was made for (a column to predict, weights, tables that matter), and how near the synthetic table comes to
-the real one in just that: from the receipt and, for the steward alone, from a stored comparison."""
+"""What a release was made for (a column to predict, weights, tables that matter), and how near the synthetic
+table comes to the real one in just that: from the receipt and, for the steward alone, from a stored
+comparison."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from synthweb.releases.models import Release
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadLine:
-    """One table that matters. `real`, `synthetic`: how much one of its two columns says about the other, 0 to 1; None of
-    a table of three."""
+    """One table that matters. `real`, `synthetic`: how much one of its two columns says about the other, 0 to
+    1; None of a table of three."""
 
     name: str
     distance: float
@@ -28,7 +29,8 @@ class WorkloadLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a release was made for. `with_target` and `listed`: what a comparison says about it, worst first."""
+    """What a release was made for. `with_target` and `listed`: what a comparison says about it, worst
+    first."""
 
     target: str
     weights: tuple[tuple[str, float], ...]

@@ -1,4 +1,5 @@
-"""What accuracy a budget buys, from public facts alone: the error to expect of each of the planned releases."""
+"""What accuracy a budget buys, from public facts alone: the error to expect of each of the planned
+releases."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def is_unstated(dataset: Dataset) -> bool:
 def bought(
     dataset: Dataset, *, rule: str, amount: Amount, releases: int | None
 ) -> Accuracy | None:
-    """What `amount` buys for each of so many equal releases (None: for one). None if no method can be forecast, and if nobody said
-    about how many records there are."""
+    """What `amount` buys for each of so many equal releases (None: for one). None if no method can be
+    forecast, and if nobody said about how many records there are."""
     domain = planning.described(dataset)
     known = None if domain is None else planning.known_rows(dataset, domain)
     if domain is None or known is None:

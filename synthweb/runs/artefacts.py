@@ -1,8 +1,8 @@
 """Noisy answers at rest: one file a measurement, written whole or not at all.
 
-They are differentially private and paid for; keeping them is what makes everything after the measurement repeatable. So
-their room on the disk is reserved before the charge, and the answers are written into the blocks that were reserved. While
-a run asks, its answers so far are in a file of their own (`call_log`).
+They are differentially private and paid for; keeping them is what makes everything after the measurement
+repeatable. So their room on the disk is reserved before the charge, and the answers are written into the
+blocks that were reserved. While a run asks, its answers so far are in a file of their own (`call_log`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class NoRoom(OSError):
 
 
 class Reservation:
-    """A file of the size that the answers may have. It is locked while its worker lives: `sweep` leaves it alone."""
+    """A file of the size that the answers may have. It is locked while its worker lives: `sweep` leaves it
+    alone."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -42,8 +43,8 @@ class Reservation:
         self.stored_as = ""
 
     def store(self, content: bytes, *, name: str) -> None:
-        """Write the answers into what was reserved, force them to the disk, then rename: a crash leaves the old state or
-        the new. After an OSError it may be called again."""
+        """Write the answers into what was reserved, force them to the disk, then rename: a crash leaves the
+        old state or the new. After an OSError it may be called again."""
         self._put(content, at=0)
         # The reservation is an estimate. What lies behind the answers would damage the archive.
         os.ftruncate(self._descriptor, len(content))
@@ -51,7 +52,8 @@ class Reservation:
         self.name(name)
 
     def write(self, content: bytes, *, at: int) -> None:
-        """Write into what was reserved, or behind it, and force it to the disk. After an OSError it may be called again."""
+        """Write into what was reserved, or behind it, and force it to the disk. After an OSError it may be
+        called again."""
         self._put(content, at=at)
         os.fdatasync(self._descriptor)
 
@@ -76,7 +78,8 @@ class Reservation:
 
 @contextlib.contextmanager
 def reserved(size: int, *, suffix: str = ANSWERS) -> Iterator[Reservation]:
-    """Room for `size` bytes of answers; what got no name in the end is given back. NoRoom if the disk lacks it."""
+    """Room for `size` bytes of answers; what got no name in the end is given back. NoRoom if the disk lacks
+    it."""
     try:
         path, descriptor = _locked_part(suffix)
         try:
@@ -100,7 +103,8 @@ def reserved(size: int, *, suffix: str = ANSWERS) -> Iterator[Reservation]:
 
 
 def _locked_part(suffix: str) -> tuple[Path, int]:
-    """A new file and its locked descriptor. A sweep may remove the file before it is locked; then another one is made."""
+    """A new file and its locked descriptor. A sweep may remove the file before it is locked; then another one
+    is made."""
     while True:
         path = _folder() / f"{PART}{secrets.token_hex(8)}{suffix}"
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -116,7 +120,8 @@ def get(*, name: str, digest: str) -> Answers:
 
 
 def read(load: Callable[[Path], AnyAnswers], *, name: str, digest: str) -> AnyAnswers:
-    """Read back; VerificationError unless the content is what the database says was measured. load: reads answers of one kind."""
+    """Read back; VerificationError unless the content is what the database says was measured. load: reads
+    answers of one kind."""
     if not name:
         raise VerificationError("the stored noisy answers were erased at the end of their time")
     try:
@@ -150,9 +155,10 @@ def is_unlocked(path: Path) -> bool:
 
 
 def sweep(*, is_known: Callable[[str], bool]) -> int:
-    """Remove what workers left that died before their answers were recorded. The lock says whether a worker lives, and
-    `is_known`, asked under the lock, whether a row needs the file. Answers, unlike reservations, are left for an hour
-    besides: another installation that was given the same folder by mistake must not lose what it has just paid for."""
+    """Remove what workers left that died before their answers were recorded. The lock says whether a worker
+    lives, and `is_known`, asked under the lock, whether a row needs the file. Answers, unlike reservations,
+    are left for an hour besides: another installation that was given the same folder by mistake must not lose
+    what it has just paid for."""
     swept, old = 0, time.time() - ORPHAN_SECONDS
     for path in (*_folder().glob(f"*{ANSWERS}"), *_folder().glob(f"*{CALLS}")):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:

@@ -1,15 +1,18 @@
-"""The calls of a run while it asks: what is recorded and stored, so that a worker that dies loses nothing that could be saved.
+"""The calls of a run while it asks: what is recorded and stored, so that a worker that dies loses nothing
+that could be saved.
 
     the row                         the file
     calls_begun = n + 1, fenced                               this worker may draw noise for call n
                                     mark of call n            noise is drawn from here on
-                                    answer n, synced          it is used from here on, by this worker or the next one
+                                    answer n, synced          it is used from here on, by this worker or the
+                                                              next one
 
-A call that is drawn in parts, as a tree is depth by depth, stands here as so many calls. Each worker writes a file of its
-own, which begins with what the one before has stored. So a worker that was frozen and wakes up after it was taken over begins no call, and what it had drawn is nowhere used. A run goes on if each call that
-was begun has its answer, or the worker is dead and had not marked the last one; else noise was drawn that is lost, and the
-run ends (docs/proofs/interrupted.md). The mark alone is not forced to the disk: it counts while the machine has not been
-started again.
+A call that is drawn in parts, as a tree is depth by depth, stands here as so many calls. Each worker writes a
+file of its own, which begins with what the one before has stored. So a worker that was frozen and wakes up
+after it was taken over begins no call, and what it had drawn is nowhere used. A run goes on if each call that
+was begun has its answer, or the worker is dead and had not marked the last one; else noise was drawn that is
+lost, and the run ends (docs/proofs/interrupted.md). The mark alone is not forced to the disk: it counts while
+the machine has not been started again.
 """
 
 from __future__ import annotations
@@ -32,8 +35,8 @@ Retry = Callable[[Callable[[], None]], None]
 
 _HEAD = struct.Struct(">8sQ32s")
 _MARK, _DRAWING = b"answer/1", b"drawing!"
-"""An answer in a file: mark, length, SHA-256 of its number and content, and the content, an archive as of `Answers`. Where it
-will stand there are zeros, and another mark once noise is drawn for it."""
+"""An answer in a file: mark, length, SHA-256 of its number and content, and the content, an archive as of
+`Answers`. Where it will stand there are zeros, and another mark once noise is drawn for it."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _BEGINNING = 36
 """Bytes at the beginning of a file: the name of the time since the machine was started."""
@@ -93,8 +96,8 @@ def name_of(run: SynthesisRun, lease: leases.Lease) -> str:
 
 
 def stored_of(run: SynthesisRun) -> list[bytes] | None:
-    """The answers of a charged run, as they are stored; None if noise may have been drawn whose answer is not there, or none of
-    its workers had a log: it must not go on."""
+    """The answers of a charged run, as they are stored; None if noise may have been drawn whose answer is not
+    there, or none of its workers had a log: it must not go on."""
     paths = sorted(artefacts.paths_of_calls(run.code), key=_token)
     if not paths or run.calls_begun is None:
         return None
@@ -133,7 +136,8 @@ def _boot() -> bytes:
 
 
 def _stored(content: bytes) -> Iterator[bytes]:
-    """The whole answers in a file, one after another. Behind the last one there is what was reserved, a mark, or a part of one."""
+    """The whole answers in a file, one after another. Behind the last one there is what was reserved, a mark,
+    or a part of one."""
     number, place = 0, _BEGINNING
     while len(content) >= place + _HEAD.size:
         mark, length, digest = _HEAD.unpack_from(content, place)

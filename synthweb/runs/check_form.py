@@ -26,7 +26,8 @@ LONGEST_GROUPS = 20_000
 
 
 class CheckForm(forms.Form):
-    """Figures from a list, and a loss. `clean` makes `request` of them; whether they can be computed, the engine says."""
+    """Figures from a list, and a loss. `clean` makes `request` of them; whether they can be computed, the
+    engine says."""
 
     every_column = forms.BooleanField(
         required=False,
@@ -83,8 +84,8 @@ class CheckForm(forms.Form):
         max_length=LONGEST_GROUPS,
         label=_("The number of records with"),
         help_text=_(
-            "One count a line: one to three conditions, separated by semicolons, such as “region=north|south; works=yes”. Values are "
-            "those of the card Counts."
+            "One count a line: one to three conditions, separated by semicolons, such as "
+            "“region=north|south; works=yes”. Values are those of the card Counts."
         ),
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
     )
@@ -93,8 +94,9 @@ class CheckForm(forms.Form):
         max_length=LONGEST_GROUPS,
         label=_("AUC and accuracy of a classifier of"),
         help_text=_(
-            "One classifier a line: what it predicts, a semicolon, and the one to three columns that it predicts it from, such as “works=yes; "
-            "age, region”. It is trained on the synthetic table and tested on the real one."
+            "One classifier a line: what it predicts, a semicolon, and the one to three columns that it "
+            "predicts it from, such as “works=yes; age, region”. It is trained on the synthetic table and "
+            "tested on the real one."
         ),
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
     )
@@ -119,8 +121,9 @@ class CheckForm(forms.Form):
         max_length=LONGEST_GROUPS,
         label=_("among"),
         help_text=_(
-            "Columns, separated by commas; empty for all. Groups of records whose numbers in the real and in the synthetic table differ "
-            "most: tables are chosen by how far they differ, and then counted."
+            "Columns, separated by commas; empty for all. Groups of records whose numbers in the real and "
+            "in the synthetic table differ most: tables are chosen by how far they differ, and then "
+            "counted."
         ),
         widget=forms.TextInput(attrs={"class": "form-control"}),
     )

@@ -1,4 +1,5 @@
-"""The page that asks for figures of a release to be measured with budget: choices, then price and precision, then the run."""
+"""The page that asks for figures of a release to be measured with budget: choices, then price and precision,
+then the run."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class CheckPrice:
 @login_required
 @require_http_methods(["GET", "POST"])
 def new(request: SignedInRequest, code: str) -> HttpResponse:
-    """Figures to choose; then what they cost and how precise they will be; spent by the second button alone."""
+    """Figures to choose; then what they cost and how precise they will be; spent by the second button
+    alone."""
     release = selectors.release_for(request.user, code, Need.SPEND)
     context = screens.frame(
         request.user, release, card="paid", leaf=gettext("Measure figures")

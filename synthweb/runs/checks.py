@@ -1,4 +1,5 @@
-"""Checks of releases: figures that a steward has measured with budget. What one asks, its price, and its plan.
+"""Checks of releases: figures that a steward has measured with budget. What one asks, its price, and its
+plan.
 
 Public facts only, as in `planning`: the model of the release, its description, and the account.
 """
@@ -44,8 +45,8 @@ class CheckRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseCheck(PaidRequest[CheckPlan]):
-    """Figures of a release, asked for by a steward: under the description that the release was made under, of the version of the table that it was
-    made of."""
+    """Figures of a release, asked for by a steward: under the description that the release was made under, of
+    the version of the table that it was made of."""
 
     release: Release
     request: CheckRequest
@@ -62,7 +63,8 @@ class ReleaseCheck(PaidRequest[CheckPlan]):
         )
 
     def basis(self) -> tuple[DomainVersion, BudgetAccount]:
-        """Errors: NotReady for a table that is deleted and for a release of another description, Conflict for a version that was erased; RelationMismatch."""
+        """Errors: NotReady for a table that is deleted and for a release of another description, Conflict for
+        a version that was erased; RelationMismatch."""
         dataset = self.release.dataset
         version, account = planning.basis(dataset)
         if version.pk != self.release.domain_version_id:
@@ -79,7 +81,8 @@ class ReleaseCheck(PaidRequest[CheckPlan]):
 
     @classmethod
     def plan_of(cls, run: SynthesisRun, _read: DomainReader, /) -> CheckPlan:
-        """Errors: InputError if it is of another version of the release; SpecError for a figure that cannot be computed."""
+        """Errors: InputError if it is of another version of the release; SpecError for a figure that cannot
+        be computed."""
         spec, of = Spec.from_json(run.spec), _checked(release_of(run))
         figures = release_check.figures_of(spec)
         plan = release_check.plan(of, figures, epsilon=spec.epsilon, delta=spec.delta)
@@ -99,7 +102,8 @@ def count_of(domain: Domain, where: Sequence[str]) -> CheckedFigure:
 def classifier_of(
     domain: Domain, where: str, predictors: Sequence[str]
 ) -> tuple[CheckedFigure, ...]:
-    """The figures of a classifier that predicts one condition, as in `marginals.query_of`, from other columns. Errors: InputError."""
+    """The figures of a classifier that predicts one condition, as in `marginals.query_of`, from other
+    columns. Errors: InputError."""
     codes = marginals.codes_of(domain, [where])
     (target,) = codes
     columns, chosen = (target, *predictors), (codes[target],)

@@ -1,5 +1,5 @@
-"""The choices of a run as a small file that can be kept, and used again to begin another one: method, parameters, ε, δ, rows and
-criteria. It holds nothing of the data, no seed and no account."""
+"""The choices of a run as a small file that can be kept, and used again to begin another one: method,
+parameters, ε, δ, rows and criteria. It holds nothing of the data, no seed and no account."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def document_of(run: SynthesisRun) -> JsonObject:
 
 
 def initial_of(content: bytes, domain: Domain) -> dict[str, Any]:
-    """What the new-release form of a table of this description begins with. Errors: SpecError for what is no such file."""
+    """What the new-release form of a table of this description begins with. Errors: SpecError for what is no
+    such file."""
     document = _read(content)
     spec = Spec.from_json({name: document.get(name) for name in _SPEC_FIELDS})
     listed = document.get("criteria", [])

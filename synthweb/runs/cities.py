@@ -1,6 +1,8 @@
-"""Synthetic cities from releases that somebody may read: what is brought, what it is made of, and who sees it.
+"""Synthetic cities from releases that somebody may read: what is brought, what it is made of, and who sees
+it.
 
-Post-processing of released models, public areas and descriptions: no table is opened, and nothing is charged (ADR 93).
+Post-processing of released models, public areas and descriptions: no table is opened, and nothing is charged
+(ADR 93).
 """
 
 from __future__ import annotations
@@ -49,8 +51,9 @@ _AREAS = "areas.csv"
 
 @dataclass(frozen=True, kw_only=True)
 class CityDocuments:
-    """What a city is specified by. specification: YAML. areas: a CSV. descriptions: of sources that were written without data, by the name of
-    the source. releases: the code of the release that feeds each other source."""
+    """What a city is specified by. specification: YAML. areas: a CSV. descriptions: of sources that were
+    written without data, by the name of the source. releases: the code of the release that feeds each other
+    source."""
 
     specification: str
     areas: bytes
@@ -59,8 +62,9 @@ class CityDocuments:
 
 
 def read_archive(content: bytes) -> CityDocuments:
-    """The documents in a zip as the command line has them in a folder: one specification, the areas that it names, and descriptions. Models and
-    receipts are left out, because releases take their place. Errors: SpecError naming file and rule."""
+    """The documents in a zip as the command line has them in a folder: one specification, the areas that it
+    names, and descriptions. Models and receipts are left out, because releases take their place. Errors:
+    SpecError naming file and rule."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [each for each in archive.infolist() if not each.is_dir()]
@@ -130,7 +134,8 @@ def _text(raw: bytes, *, name: str) -> str:
 
 
 def specification_of(text: str) -> CitySpec:
-    """A specification from its text, checked against the schema and the limits of the web. Errors: SpecError."""
+    """A specification from its text, checked against the schema and the limits of the web. Errors:
+    SpecError."""
     if len(text) > MAX_SPECIFICATION:
         raise SpecError("the specification is too large", repair="use the command line")
     with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +143,8 @@ def specification_of(text: str) -> CitySpec:
         path.write_text(text, encoding="utf-8")
         spec = specification.read(path)
     rows = [
-        # Of a share it is not known here of how many rows: no table has more than persons times the largest share.
+        # Of a share it is not known here of how many rows: no table has more than persons times the largest
+        # share.
         table.rows if isinstance(table.rows, int) else table.rows.share * spec.population
         for table in spec.tables
         if table.rows is not None
@@ -151,7 +157,7 @@ def specification_of(text: str) -> CitySpec:
     return spec
 
 
-# --- sources ---------------------------------------------------------------------------------------------------------
+# --- sources ------------------------------------------------------------------------------------------------
 def fed_by_releases(spec: CitySpec) -> tuple[str, ...]:
     """The names of the sources that releases feed."""
     return tuple(name for name, source in spec.sources.items() if not source.described)
@@ -160,8 +166,8 @@ def fed_by_releases(spec: CitySpec) -> tuple[str, ...]:
 def require_releases(
     user: User, spec: CitySpec, codes: Mapping[str, str]
 ) -> dict[str, Release]:
-    """The release of each source, each of which `user` may draw from now. Errors: SpecError for a source without one; Http404 and
-    PermissionDenied as for a sample."""
+    """The release of each source, each of which `user` may draw from now. Errors: SpecError for a source
+    without one; Http404 and PermissionDenied as for a sample."""
     wanted = fed_by_releases(spec)
     for name in wanted:
         if not codes.get(name):
@@ -176,8 +182,8 @@ def require_releases(
 
 
 def assemble(user: User, documents: CityDocuments) -> City:
-    """The city that can be generated, checked as the command line checks it. Nothing is generated. Errors: as `require_releases`, and
-    SpecError, TableError by table, field, rule and repair."""
+    """The city that can be generated, checked as the command line checks it. Nothing is generated. Errors: as
+    `require_releases`, and SpecError, TableError by table, field, rule and repair."""
     spec = specification_of(documents.specification)
     chosen = require_releases(user, spec, documents.releases)
     made: dict[str, CitySource] = {}
@@ -208,7 +214,7 @@ def _areas(content: bytes) -> Iterator[Path]:
         yield folder
 
 
-# --- who sees what ---------------------------------------------------------------------------------------------------
+# --- who sees what ------------------------------------------------------------------------------------------
 def cities_for(user: User) -> QuerySet[CityBuild]:
     """The cities of `user`, newest first: a city is its maker's, as a sample is."""
     mine = CityBuild.objects.filter(created_by=user, organisation=people.organisation_of(user))

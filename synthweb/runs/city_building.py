@@ -1,4 +1,5 @@
-"""What a worker does for a city: it generates the tables from released models and stores them with their receipt. It opens no table."""
+"""What a worker does for a city: it generates the tables from released models and stores them with their
+receipt. It opens no table."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ def _generate(job: Cities) -> None:
 def _exports(
     built: BuiltCity, document: JsonObject, *, folder: Path, progress: Progress
 ) -> dict[exports.Form, Path]:
-    """The files for simulations, by their form; none where the specification does not say what a simulation takes."""
+    """The files for simulations, by their form; none where the specification does not say what a simulation
+    takes."""
     if built.city.spec.simulation is None:
         return {}
     packed: dict[exports.Form, Path] = {}

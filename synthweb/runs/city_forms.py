@@ -25,8 +25,8 @@ class CityArchiveForm(forms.Form):
     archive = forms.FileField(
         label=_("The folder of the city as a zip"),
         help_text=_(
-            "One specification (.yaml), the CSV of the areas, and descriptions that were written by hand; at most 2.5 MB. Models and "
-            "receipts are left out: you choose releases for them."
+            "One specification (.yaml), the CSV of the areas, and descriptions that were written by hand; "
+            "at most 2.5 MB. Models and receipts are left out: you choose releases for them."
         ),
         widget=forms.FileInput(
             attrs={"accept": ".zip,application/zip", "class": "form-control"}

@@ -1,4 +1,5 @@
-"""What people do with cities: bring the documents, edit them, choose releases, generate, and let a city grow."""
+"""What people do with cities: bring the documents, edit them, choose releases, generate, and let a city
+grow."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ MAX_CITIES = 20
 def draft(
     *, user: User, documents: CityDocuments, before: CityBuild | None = None
 ) -> CityBuild:
-    """Keep the documents of a city. before: the one that it grows from, whose seed it has. Nothing is generated. Errors: SpecError, NotReady."""
+    """Keep the documents of a city. before: the one that it grows from, whose seed it has. Nothing is
+    generated. Errors: SpecError, NotReady."""
     spec = cities.specification_of(documents.specification)
     _require_room(user)
     return CityBuild.objects.create(
@@ -44,7 +46,8 @@ def draft(
 def edit(
     *, user: User, build: CityBuild, specification: str, releases: Mapping[str, str]
 ) -> CityBuild:
-    """Other words of the specification, or other releases, of a city that is not generated yet. Errors: SpecError, NotOpen."""
+    """Other words of the specification, or other releases, of a city that is not generated yet. Errors:
+    SpecError, NotOpen."""
     build = _locked(build, user)
     _require_draft(build)
     spec = cities.specification_of(specification)
@@ -57,7 +60,8 @@ def edit(
 
 @transaction.atomic
 def start(*, user: User, build: CityBuild) -> CityBuild:
-    """Check a city with its sources, and queue it. It costs nothing. Errors: SpecError and TableError by table, field, rule and repair; NotOpen."""
+    """Check a city with its sources, and queue it. It costs nothing. Errors: SpecError and TableError by
+    table, field, rule and repair; NotOpen."""
     build = _locked(build, user)
     _require_draft(build)
     cities.assemble(user, cities.documents_of(build))
@@ -76,8 +80,8 @@ def start(*, user: User, build: CityBuild) -> CityBuild:
 
 
 def grow(*, user: User, build: CityBuild) -> CityBuild:
-    """A draft with the same documents, releases and seed: whatever release is exchanged changes the tables that it feeds, and leaves all others as
-    they are. Errors: NotOpen, NotReady."""
+    """A draft with the same documents, releases and seed: whatever release is exchanged changes the tables
+    that it feeds, and leaves all others as they are. Errors: NotOpen, NotReady."""
     if build.state != State.FINISHED:
         raise errors.NotOpen("only a generated city grows", repair="generate it first")
     return draft(user=user, documents=cities.documents_of(build), before=build)
@@ -85,7 +89,8 @@ def grow(*, user: User, build: CityBuild) -> CityBuild:
 
 @transaction.atomic
 def delete(*, user: User, build: CityBuild) -> None:
-    """Remove a city with its files. Errors: NotOpen while it is generated, or where another one grew from it."""
+    """Remove a city with its files. Errors: NotOpen while it is generated, or where another one grew from
+    it."""
     build = _locked(build, user)
     if build.state == State.WAITING:
         raise errors.NotOpen("this city is being generated", repair="wait until it is done")

@@ -160,7 +160,8 @@ def answer_export(user: User, build: CityBuild, form: str) -> HttpResponseBase:
 
 
 def answer_file(user: User, build: CityBuild, kind: str) -> HttpResponse:
-    """A file of a city as a download. Errors: Http404 for none, Refused where a release is not shared any more."""
+    """A file of a city as a download. Errors: Http404 for none, Refused where a release is not shared any
+    more."""
     if build.receipt is None or kind not in (*MEDIA, "json"):
         raise Http404("no such file of this city")
     cities.require_sources(user, build)

@@ -1,4 +1,5 @@
-"""Fields of the new-release form for criteria: what has to hold for the release to be used, fixed before its run."""
+"""Fields of the new-release form for criteria: what has to hold for the release to be used, fixed before its
+run."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ def _area(line: str, domain: Domain) -> Criterion:
         raise CriteriaFault(
             "criteria_auc",
             _(
-                "A line is not a condition, a semicolon, columns, a colon and a number of per cent: write it like “works=yes; age, region: 70”."
+                "A line is not a condition, a semicolon, columns, a colon and a number of per cent: write "
+                "it like “works=yes; age, region: 70”."
             ),
         )
     try:
@@ -117,7 +119,8 @@ def _share(field: str, text: str) -> Fraction:
 
 
 def initial_of(criteria: Sequence[Criterion], domain: Domain) -> dict[str, str]:
-    """What the fields begin with to state the same again. domain: of the new release; a classifier of values that it lacks is left out."""
+    """What the fields begin with to state the same again. domain: of the new release; a classifier of values
+    that it lacks is left out."""
     fields: dict[str, str] = {}
     lines: dict[str, list[str]] = {"distance": [], "ks": [], "auc": []}
     for criterion in criteria:
@@ -206,8 +209,8 @@ def fields() -> dict[str, forms.CharField]:
         "criteria_auc": _lines(
             label=_("The AUC of these classifiers is at least"),
             help_text=_(
-                "One a line: what it predicts, a semicolon, one to three columns, a colon, and per cent, such as “works=yes; age, region: 70”. "
-                "Only a check with budget can tell."
+                "One a line: what it predicts, a semicolon, one to three columns, a colon, and per cent, "
+                "such as “works=yes; age, region: 70”. Only a check with budget can tell."
             ),
         ),
         "criteria_pairs": forms.CharField(

@@ -1,4 +1,5 @@
-"""Forms about databases: how their tables are connected, a description from elsewhere, and a release of all tables."""
+"""Forms about databases: how their tables are connected, a description from elsewhere, and a release of all
+tables."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ SIBLINGS = {
 
 
 class KeysForm(forms.Form):
-    """How one table is connected to the others. Nothing typed is lost: what does not fit is said by the engine when all tables are
-    confirmed together."""
+    """How one table is connected to the others. Nothing typed is lost: what does not fit is said by the
+    engine when all tables are confirmed together."""
 
     name = forms.CharField(max_length=100, label=_("Name"))
     key = forms.CharField(required=False, max_length=500, label=_("Column of unique keys"))
@@ -103,7 +104,8 @@ class ConstraintsForm(forms.Form):
         max_length=20_000,
         label=_("Constraints across tables"),
         help_text=_(
-            "One a line: a column, <= or >=, and a column of a table above, such as people.age <= households.oldest."
+            "One a line: a column, <= or >=, and a column of a table above, such as people.age <= "
+            "households.oldest."
         ),
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
     )
@@ -132,7 +134,8 @@ def bounds_text(bounds: Sequence[Mapping[str, str]]) -> str:
 
 
 class LookupForm(forms.Form):
-    """A public look-up table: its rows as a CSV, its key, and the columns that refer to it. The file is read in memory."""
+    """A public look-up table: its rows as a CSV, its key, and the columns that refer to it. The file is read
+    in memory."""
 
     name = forms.CharField(max_length=100, label=_("Name"), validators=[validate_one_line])
     file = forms.FileField(

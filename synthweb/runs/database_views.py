@@ -1,4 +1,5 @@
-"""Pages of databases for their stewards: how the tables are connected, the check of their keys, and a release of all of them."""
+"""Pages of databases for their stewards: how the tables are connected, the check of their keys, and a release
+of all of them."""
 
 from __future__ import annotations
 
@@ -42,13 +43,14 @@ from synthweb.runs.models import SynthesisRun
 Refusal = (InputError, PrivacyError, Refused)
 
 
-# --- how the tables are connected -----------------------------------------------------------------------------------
+# --- how the tables are connected ---------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
 @limited
 def tables(request: SignedInRequest, code: str) -> HttpResponse:
-    """The tables of the database below a dataset: keys, maxima, order, constraints; and whether the keys hold."""
+    """The tables of the database below a dataset: keys, maxima, order, constraints; and whether the keys
+    hold."""
     root = _root_for(request, code)
     if root.code != code:
         return redirect("runs:tables", root.code)
@@ -209,7 +211,8 @@ def _root_for(request: SignedInRequest, code: str) -> Dataset:
 
 
 def _page(request: SignedInRequest, root: Dataset) -> dict[str, Any]:
-    """What the page says around the forms: the version in force, the check of the keys, and what it counted."""
+    """What the page says around the forms: the version in force, the check of the keys, and what it
+    counted."""
     context = screens.frame(root, ("", gettext("Tables"))) | {
         "version": datasets.newest_database(root),
         "check": None,
@@ -233,7 +236,7 @@ def _words(error: InputError | PrivacyError | Refused) -> str:
     return error.text if isinstance(error, InputError) else str(error)
 
 
-# --- a release of all tables ----------------------------------------------------------------------------------------
+# --- a release of all tables --------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class DatabasePrice:
     """What a release of a database would cost and measure, before anything is spent."""
@@ -268,7 +271,8 @@ class DatabasePrice:
 @require_http_methods(["GET", "POST"])
 @limited
 def new(request: SignedInRequest, code: str) -> HttpResponse:
-    """The loss of a release of all tables; then its price and what it measures; spent by the second button alone."""
+    """The loss of a release of all tables; then its price and what it measures; spent by the second button
+    alone."""
     root = datasets.dataset_for(request.user, code, Need.SPEND)
     context: dict[str, Any] = screens.frame(
         root,

@@ -1,8 +1,9 @@
-"""Runs of databases: several tables that keys connect, released together. What one costs, whether it may be asked for, and the check
-of keys before it.
+"""Runs of databases: several tables that keys connect, released together. What one costs, whether it may be
+asked for, and the check of keys before it.
 
-A key that occurs twice is refused when the files are read, which is behind the charge. So that nothing is spent on it, keys are
-checked before: by a job of the confidential worker, whose counts its steward alone sees, and without which no run is taken.
+A key that occurs twice is refused when the files are read, which is behind the charge. So that nothing is
+spent on it, keys are checked before: by a job of the confidential worker, whose counts its steward alone
+sees, and without which no run is taken.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def _read(pk: int) -> Database:
 
 
 def latest_check(root: Dataset) -> TableErrand | None:
-    """The newest check of its keys as they and the files are now; the caller authorised. Errors: NotReady as `CheckedKeys.now`."""
+    """The newest check of its keys as they and the files are now; the caller authorised. Errors: NotReady as
+    `CheckedKeys.now`."""
     jobs = TableErrand.objects.filter(kind=TableErrand.Kind.KEYS, dataset=root)
     newest = jobs.order_by("-created_at", "-pk").first()
     asked = CheckedKeys.now(root).to_json()
@@ -100,8 +102,9 @@ def latest_check(root: Dataset) -> TableErrand | None:
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseRequest(PaidRequest[DatabasePlan]):
-    """A release of all tables below `dataset`. A request that is sent again gets its run, even if the tables were confirmed once more since, or
-    their keys are not checked any longer: it is of the tables as they were confirmed then."""
+    """A release of all tables below `dataset`. A request that is sent again gets its run, even if the tables
+    were confirmed once more since, or their keys are not checked any longer: it is of the tables as they were
+    confirmed then."""
 
     filled_in = frozenset({"database", "version"})
     dataset: Dataset

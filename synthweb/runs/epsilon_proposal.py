@@ -1,4 +1,5 @@
-"""An ε for "counts of 500 within 5 %": what the criteria of a new release need, from the forecast of errors and public facts alone."""
+"""An ε for "counts of 500 within 5 %": what the criteria of a new release need, from the forecast of errors
+and public facts alone."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ def sentences(proposal: ReleaseProposal, *, rows: int) -> tuple[str, ...]:
 def epsilon_for(
     proposal: ReleaseProposal, criterion: Criterion, *, rows: int
 ) -> Fraction | None:
-    """The least ε of the grid at which a count is expected to be near enough; None where none is. Errors are taken to be alike in
-    all cells of the column."""
+    """The least ε of the grid at which a count is expected to be near enough; None where none is. Errors are
+    taken to be alike in all cells of the column."""
     low, high = 0, len(GRID)
     while low < high:
         middle = (low + high) // 2
@@ -81,8 +82,8 @@ def _sentence(criterion: Criterion, epsilon: Fraction | None) -> str:
     if epsilon is None:
         return (
             _(
-                "Counts of %(column)s of %(least)s within %(within)s are not expected with this method at any ε: allow more, or "
-                "count larger groups."
+                "Counts of %(column)s of %(least)s within %(within)s are not expected with this method at "
+                "any ε: allow more, or count larger groups."
             )
             % words
         )

@@ -1,4 +1,5 @@
-"""What the run life cycle raises on purpose; bad input is the engine's InputError, too little budget the ledger's.
+"""What the run life cycle raises on purpose; bad input is the engine's InputError, too little budget the
+ledger's.
 
 SynthwebError (synthweb.lib.errors)
 ├── Conflict

@@ -1,4 +1,5 @@
-"""What a release would mean, before anything is spent: guarantee, price, expected error, time. Public facts alone."""
+"""What a release would mean, before anything is spent: guarantee, price, expected error, time. Public facts
+alone."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ class ErrorLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """One currency of what pays: what the ledger's bar shows before and after. set_aside: what this run may not take of it."""
+    """One currency of what pays: what the ledger's bar shows before and after. set_aside: what this run may
+    not take of it."""
 
     unit: str
     cap: int
@@ -111,8 +113,8 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Lowered:
-    """A δ below the usual one because the budget has no more of it: what is left, and the mean error with it and with the usual
-    one. `usual` is None where the method cannot be planned with the usual δ."""
+    """A δ below the usual one because the budget has no more of it: what is left, and the mean error with it
+    and with the usual one. `usual` is None where the method cannot be planned with the usual δ."""
 
     left: int
     mean: float
@@ -129,9 +131,10 @@ class Bands:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Everything on the right of the new-release page. paid_from: the purpose of the part of the budget that pays, empty: what is
-    free. refusal: why the ledger would not hold the price, empty where it would. planned: of how many planned releases this is one;
-    None of a run that an earmark pays for. is_beyond_share: whether it takes more than its share of them."""
+    """Everything on the right of the new-release page. paid_from: the purpose of the part of the budget that
+    pays, empty: what is free. refusal: why the ledger would not hold the price, empty where it would.
+    planned: of how many planned releases this is one; None of a run that an earmark pays for.
+    is_beyond_share: whether it takes more than its share of them."""
 
     sentence: str
     meaning: str
@@ -175,7 +178,8 @@ class Estimate:
 
     @property
     def dear(self) -> bool:
-        """Whether it takes a large part of what is left, so that it is asked for twice; what cannot be paid is refused at once."""
+        """Whether it takes a large part of what is left, so that it is asked for twice; what cannot be paid
+        is refused at once."""
         # Without δ: it is granted by planned releases, so the
         # last ones always take much of the rest.
         return self.affordable and any(
@@ -257,7 +261,8 @@ def _bands(error: ErrorForecast) -> Bands | None:
 
 
 def _lowered(proposal: ReleaseProposal, *, mean: float, rows: int) -> Lowered | None:
-    """What it costs that the budget has less δ left than a release usually takes; None where that is not so."""
+    """What it costs that the budget has less δ left than a release usually takes; None where that is not
+    so."""
     # Under zCDP the δ is that of the whole account, and no run takes any of it.
     if (
         proposal.account.rule == Rule.ZCDP
@@ -287,7 +292,8 @@ def _cells(proposal: ReleaseProposal) -> str:
 
 
 def takes_large_share(bars: Iterable[Bar]) -> bool:
-    """Whether a price is so large a part of what is left that whoever spends it has to confirm their identity."""
+    """Whether a price is so large a part of what is left that whoever spends it has to confirm their
+    identity."""
     # Without δ, as of `Estimate.dear`.
     return any(
         bar.share_of_free > settings.REAUTHENTICATION_SHARE
@@ -297,8 +303,8 @@ def takes_large_share(bars: Iterable[Bar]) -> bool:
 
 
 def bars_of(proposal: AnyProposal) -> tuple[Bar, ...]:
-    """The currencies of what pays, before and after: the part of the account that the proposal names, else the account
-    without all that is set aside."""
+    """The currencies of what pays, before and after: the part of the account that the proposal names, else
+    the account without all that is set aside."""
     return _bars(proposal, yearly_limits.open_earmarks(proposal.account))
 
 
@@ -332,7 +338,8 @@ def _bars(
 
 
 def _refusal(proposal: ReleaseProposal) -> str:
-    """What the ledger would say besides that the cap is too small: the same rule as of a hold, which asks again under a lock."""
+    """What the ledger would say besides that the cap is too small: the same rule as of a hold, which asks
+    again under a lock."""
     try:
         yearly_limits.require(proposal.account, proposal.price, earmark=proposal.asked.earmark)
     except (Earmarked, ShareReached, YearlyLimitReached) as error:

@@ -1,4 +1,5 @@
-"""What a comparison computes besides its figures because somebody asked: models that are trained, and attacks that are tried."""
+"""What a comparison computes besides its figures because somebody asked: models that are trained, and attacks
+that are tried."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Extras:
-    """models: whether any are trained; target, protected: columns to predict and whose groups are compared, empty for none;
-    risks: whether attacks are tried; shadows: with shadow models, which take longer."""
+    """models: whether any are trained; target, protected: columns to predict and whose groups are compared,
+    empty for none; risks: whether attacks are tried; shadows: with shadow models, which take longer."""
 
     models: bool = False
     target: str = ""

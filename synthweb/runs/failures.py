@@ -18,8 +18,9 @@ NO_ROOM = (
 
 
 def failure_of(error: Exception, *, described: Mapping[str, Any] | None = None) -> Failure:
-    """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is dropped. A run
-    is seen by more than its steward, so a line, which depends on rows, and a name that nobody described stay here."""
+    """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is
+    dropped. A run is seen by more than its steward, so a line, which depends on rows, and a name that nobody
+    described stay here."""
     match error:
         case InputError():
             column = error.column if error.column in _names(described or {}) else None

@@ -1,4 +1,5 @@
-"""Counts of a dataset filled to a policy: what may be asked for, the private alternative beside, and who sees what.
+"""Counts of a dataset filled to a policy: what may be asked for, the private alternative beside, and who sees
+what.
 
 Public facts only, as in `planning`. ADR 95 says why these counts are no release, and has their states.
 """
@@ -46,7 +47,8 @@ class FillRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class FillProposal:
-    """Counts that may be asked for, with the private alternative and its price in the currency of the account."""
+    """Counts that may be asked for, with the private alternative and its price in the currency of the
+    account."""
 
     dataset: Dataset
     version: DomainVersion
@@ -62,8 +64,9 @@ class FillProposal:
 
 
 def propose(request: FillRequest) -> FillProposal:
-    """Plan filled counts from public facts. Errors: NotReady, RelationMismatch; SpecError and DomainError for a policy or groups that cannot
-    be; NotReady where counts of the same people are asked for or published already."""
+    """Plan filled counts from public facts. Errors: NotReady, RelationMismatch; SpecError and DomainError for
+    a policy or groups that cannot be; NotReady where counts of the same people are asked for or published
+    already."""
     version, account = planning.basis(request.dataset)
     planning.require_terms(version, account)
     planning.require_table(request.dataset, version)
@@ -83,14 +86,15 @@ def propose(request: FillRequest) -> FillProposal:
 
 
 def require_alone(dataset: Dataset, account: BudgetAccount) -> None:
-    """Two tables of exact counts of the same people can be subtracted, whatever their groups are. Errors: NotReady naming the other one."""
+    """Two tables of exact counts of the same people can be subtracted, whatever their groups are. Errors:
+    NotReady naming the other one."""
     accounts = ledger.accounts_of_same_people(dataset, account)
     other = FilledCounts.objects.filter(account__in=accounts, state__in=FilledCounts.LIVING)
     earlier = other.order_by("pk").first()
     if earlier is not None:
         raise errors.NotReady(
-            f"filled counts of the same people exist already: {earlier.name} ({earlier.code}); differences of two such tables show "
-            "single records",
+            f"filled counts of the same people exist already: {earlier.name} ({earlier.code}); differences "
+            "of two such tables show single records",
             repair="use those, or make a private release, of which there may be many",
         )
 
@@ -109,10 +113,10 @@ def alternative_of(counts: FilledCounts) -> tuple[PrivateAlternative, Amount]:
     return private, proposals.price_of(private.plan, counts.account)
 
 
-# --- who sees what ---------------------------------------------------------------------------------------------------
+# --- who sees what ------------------------------------------------------------------------------------------
 def counts_for(user: people.Person) -> QuerySet[FilledCounts]:
-    """Filled counts of the organisation, newest first: all for who sees its datasets, published ones for its analysts. PermissionDenied for
-    others."""
+    """Filled counts of the organisation, newest first: all for who sees its datasets, published ones for its
+    analysts. PermissionDenied for others."""
     visible = Q(dataset__organisation=people.organisation_of(user))
     if not people.can(user, Need.VIEW):
         if Role.ANALYST not in people.roles_of(user):
@@ -126,7 +130,8 @@ def counts_for(user: people.Person) -> QuerySet[FilledCounts]:
 
 
 def counts_of(user: people.Person, code: str, need: Need | None = None) -> FilledCounts:
-    """Filled counts as somebody may see them: 404 to strangers and for what an analyst may not see, PermissionDenied without the role."""
+    """Filled counts as somebody may see them: 404 to strangers and for what an analyst may not see,
+    PermissionDenied without the role."""
     try:
         counts = counts_for(user).filter(code=code).first()
     except PermissionDenied:
@@ -147,7 +152,8 @@ def _may(user: people.Person, counts: FilledCounts, need: Need) -> bool:
 
 
 def may_decide(user: people.Person, counts: FilledCounts) -> bool:
-    """Whether somebody can approve or refuse it: a custodian who has not asked for it, nor approved it before."""
+    """Whether somebody can approve or refuse it: a custodian who has not asked for it, nor approved it
+    before."""
     return (
         counts.state == State.ASKED
         and people.can(user, Need.GRANT)
@@ -156,7 +162,8 @@ def may_decide(user: people.Person, counts: FilledCounts) -> bool:
 
 
 def needs_two(counts: FilledCounts) -> bool:
-    """Whether two custodians approve: wherever the organisation asks for two above some ε, because exact counts are above each."""
+    """Whether two custodians approve: wherever the organisation asks for two above some ε, because exact
+    counts are above each."""
     return ledger.two_above(counts.dataset.organisation) is not None
 
 

@@ -32,8 +32,8 @@ State = FilledCounts.State
 def ask(
     *, steward: User, request: FillRequest, plan_sha256: str, name: str, purpose: str
 ) -> FilledCounts:
-    """Ask a custodian for filled counts. Nothing is read. plan_sha256: the digest of the plan that was shown. Errors: as `filling.propose`;
-    NotReady for another plan, or without a purpose."""
+    """Ask a custodian for filled counts. Nothing is read. plan_sha256: the digest of the plan that was shown.
+    Errors: as `filling.propose`; NotReady for another plan, or without a purpose."""
     proposal = filling.propose(request)
     if proposal.plan.digest != plan_sha256:
         raise errors.NotReady(
@@ -78,8 +78,8 @@ def _ask(
 def approve(
     *, custodian: User, counts: FilledCounts, plan_sha256: str, reason: str
 ) -> FilledCounts:
-    """Approve filled counts, and queue them. Where the organisation has two custodians approve, the first approval is recorded alone.
-    Errors: NotCustodian, OwnRequest, NotOpen, NotReady."""
+    """Approve filled counts, and queue them. Where the organisation has two custodians approve, the first
+    approval is recorded alone. Errors: NotCustodian, OwnRequest, NotOpen, NotReady."""
     counts = _decidable(counts, custodian=custodian, reason=reason)
     if counts.plan_digest != plan_sha256:
         raise errors.NotReady(
@@ -135,10 +135,10 @@ def withdraw(*, steward: User, counts: FilledCounts) -> FilledCounts:
     return counts
 
 
-# --- what a worker writes --------------------------------------------------------------------------------------------
+# --- what a worker writes -----------------------------------------------------------------------------------
 def record_outside(counts: FilledCounts) -> None:
-    """Enter in the ledger that no guarantee holds from now on, and mark every release of the same people: in the worker's transaction, before
-    a row is read. A worker that starts over writes nothing twice."""
+    """Enter in the ledger that no guarantee holds from now on, and mark every release of the same people: in
+    the worker's transaction, before a row is read. A worker that starts over writes nothing twice."""
     if counts.outside_at is not None:
         return
     ledger.record_outside(
@@ -159,7 +159,7 @@ def record_publication(counts: FilledCounts) -> None:
     _record("worker", "counts.published", counts, {"plan": counts.plan_digest})
 
 
-# --- helpers ---------------------------------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------------------
 def _decidable(counts: FilledCounts, *, custodian: User, reason: str) -> FilledCounts:
     counts = _locked(counts)
     custodians = people.holders_of(counts.dataset.organisation, Role.CUSTODIAN)

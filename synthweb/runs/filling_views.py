@@ -1,4 +1,5 @@
-"""Pages of filled counts: ask, approve or refuse, and what is published. They are not private, and every page says so."""
+"""Pages of filled counts: ask, approve or refuse, and what is published. They are not private, and every page
+says so."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The error to expect of every method at every ε, drawn below the slider of ε and on its scale. Public facts alone.
+"""The error to expect of every method at every ε, drawn below the slider of ε and on its scale. Public facts
+alone.
 
-What a method gives on the grid of the drawing is asked for once and remembered, whichever method is chosen. While the
-slider moves, the engine is asked for the chosen method alone; what the others give is read off their lines.
+What a method gives on the grid of the drawing is asked for once and remembered, whichever method is chosen.
+While the slider moves, the engine is asked for the chosen method alone; what the others give is read off
+their lines.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ LONGEST_LABEL = 19  # characters; the whole name is in the table
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """A name at the end of a line: where the line ends, and where the name stands, apart from its neighbours."""
+    """A name at the end of a line: where the line ends, and where the name stands, apart from its
+    neighbours."""
 
     text: str
     chosen: bool
@@ -85,8 +88,8 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Better:
-    """A method that is expected to be closer in pairs than the one that is recommended for most tables. clearly: by more than
-    forecasts are off by."""
+    """A method that is expected to be closer in pairs than the one that is recommended for most tables.
+    clearly: by more than forecasts are off by."""
 
     title: str
     pairs: str
@@ -124,10 +127,11 @@ def forecast(
     hasty: bool = False,
     here: Point | None = None,
 ) -> Forecast:
-    """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that pays adds
-    up losses, which some methods suit their noise to. `hasty`: leave out, for now, the lines of methods that were not asked
-    for before, and of the chosen one all but where it stands; some take seconds for a wide table or one of census blocks,
-    and a page should not wait for them. `here`: what the chosen method gives at this ε, where its plan is calibrated already."""
+    """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that
+    pays adds up losses, which some methods suit their noise to. `hasty`: leave out, for now, the lines of
+    methods that were not asked for before, and of the chosen one all but where it stands; some take seconds
+    for a wide table or one of census blocks, and a page should not wait for them. `here`: what the chosen
+    method gives at this ε, where its plan is calibrated already."""
     facts = ForecastFacts(domain=_Known(domain), delta=spec.delta, rows=rows, rule=rule)
     chosen = json.dumps(dict(spec.parameters))
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
@@ -200,8 +204,9 @@ def expected(
 def _better(
     here: Mapping[str, Point | None], titles: Mapping[str, str], domain: Domain
 ) -> Better | None:
-    """Compares the method recommended for most tables with the best of the others, so that the page recommends the best method
-    of its own table. Methods that are recommended for something else than columns and pairs are not compared by these."""
+    """Compares the method recommended for most tables with the best of the others, so that the page
+    recommends the best method of its own table. Methods that are recommended for something else than columns
+    and pairs are not compared by these."""
     recommended = mechanisms.recommended(domain)
     usual = here.get(recommended)
     if usual is None or recommended in methods.BEYOND:
@@ -342,7 +347,8 @@ class _Drawing:
     def _labels(
         self, measure: Measure, drawing_order: Sequence[str], *, top: int
     ) -> tuple[Label, ...]:
-        """In the order in which the lines end; those too near to one another move apart, first down, then up."""
+        """In the order in which the lines end; those too near to one another move apart, first down, then
+        up."""
         ends = sorted(
             (_down(self.grid[name][-1][measure], top), name) for name in drawing_order
         )

@@ -1,4 +1,5 @@
-"""The form of a new release. Its choices come from the mechanisms' own descriptions; its errors are the engine's."""
+"""The form of a new release. Its choices come from the mechanisms' own descriptions; its errors are the
+engine's."""
 
 from __future__ import annotations
 
@@ -82,8 +83,8 @@ class ReleaseForm(forms.Form):
         required=False,
         label=_("Columns with another name"),
         help_text=_(
-            "Columns are shared by name. For others, one a line: the column of the description, an equals sign, and what "
-            "the public table calls it."
+            "Columns are shared by name. For others, one a line: the column of the description, an equals "
+            "sign, and what the public table calls it."
         ),
         widget=forms.Textarea(
             attrs={"class": "form-control", "rows": 2, "placeholder": "age = AGEP"}
@@ -100,8 +101,9 @@ class ReleaseForm(forms.Form):
         earmarks: Sequence[EarmarkBalance] = (),
         **suggested: Any,
     ) -> None:
-        """`domain`: of the table; methods that are not for it are not offered. `tables`: public tables to choose from. `earmarks`: parts of the budget that are set aside for runs.
-        `suggested`: what fields begin with, such as the choices of an earlier run."""
+        """`domain`: of the table; methods that are not for it are not offered. `tables`: public tables to
+        choose from. `earmarks`: parts of the budget that are set aside for runs. `suggested`: what fields
+        begin with, such as the choices of an earlier run."""
         self.domain, described = domain, mechanisms.describe(domain)
         self.first = methods.preferred(described, recommended=mechanisms.recommended(domain))
         usual = {"mechanism": self.first, "epsilon": "1", "delta": "0"}
@@ -156,7 +158,8 @@ class ReleaseForm(forms.Form):
         return rules if self._completes_texts() else {**rules, **_marked(rules)}
 
     def _completes_texts(self) -> bool:
-        """Whether there is no column of unknown values, or public texts to complete those of which only a beginning is found."""
+        """Whether there is no column of unknown values, or public texts to complete those of which only a
+        beginning is found."""
         unknown = (
             [each for each in self.domain.attributes if isinstance(each, Weak)]
             if self.domain
@@ -165,8 +168,8 @@ class ReleaseForm(forms.Form):
         return not unknown or any(each.completions for each in unknown)
 
     def _defaults(self) -> dict[str, object]:
-        """What stands in fields that were not sent: those of a method that was chosen a moment ago. An unticked box is
-        not sent either, and stays unticked."""
+        """What stands in fields that were not sent: those of a method that was chosen a moment ago. An
+        unticked box is not sent either, and stays unticked."""
         rules = self._schema().items()
         return {
             PREFIX + name: str(purpose.as_text(rule["default"]))
@@ -190,7 +193,8 @@ class ReleaseForm(forms.Form):
         return next((words.format(word=word) for words, word in reasons if words), "")
 
     def purpose_fields(self) -> list[forms.BoundField]:
-        """The fields of the chosen mechanism that say what the release is for: a column to predict, tables."""
+        """The fields of the chosen mechanism that say what the release is for: a column to predict,
+        tables."""
         return [
             field
             for field in self._added()
@@ -231,7 +235,8 @@ class ReleaseForm(forms.Form):
         return [self[name] for name in self.fields if name.startswith(PREFIX)]
 
     def parameters_changed(self) -> bool:
-        """Whether one of those others is not what it begins with, or is wrong: then they are shown at once."""
+        """Whether one of those others is not what it begins with, or is wrong: then they are shown at
+        once."""
         return any(
             field.errors or str(field.value()) != str(field.field.initial or "")
             for field in self.parameter_fields()
@@ -243,7 +248,8 @@ class ReleaseForm(forms.Form):
         return self.is_bound and not self.edited
 
     def nothing_pending(self) -> bool:
-        """Columns that were picked for a group and not added are not dropped in silence: they are an error."""
+        """Columns that were picked for a group and not added are not dropped in silence: they are an
+        error."""
         groups = self._groups()
         if groups is None or not purpose.picks(self.data):
             return True
@@ -335,7 +341,8 @@ class ReleaseForm(forms.Form):
         except ValueError:
             raise forms.ValidationError(
                 _(
-                    "A line is not two names with an equals sign between them, or a column stands in two lines: write it like “age = AGEP”."
+                    "A line is not two names with an equals sign between them, or a column stands in two "
+                    "lines: write it like “age = AGEP”."
                 )
             ) from None
 
@@ -392,8 +399,8 @@ class ReleaseForm(forms.Form):
             self.add_error(name, error.text)
 
     def refuse(self, error: InputError) -> None:
-        """Put an engine error where the person can mend it: at the field that its rule begins with or the parameter that
-        it names, else at the top."""
+        """Put an engine error where the person can mend it: at the field that its rule begins with or the
+        parameter that it names, else at the top."""
         if PUBLIC_TABLE in error.rule:
             renamed = error.column is not None or "renamed" in error.rule
             return self.add_error("prior_columns" if renamed else "prior", error.text)
@@ -407,7 +414,8 @@ class ReleaseForm(forms.Form):
 
 
 def _marked(rules: Mapping[str, ParameterRule]) -> dict[str, ParameterRule]:
-    """The rule by which beginnings of texts are written, with the mark suggested: nobody takes one for a text then."""
+    """The rule by which beginnings of texts are written, with the mark suggested: nobody takes one for a text
+    then."""
     rule = rules.get("partial", {})
     return (
         {"partial": {**rule, "default": "marked"}} if rule.get("default") == "completed" else {}
@@ -415,8 +423,8 @@ def _marked(rules: Mapping[str, ParameterRule]) -> dict[str, ParameterRule]:
 
 
 def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What the form begins with to ask for the same again: everything of a spec but its seed, and nothing of a method
-    that is no longer on offer."""
+    """What the form begins with to ask for the same again: everything of a spec but its seed, and nothing of
+    a method that is no longer on offer."""
     if spec["mechanism"] not in {one["id"] for one in mechanisms.describe()}:
         return {}
     parameters = {
@@ -433,8 +441,8 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
 def parameter_field(
     name: str, rule: ParameterRule, *, offered: purpose.Offered | None = None
 ) -> forms.Field:
-    """A form field for one property of a mechanism's JSON schema; the engine checks the value itself. `offered`: the
-    columns that such a property may name."""
+    """A form field for one property of a mechanism's JSON schema; the engine checks the value itself.
+    `offered`: the columns that such a property may name."""
     common: dict[str, Any] = {
         "label": translated(rule.get("title", name.replace("_", " "))),
         "help_text": in_letters(translated(rule.get("description", ""))),

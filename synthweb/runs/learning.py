@@ -1,4 +1,5 @@
-"""What it costs to learn what a description leaves open, and what declaring it would save: from public facts alone."""
+"""What it costs to learn what a description leaves open, and what declaring it would save: from public facts
+alone."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from synthweb.lib.number_format import grouped
 
 @dataclass(frozen=True, kw_only=True)
 class OpenColumn:
-    """A column that the run learns. threshold: about how many records must share a value for it to be found; None for
-    bounds and bins. sought: among how many values, in words."""
+    """A column that the run learns. threshold: about how many records must share a value for it to be found;
+    None for bounds and bins. sought: among how many values, in words."""
 
     name: str
     threshold: int | None
@@ -22,9 +23,9 @@ class OpenColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
-    """share: of the budget, None where the method learns in its one and only step; most: its share for all learning at most,
-    where columns are hard to find; mean, if_declared: expected distance of a column with learning, and with the whole
-    budget for the method."""
+    """share: of the budget, None where the method learns in its one and only step; most: its share for all
+    learning at most, where columns are hard to find; mean, if_declared: expected distance of a column with
+    learning, and with the whole budget for the method."""
 
     columns: tuple[OpenColumn, ...]
     share: float | None

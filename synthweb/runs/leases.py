@@ -1,12 +1,12 @@
 """Leases with fencing tokens: who may write to a run or a job.
 
-A claim is one conditional UPDATE: it takes a row that nobody holds and raises its token by one. Every later write of
-the claimer names that token, so a worker that was frozen, paused or cut off, and wakes up after somebody else took
-over, changes nothing.
+A claim is one conditional UPDATE: it takes a row that nobody holds and raises its token by one. Every later
+write of the claimer names that token, so a worker that was frozen, paused or cut off, and wakes up after
+somebody else took over, changes nothing.
 
-No clock of the database takes part. A worker that is alive counts up `heartbeats`; a reconciler that has seen the same
-count for a lease's time, by the monotonic clock of its own process, frees the row. A wall clock that is set forward
-or back, anywhere, neither ends a living lease nor keeps a dead one.
+No clock of the database takes part. A worker that is alive counts up `heartbeats`; a reconciler that has seen
+the same count for a lease's time, by the monotonic clock of its own process, frees the row. A wall clock that
+is set forward or back, anywhere, neither ends a living lease nor keeps a dead one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ BEATS_A_LEASE = 3  # heartbeats in RUN_LEASE_SECONDS
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """The right to write to one row, while `token` is its newest. `gone` is set when a heartbeat is refused."""
+    """The right to write to one row, while `token` is its newest. `gone` is set when a heartbeat is
+    refused."""
 
     subject: type[models.Leased]
     pk: int
@@ -52,7 +53,8 @@ def free() -> Q:
 
 
 def claim(subject: models.Leased) -> Lease | None:
-    """Take the row if it is open and free. None: over, or somebody else is at work on it (a doubled message)."""
+    """Take the row if it is open and free. None: over, or somebody else is at work on it (a doubled
+    message)."""
     kind = type(subject)
     # The token that was read is part of the condition, so that the new one is nobody else's.
     rows = _all(kind).filter(
@@ -89,8 +91,8 @@ def write(lease: Lease, *, states: tuple[str, ...], **changes: Any) -> None:
 
 
 def extend(lease: Lease) -> bool:
-    """One heartbeat; False when the row was taken over or is over. A row that was freed and that nobody has claimed since
-    is held again."""
+    """One heartbeat; False when the row was taken over or is over. A row that was freed and that nobody has
+    claimed since is held again."""
     rows = lease.rows().filter(state__in=lease.subject.OPEN)
     return bool(rows.update(heartbeats=F("heartbeats") + 1, lease_held=True))
 
@@ -102,7 +104,8 @@ def relinquish(lease: Lease) -> None:
 
 @contextmanager
 def keep_alive(lease: Lease) -> Iterator[Lease]:
-    """Extend the lease from a thread while the body runs; `lease.gone` is set once an extension is refused."""
+    """Extend the lease from a thread while the body runs; `lease.gone` is set once an extension is
+    refused."""
     stop = threading.Event()
     thread = Thread(lambda: _beat(lease, stop))
     try:
@@ -129,15 +132,15 @@ def _beat(lease: Lease, stop: threading.Event) -> None:
         connection.close()
 
 
-# --- the reconciler's side -----------------------------------------------------------------------------------------
+# --- the reconciler's side ----------------------------------------------------------------------------------
 Key = TypeVar("Key", bound=Hashable)
 
 
 class Watch:
     """For how long things have not changed, as this process has seen them, by its own monotonic clock.
 
-    The time between two looks counts as one heartbeat's pause at most. After an outage of the database, or a pause of
-    this process, a living worker so gets the time of two more heartbeats to show that it lives.
+    The time between two looks counts as one heartbeat's pause at most. After an outage of the database, or a
+    pause of this process, a living worker so gets the time of two more heartbeats to show that it lives.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:

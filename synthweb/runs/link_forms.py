@@ -43,8 +43,8 @@ class SideForm(forms.Form):
         max_length=4_000,
         label=_("Columns that identify a person"),
         help_text=_(
-            "One a line, such as first name, last name and day of birth: in the same order on both sides. Identifiers of the "
-            "description may be among them."
+            "One a line, such as first name, last name and day of birth: in the same order on both sides. "
+            "Identifiers of the description may be among them."
         ),
         widget=forms.Textarea(attrs={"rows": 3, "class": "form-control"}),
     )
@@ -52,7 +52,8 @@ class SideForm(forms.Form):
         required=False,
         label=_("Linked columns"),
         help_text=_(
-            "Up to four: the estimate says how they go together with those of the other side. Fewer are more accurate."
+            "Up to four: the estimate says how they go together with those of the other side. Fewer are "
+            "more accurate."
         ),
         widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
     )
@@ -103,7 +104,8 @@ class ProposeForm(SideForm):
     typos = _number(
         label=_("Typos, in per cent"),
         help_text=_(
-            "The largest share of the persons in both tables whose texts differ. It cannot be estimated, and makes intervals wider."
+            "The largest share of the persons in both tables whose texts differ. It cannot be estimated, "
+            "and makes intervals wider."
         ),
         initial="0",
     )

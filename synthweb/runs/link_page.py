@@ -57,7 +57,8 @@ def _values(attribute: Attribute) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementFacts:
-    """An agreement as both sides read it before anything is spent. deviation: persons by which the estimate is off, at half overlap."""
+    """An agreement as both sides read it before anything is spent. deviation: persons by which the estimate
+    is off, at half overlap."""
 
     digest: str
     relation: str
@@ -134,7 +135,8 @@ class JointCell:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimatePage:
-    """An estimate as it is drawn. rows: combinations of the left side with their cells; headings: those of the right side."""
+    """An estimate as it is drawn. rows: combinations of the left side with their cells; headings: those of
+    the right side."""
 
     ranges: tuple[DrawnRange, ...]
     most: float

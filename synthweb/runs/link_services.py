@@ -1,7 +1,8 @@
 """What people do with links: propose, accept, start and withdraw; and what a worker writes of one.
 
-Locks are taken in the order link, runs, datasets, accounts, audit log; several of one kind in the order of their keys. Nothing is held on one
-side alone: both prices are held in one transaction, and both are charged in one.
+Locks are taken in the order link, runs, datasets, accounts, audit log; several of one kind in the order of
+their keys. Nothing is held on one side alone: both prices are held in one transaction, and both are charged
+in one.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ State = Link.State
 
 @transaction.atomic
 def propose(*, steward: User, offer: SideOffer, terms: LinkTerms) -> tuple[Link, str]:
-    """Propose a link, and make the invitation that the steward of the other side needs: shown once. Nothing is held. Errors: NotReady,
-    InputError, RelationMismatch."""
+    """Propose a link, and make the invitation that the steward of the other side needs: shown once. Nothing
+    is held. Errors: NotReady, InputError, RelationMismatch."""
     version, account = linking.require_offer(offer, terms.epsilon)
     token = secrets.token_urlsafe(32)
     link = Link.objects.create(
@@ -75,7 +76,8 @@ def propose(*, steward: User, offer: SideOffer, terms: LinkTerms) -> tuple[Link,
 
 @transaction.atomic
 def invite_again(*, actor: User, seen: SeenLink) -> str:
-    """Another invitation, with which the one before opens nothing. Errors: NotOpen once the link is accepted."""
+    """Another invitation, with which the one before opens nothing. Errors: NotOpen once the link is
+    accepted."""
     link = locked(seen.link)
     _require_state(link, State.PROPOSED)
     token = secrets.token_urlsafe(32)
@@ -86,8 +88,8 @@ def invite_again(*, actor: User, seen: SeenLink) -> str:
 
 
 def invited(*, user: User, token: str) -> tuple[Link, LinkSide]:
-    """The proposed link that an invitation is for, with the side that proposed it. Http404 for another text, a link that is accepted or
-    withdrawn, and for the organisation that proposed it."""
+    """The proposed link that an invitation is for, with the side that proposed it. Http404 for another text,
+    a link that is accepted or withdrawn, and for the organisation that proposed it."""
     link = Link.objects.filter(invitation=_digest(token), state=State.PROPOSED).first()
     if link is None:
         raise Http404("no such invitation")
@@ -99,8 +101,8 @@ def invited(*, user: User, token: str) -> tuple[Link, LinkSide]:
 
 @transaction.atomic
 def accept(*, steward: User, token: str, offer: SideOffer, agreement: str) -> Link:
-    """Accept a proposed link with a dataset of one's own: the agreement stands. agreement: the digest of what was read. Nothing is held. Errors: as `linking.preview`,
-    and Http404."""
+    """Accept a proposed link with a dataset of one's own: the agreement stands. agreement: the digest of what
+    was read. Nothing is held. Errors: as `linking.preview`, and Http404."""
     link, _left = invited(user=steward, token=token)
     link = locked(link)
     _require_state(link, State.PROPOSED)
@@ -129,8 +131,9 @@ def accept(*, steward: User, token: str, offer: SideOffer, agreement: str) -> Li
 
 @transaction.atomic
 def start(*, actor: User, seen: SeenLink, agreement: str) -> Link:
-    """Hold the prices of both sides and queue both sketches, all or nothing. actor: of the side that proposed; agreement: the digest of
-    what they saw. Errors: NotOpen, NotReady, and what the ledger of either side refuses; then nothing is held on either."""
+    """Hold the prices of both sides and queue both sketches, all or nothing. actor: of the side that
+    proposed; agreement: the digest of what they saw. Errors: NotOpen, NotReady, and what the ledger of either
+    side refuses; then nothing is held on either."""
     link = locked(seen.link)
     _require_state(link, State.ACCEPTED)
     if seen.side != "left":
@@ -165,7 +168,8 @@ def start(*, actor: User, seen: SeenLink, agreement: str) -> Link:
 
 @transaction.atomic
 def withdraw(*, actor: User, seen: SeenLink) -> Link:
-    """End a link before anything is spent: both holds are given back. Errors: NotOpen once both sides are charged, or it is over."""
+    """End a link before anything is spent: both holds are given back. Errors: NotOpen once both sides are
+    charged, or it is over."""
     link = locked(seen.link)
     if link.state not in Link.UNSPENT:
         _require_unspent(link)
@@ -179,15 +183,15 @@ def withdraw(*, actor: User, seen: SeenLink) -> Link:
     return link
 
 
-# --- what a worker writes --------------------------------------------------------------------------------------------
+# --- what a worker writes -----------------------------------------------------------------------------------
 def locked(link: Link) -> Link:
     """The link, locked: before any of its runs is."""
     return Link.objects.select_for_update(of=("self",)).get(pk=link.pk)
 
 
 def charge(link: Link) -> None:
-    """Charge both sides, in the worker's transaction, which has locked the link: nobody opens a room before. A second worker finds it
-    done."""
+    """Charge both sides, in the worker's transaction, which has locked the link: nobody opens a room before.
+    A second worker finds it done."""
     if link.state == State.CHARGED:
         return
     _require_state(link, State.STARTED)
@@ -200,8 +204,8 @@ def charge(link: Link) -> None:
 
 
 def end_unspent(link: Link) -> None:
-    """One side could not be opened before the charge: the link is over and both get back what they hold. The link is locked, in the
-    transaction in which that side's run failed."""
+    """One side could not be opened before the charge: the link is over and both get back what they hold. The
+    link is locked, in the transaction in which that side's run failed."""
     link.state, link.finished_at = State.FAILED, timezone.now()
     link.save(update_fields=["state", "finished_at"])
     _stop(link, text="A side of the link could not be read. Nothing was spent on either side.")
@@ -209,8 +213,8 @@ def end_unspent(link: Link) -> None:
 
 
 def _stop(link: Link, *, text: str) -> None:
-    """Cancel the runs of a link that is not charged, and give back their holds. A worker that is busy with one finds its fencing token
-    old."""
+    """Cancel the runs of a link that is not charged, and give back their holds. A worker that is busy with
+    one finds its fencing token old."""
     runs = list(linking.runs_of(link).order_by("pk").select_for_update(of=("self",)))
     for run in runs:
         if run.is_open:
@@ -223,7 +227,8 @@ def _stop(link: Link, *, text: str) -> None:
 
 
 def keep_sketch(link: Link, side: LinkSide, sketch: Sketch, receipt: Receipt) -> None:
-    """Keep what left the room of one side, and the estimate once both are there. The link is locked, in the worker's transaction."""
+    """Keep what left the room of one side, and the estimate once both are there. The link is locked, in the
+    worker's transaction."""
     side.receipt = dict(receipt)
     side.sketch = replace(sketch, receipt=receipt).to_json()
     side.save(update_fields=["receipt", "sketch"])
@@ -239,8 +244,8 @@ def keep_sketch(link: Link, side: LinkSide, sketch: Sketch, receipt: Receipt) ->
 
 
 def mark_outside(accounts: Collection[BudgetAccount]) -> None:
-    """Mark the receipts of sketches of the same people: exact counts are about to be taken, in the caller's transaction. The other side sees
-    that too."""
+    """Mark the receipts of sketches of the same people: exact counts are about to be taken, in the caller's
+    transaction. The other side sees that too."""
     rows = LinkSide.objects.filter(account__in=accounts, receipt__isnull=False)
     sides = rows.select_for_update(of=("self",)).select_related("link", "dataset__organisation")
     for side in sides.defer("sketch").order_by("pk"):
@@ -286,21 +291,23 @@ def _notify(link: Link, sides: QuerySet[LinkSide], *, at: datetime | None = None
     )
 
 
-# --- helpers ---------------------------------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------------------
 OTHER = "the other side of the link"
 """Who acted, in the audit log of the organisation that is not told the name."""
 
 
 @contextlib.contextmanager
 def _unnamed(side: LinkSide, seen: SeenLink) -> Iterator[None]:
-    """Of what is refused on the other side its steward learns the figures and names; who is here learns that something is."""
+    """Of what is refused on the other side its steward learns the figures and names; who is here learns that
+    something is."""
     try:
         yield
     except (Refused, InputError, PrivacyError):
         if side.pk == seen.own.pk:
             raise
         raise errors.NotReady(
-            "the other side cannot make its sketch: its budget has too little left, or its table or description has changed",
+            "the other side cannot make its sketch: its budget has too little left, or its table or "
+            "description has changed",
             repair="ask its steward, or withdraw the link",
         ) from None
 

@@ -1,4 +1,5 @@
-"""Pages of links of tables of two organisations: propose, accept, start, withdraw, and what both sketches say."""
+"""Pages of links of tables of two organisations: propose, accept, start, withdraw, and what both sketches
+say."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     return render(request, "runs/links.html", context)
 
 
-# --- propose ---------------------------------------------------------------------------------------------------------
+# --- propose ------------------------------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
@@ -89,12 +90,13 @@ def invite(request: SignedInRequest, code: str) -> HttpResponse:
     return _link_page(request, seen, token=token)
 
 
-# --- accept ----------------------------------------------------------------------------------------------------------
+# --- accept -------------------------------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
 def join(request: SignedInRequest) -> HttpResponse:
-    """Three steps on one page: the invitation, the dataset, and its columns with their price; accepted by the last button alone."""
+    """Three steps on one page: the invitation, the dataset, and its columns with their price; accepted by the
+    last button alone."""
     people.require(request.user, Need.SPEND)
     posted = request.POST if request.method == "POST" else None
     context: dict[str, Any] = {"form": InvitationForm(posted)}
@@ -176,7 +178,7 @@ def _offered(left: LinkSide) -> dict[str, Any]:
     }
 
 
-# --- one link --------------------------------------------------------------------------------------------------------
+# --- one link -----------------------------------------------------------------------------------------------
 @login_required
 @require_GET
 @never_cache

@@ -1,6 +1,8 @@
-"""Links of tables of two organisations: what one side offers, the agreement, what it costs, and the plan of each sketch.
+"""Links of tables of two organisations: what one side offers, the agreement, what it costs, and the plan of
+each sketch.
 
-Public facts only, as in `planning`: confirmed descriptions, accounts and names of columns. ADR 92 has the states of a link.
+Public facts only, as in `planning`: confirmed descriptions, accounts and names of columns. ADR 92 has the
+states of a link.
 """
 
 from __future__ import annotations
@@ -52,8 +54,9 @@ State = Link.State
 
 @dataclass(frozen=True, kw_only=True)
 class SideOffer:
-    """What a steward offers: a dataset, its columns of texts in the order of the other side's, and its linked columns. earmark: the code of
-    the part of its account that pays; empty: what is free. The other side does not see it."""
+    """What a steward offers: a dataset, its columns of texts in the order of the other side's, and its linked
+    columns. earmark: the code of the part of its account that pays; empty: what is free. The other side does
+    not see it."""
 
     dataset: Dataset
     texts: tuple[str, ...]
@@ -63,9 +66,9 @@ class SideOffer:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkTerms:
-    """What both sides agree on besides. epsilon, other_epsilon: what the side that proposes and the one that is invited spend. rows:
-    about how many records a side has. typos: the largest share of persons whose texts differ. functions: hash functions that decide
-    together; None for the usual number."""
+    """What both sides agree on besides. epsilon, other_epsilon: what the side that proposes and the one that
+    is invited spend. rows: about how many records a side has. typos: the largest share of persons whose texts
+    differ. functions: hash functions that decide together; None for the usual number."""
 
     name: str
     epsilon: Fraction
@@ -75,7 +78,7 @@ class LinkTerms:
     functions: int | None = None
 
 
-# --- what a side may offer -------------------------------------------------------------------------------------------
+# --- what a side may offer ----------------------------------------------------------------------------------
 def linkable(dataset: Dataset) -> list[Attribute]:
     """The columns of its description in force that a link may count."""
     domain = planning.described(dataset)
@@ -83,8 +86,8 @@ def linkable(dataset: Dataset) -> list[Attribute]:
 
 
 def basis(offer: SideOffer) -> tuple[DomainVersion, BudgetAccount]:
-    """The description and the account of a side. Errors: NotReady, RelationMismatch, Earmarked; DomainError naming a column that the table
-    lacks."""
+    """The description and the account of a side. Errors: NotReady, RelationMismatch, Earmarked; DomainError
+    naming a column that the table lacks."""
     version, account = planning.basis(offer.dataset)
     if offer.earmark:
         yearly_limits.require_earmark(account, offer.earmark)
@@ -102,7 +105,8 @@ def basis(offer: SideOffer) -> tuple[DomainVersion, BudgetAccount]:
 
 
 def require_offer(offer: SideOffer, epsilon: Fraction) -> tuple[DomainVersion, BudgetAccount]:
-    """The same, and that what it offers can be linked with a side of its kind. Errors: SpecError, DomainError besides."""
+    """The same, and that what it offers can be linked with a side of its kind. Errors: SpecError, DomainError
+    besides."""
     version, account = basis(offer)
     made = _offer(offer, version, epsilon)
     # With itself, so that what no other side could mend is refused at once.
@@ -117,7 +121,8 @@ def _offer(offer: SideOffer, version: DomainVersion, epsilon: Fraction) -> Offer
 
 
 def agree(link: Link, right: SideOffer, *, version: DomainVersion) -> Agreement:
-    """The agreement of a proposed link with what the other side offers. Errors: RelationMismatch, SpecError, DomainError."""
+    """The agreement of a proposed link with what the other side offers. Errors: RelationMismatch, SpecError,
+    DomainError."""
     left = side_of(link, "left")
     left_offer = _offer_of(left)
     return agreements.agree(
@@ -134,7 +139,7 @@ def _loss(text: str) -> Fraction:
     return parse_decimal(text, name="epsilon")
 
 
-# --- its agreement and plans -----------------------------------------------------------------------------------------
+# --- its agreement and plans --------------------------------------------------------------------------------
 def agreement_of(link: Link) -> Agreement:
     """What both sides agreed on. Errors: NotReady before they did."""
     if link.agreement is None:
@@ -163,7 +168,8 @@ def sides_of(link: Link) -> tuple[LinkSide, LinkSide]:
 
 @dataclass(frozen=True, kw_only=True)
 class SketchRequest(PaidRequest[SketchPlan]):
-    """The sketch of one side of a link that both accepted, or are about to. side: with its link, and the agreement of that."""
+    """The sketch of one side of a link that both accepted, or are about to. side: with its link, and the
+    agreement of that."""
 
     side: LinkSide
 
@@ -178,8 +184,8 @@ class SketchRequest(PaidRequest[SketchPlan]):
         )
 
     def basis(self) -> tuple[DomainVersion, BudgetAccount]:
-        """Errors: NotReady for a table that was replaced by one without its columns, that is not there, or that is described otherwise now;
-        RelationMismatch."""
+        """Errors: NotReady for a table that was replaced by one without its columns, that is not there, or
+        that is described otherwise now; RelationMismatch."""
         version, account = basis(_offer_of(self.side))
         agreed = (self.side.domain_version_id, self.side.account_id)
         if (version.pk, account.pk) != agreed:
@@ -209,8 +215,8 @@ def _offer_of(side: LinkSide) -> SideOffer:
 
 
 def preview(link: Link, offer: SideOffer, *, steward: User) -> tuple[Agreement, SketchProposal]:
-    """The agreement that an invited side would accept with this offer, and what that costs it; nothing is kept. Errors: NotReady, SpecError,
-    DomainError, RelationMismatch."""
+    """The agreement that an invited side would accept with this offer, and what that costs it; nothing is
+    kept. Errors: NotReady, SpecError, DomainError, RelationMismatch."""
     version, account = basis(offer)
     agreed = agree(link, offer, version=version)
     link = copy.copy(link)
@@ -230,7 +236,8 @@ def preview(link: Link, offer: SideOffer, *, steward: User) -> tuple[Agreement, 
 
 
 def paid_from(side: LinkSide) -> str:
-    """The purpose of the part of the account, or the plan, that pays for a side; empty where what is free does."""
+    """The purpose of the part of the account, or the plan, that pays for a side; empty where what is free
+    does."""
     purposes = Earmark.objects.filter(account=side.account_id, code=side.earmark)
     plans = PublicationPlan.objects.filter(account=side.account_id, code=side.earmark)
     return next(
@@ -260,12 +267,13 @@ def _side(side: LinkSide) -> Side:
     return "left" if side.side == LinkSide.Side.LEFT else "right"
 
 
-# --- who sees a link -------------------------------------------------------------------------------------------------
+# --- who sees a link ----------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class SeenLink:
-    """A link as somebody of one organisation sees it. own: the side of that organisation; other: the organisation of the other
-    side, None before it accepted. Of the other side nothing else is shown than the agreement, its receipt and the estimate; and of what workers
-    do, that it is done, at a tick (`ticks`): how long it took depends on its table. link: as it was at the last tick, not to be written."""
+    """A link as somebody of one organisation sees it. own: the side of that organisation; other: the
+    organisation of the other side, None before it accepted. Of the other side nothing else is shown than the
+    agreement, its receipt and the estimate; and of what workers do, that it is done, at a tick (`ticks`): how
+    long it took depends on its table. link: as it was at the last tick, not to be written."""
 
     link: Link
     own: LinkSide
@@ -281,14 +289,16 @@ class SeenLink:
 
 
 def links_for(user: people.Person) -> QuerySet[Link]:
-    """The links of which one side belongs to the organisation of `user`, newest first. PermissionDenied for who sees no tables."""
+    """The links of which one side belongs to the organisation of `user`, newest first. PermissionDenied for
+    who sees no tables."""
     people.require(user, Need.VIEW)
     links = Link.objects.filter(sides__dataset__organisation=people.organisation_of(user))
     return links.defer("agreement", "estimate").order_by("-created_at", "-pk")
 
 
 def link_for(user: people.Person, code: str, need: Need = Need.VIEW) -> SeenLink:
-    """A link with a side of the organisation of `user`: 404 to strangers, PermissionDenied to colleagues without the role."""
+    """A link with a side of the organisation of `user`: 404 to strangers, PermissionDenied to colleagues
+    without the role."""
     if not people.can(user, Need.VIEW):
         raise Http404("no such link")
     link = links_for(user).filter(code=code).defer(None).first()
@@ -316,8 +326,8 @@ def seen_by(link: Link, organisation: Organisation) -> SeenLink:
 
 
 def shown_at(link: Link, done: datetime) -> datetime:
-    """The tick at which the other side may know of something that a worker did. Ticks are counted from the start of a link, and as long as
-    for the number of records that both agreed on."""
+    """The tick at which the other side may know of something that a worker did. Ticks are counted from the
+    start of a link, and as long as for the number of records that both agreed on."""
     length = ticks.length(link.rows)
     return ticks.shown_at(done, due=(link.started_at or done) + length, length=length)
 
@@ -341,8 +351,8 @@ def _at_last_tick(link: Link) -> Link:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenRun:
-    """The run of one side. own: whether it is of one's own side; else its state is WAITING, FINISHED or NO_ANSWER as of the last tick, or
-    CANCELLED with its link."""
+    """The run of one side. own: whether it is of one's own side; else its state is WAITING, FINISHED or
+    NO_ANSWER as of the last tick, or CANCELLED with its link."""
 
     side: Side
     own: bool
@@ -351,7 +361,8 @@ class SeenRun:
 
 
 def runs_seen(seen: SeenLink) -> list[SeenRun]:
-    """The runs of both sides, the left one first, as one side may know them; none before the link is started."""
+    """The runs of both sides, the left one first, as one side may know them; none before the link is
+    started."""
     return [
         SeenRun(
             side=_side(run.link_side),

@@ -32,9 +32,10 @@ WHY = {
     "on-the-map": _("Public totals are declared: the first one keeps them exactly."),
 }
 BEYOND = {
-    "adaptive": "What the {word} method is for is not in these figures: which places or texts there are, and how far "
-    "apart places lie. They look at columns one by one, where other methods may seem better.",
-    "on-the-map": "What the {word} method is for is not in these figures: totals that are kept, and distances.",
+    "adaptive": "What the {word} method is for is not in these figures: which places or texts there are, "
+    "and how far apart places lie. They look at columns one by one, where other methods may seem better.",
+    "on-the-map": "What the {word} method is for is not in these figures: totals that are kept, and "
+    "distances.",
 }
 """Said beside forecasts of columns and pairs; `word`: recommended or chosen."""
 WORDS = {
@@ -52,8 +53,8 @@ def preferred(described: Sequence[MechanismFacts], *, recommended: str) -> str:
 
 
 def families(described: Sequence[MechanismFacts], *, first: str, chosen: str) -> list[Family]:
-    """The methods on offer in groups: the one that the form begins with and others of ours, those of the literature,
-    special ones."""
+    """The methods on offer in groups: the one that the form begins with and others of ours, those of the
+    literature, special ones."""
     groups: dict[str, list[MechanismFacts]] = defaultdict(list)
     for method in described:
         family = mechanisms.traits(method["id"]).family

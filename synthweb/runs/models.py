@@ -24,8 +24,8 @@ from synthweb.releases.models import PaidCheck, Release
 
 
 class Leased(models.Model):
-    """What a worker claims: `lease_token` grows by one a claim; a write under an older token is refused. A claimer counts
-    up `heartbeats` while it lives."""
+    """What a worker claims: `lease_token` grows by one a claim; a write under an older token is refused. A
+    claimer counts up `heartbeats` while it lives."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     lease_token = models.PositiveIntegerField(default=0)
@@ -54,8 +54,9 @@ class Leased(models.Model):
 
 
 class ValidationAllowance(models.Model):
-    """The part of a dataset's budget that an analyst may spend on figures of one release, until a day. Without an analyst, every
-    reader of the release has that much of their own, so that nobody learns from what is left what others asked."""
+    """The part of a dataset's budget that an analyst may spend on figures of one release, until a day.
+    Without an analyst, every reader of the release has that much of their own, so that nobody learns from
+    what is left what others asked."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     release = models.ForeignKey(
@@ -97,9 +98,10 @@ class ValidationAllowance(models.Model):
 class Link(models.Model):
     """Two tables of two organisations whose persons are counted together (ADR 92).
 
-    proposed → accepted → started → charged → finished; until it is charged also → withdrawn, and from started → failed.
-    Until `charged` nothing is spent on either side. What each side is shown of the other is the agreement, whose facts are
-    public, the receipts and the estimate: never its table, its dataset or its people.
+    proposed → accepted → started → charged → finished; until it is charged also → withdrawn, and from started
+    → failed. Until `charged` nothing is spent on either side. What each side is shown of the other is the
+    agreement, whose facts are public, the receipts and the estimate: never its table, its dataset or its
+    people.
     """
 
     class State(models.TextChoices):
@@ -219,9 +221,9 @@ class LinkSideMark(Mark):
 class SynthesisRun(Leased):
     """requested → held → charged → measured → finished | failed | cancelled.
 
-    Before `charged` nothing is spent and any crash is harmless; from `charged` to `measured` each answer is stored before
-    it is used, and a crash while noise is drawn fails the run, whose charge stays; from `measured` on everything may be
-    repeated for ever.
+    Before `charged` nothing is spent and any crash is harmless; from `charged` to `measured` each answer is
+    stored before it is used, and a crash while noise is drawn fails the run, whose charge stays; from
+    `measured` on everything may be repeated for ever.
     """
 
     class State(models.TextChoices):
@@ -262,8 +264,8 @@ class SynthesisRun(Leased):
     # Chosen after looking at a comparison with real data.
     looked_before = models.BooleanField(default=False)
     state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
-    # Since the charge, calls, and of a call that is drawn in parts the parts, for which noise may have been drawn; nothing of a run that was charged by a version without
-    # a log of its calls (`call_log`).
+    # Since the charge, calls, and of a call that is drawn in parts the parts, for which noise may have been
+    # drawn; nothing of a run that was charged by a version without a log of its calls (`call_log`).
     calls_begun = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # File of the noisy answers (`artefacts`).
     answers_name = models.CharField(max_length=64, blank=True)
@@ -331,8 +333,9 @@ class SynthesisRun(Leased):
 
 
 class TableErrand(Leased):
-    """A job that opens a table and spends nothing because what it makes is for the steward alone: reading an upload,
-    or a comparison with real data. Its result goes to the preview store; this row never holds any of it."""
+    """A job that opens a table and spends nothing because what it makes is for the steward alone: reading an
+    upload, or a comparison with real data. Its result goes to the preview store; this row never holds any of
+    it."""
 
     class Kind(models.TextChoices):
         INGEST = "ingest", _("Read the upload")
@@ -357,7 +360,8 @@ class TableErrand(Leased):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )
     state = models.CharField(max_length=12, choices=State, default=State.WAITING)
-    # Of a comparison: what takes longer and was asked for besides; names of columns, which are public, and no value.
+    # Of a comparison: what takes longer and was asked for besides; names of columns, which are public, and no
+    # value.
     extras = models.JSONField(default=dict, blank=True)
 
     class Meta:
@@ -381,8 +385,8 @@ class TableErrand(Leased):
 
 
 class ReleaseJob(Leased):
-    """Something that a worker derives from what is stored of a release: it opens no table. One at most waits a release, which
-    a constraint of each kind says."""
+    """Something that a worker derives from what is stored of a release: it opens no table. One at most waits
+    a release, which a constraint of each kind says."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting for a worker")
@@ -416,8 +420,8 @@ class RangesErrand(ReleaseJob):
 
 
 class CountsErrand(ReleaseJob):
-    """Bringing together what tables of counts of a release are computed from: the stored noisy answers, which the confidential
-    worker alone has, and the model."""
+    """Bringing together what tables of counts of a release are computed from: the stored noisy answers, which
+    the confidential worker alone has, and the model."""
 
     TASK = "runs.counts"
 
@@ -426,8 +430,8 @@ class CountsErrand(ReleaseJob):
 
 
 class ImplicatesErrand(ReleaseJob):
-    """Making several plausible tables of a release: the model is fitted again to the stored noisy answers, which the confidential
-    worker alone has."""
+    """Making several plausible tables of a release: the model is fitted again to the stored noisy answers,
+    which the confidential worker alone has."""
 
     TASK = "runs.implicates"
 
@@ -438,8 +442,8 @@ class ImplicatesErrand(ReleaseJob):
 class FilledCounts(Leased):
     """Counts of a table filled to a policy, which are not private (ADR 95).
 
-    asked → approved → published | failed; until it is approved also → refused or withdrawn. With `outside_at` the ledger has an entry that
-    no guarantee holds any more: it is written before a row is read, and stays.
+    asked → approved → published | failed; until it is approved also → refused or withdrawn. With `outside_at`
+    the ledger has an entry that no guarantee holds any more: it is written before a row is read, and stays.
     """
 
     class State(models.TextChoices):
@@ -521,8 +525,9 @@ class FilledCounts(Leased):
 
 
 class CityBuild(Leased):
-    """A synthetic city that somebody makes from releases that they may draw from (ADR 93): draft → waiting → finished | failed. What it was
-    made of stands in its own row, so that it can be generated again; it opens no table and spends nothing."""
+    """A synthetic city that somebody makes from releases that they may draw from (ADR 93): draft → waiting →
+    finished | failed. What it was made of stands in its own row, so that it can be generated again; it opens
+    no table and spends nothing."""
 
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
@@ -573,7 +578,8 @@ class CityBuild(Leased):
 
 
 class CityExport(models.Model):
-    """A generated city as programs for simulation read it: a zip, written with the city where its specification says what a simulation takes."""
+    """A generated city as programs for simulation read it: a zip, written with the city where its
+    specification says what a simulation takes."""
 
     class Form(models.TextChoices):
         MATSIM = "matsim", "MATSim"
@@ -598,8 +604,9 @@ def leased() -> list[type[Leased]]:
 
 
 class OutboxMessage(models.Model):
-    """A message about a job, written in the transaction that needs it; sent on commit, and again by the reconciler for as
-    long as its subject waits. One row a task and subject, deleted when the subject is over."""
+    """A message about a job, written in the transaction that needs it; sent on commit, and again by the
+    reconciler for as long as its subject waits. One row a task and subject, deleted when the subject is
+    over."""
 
     task = models.CharField(max_length=100)
     queue = models.CharField(max_length=32)

@@ -1,5 +1,5 @@
-"""Which ends of one's own runs somebody has seen: a mark for the frame of every page, no entry in any log. It imports nothing
-of the engine: whoever renders a template loads it."""
+"""Which ends of one's own runs somebody has seen: a mark for the frame of every page, no entry in any log. It
+imports nothing of the engine: whoever renders a template loads it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Notice:
 
 
 def notice(user: User) -> Notice:
-    """How many of `user`'s runs have ended and were not looked at; leads to the one, or to the list of them."""
+    """How many of `user`'s runs have ended and were not looked at; leads to the one, or to the list of
+    them."""
     ends = list(selectors.ends_unseen(user).values_list("code", "state")[:UNSEEN_SHOWN])
     failed = sum(state == SynthesisRun.State.FAILED for _, state in ends)
     count = f"{len(ends)}{'+' if len(ends) == UNSEEN_SHOWN else ''}"

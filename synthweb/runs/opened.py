@@ -48,8 +48,8 @@ class Opened(dict[str, TableFile]):
 
 @contextlib.contextmanager
 def tables(datasets: Mapping[str, Dataset], run_code: str = "") -> Iterator[Opened]:
-    """Open tables, by their names; opening authenticates a whole file (ADR 5). run_code: the files that this run was submitted for; without one
-    those in force."""
+    """Open tables, by their names; opening authenticates a whole file (ADR 5). run_code: the files that this
+    run was submitted for; without one those in force."""
     with contextlib.ExitStack() as stack:
         files = Opened()
         for name, dataset in datasets.items():

@@ -1,7 +1,9 @@
-"""Free work never waits before paid work: whoever is about to begin some of it does first what is paid for and waits.
+"""Free work never waits before paid work: whoever is about to begin some of it does first what is paid for
+and waits.
 
-Both come to the confidential worker, which alone has tables and noisy answers, and the broker gives it messages in the order of
-their sending. So a worker asks the database, where the truth is, before it begins free work and between two pieces of it.
+Both come to the confidential worker, which alone has tables and noisy answers, and the broker gives it
+messages in the order of their sending. So a worker asks the database, where the truth is, before it begins
+free work and between two pieces of it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from synthweb.runs.models import OutboxMessage, SynthesisRun
 
 
 def do_waiting() -> None:
-    """Take each run that waits for a worker as far as it goes, the oldest first; at the most one attempt for each."""
+    """Take each run that waits for a worker as far as it goes, the oldest first; at the most one attempt for
+    each."""
     tried: set[str] = set()
     # A run that begins while the worker stops could be killed after its charge.
     while not is_stopping() and (code := _oldest(tried)):

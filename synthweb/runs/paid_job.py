@@ -1,8 +1,9 @@
 """The one path of what is paid for: hold → reserve → charge → measure → store → fit → publish (ADR 177).
 
-Whatever state a job is found in says what may still be done. Found charged, it was interrupted between the charge and the stored
-answers: it goes on from its last stored answer (`call_log`), or fails and keeps its charge if noise may have been drawn that nobody has.
-A kind is a subclass; its hooks say what differs, and none of them can leave out or exchange a step.
+Whatever state a job is found in says what may still be done. Found charged, it was interrupted between the
+charge and the stored answers: it goes on from its last stored answer (`call_log`), or fails and keeps its
+charge if noise may have been drawn that nobody has. A kind is a subclass; its hooks say what differs, and
+none of them can leave out or exchange a step.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ AnswersT = TypeVar("AnswersT")
 
 
 class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
-    """A job that is entered in the ledger before a row is read. unpaid, measured: states before that entry, and behind the measurement; entered: what the
-    row has from the entry on; reads_earlier_tables: whether the version of a table may have been replaced since."""
+    """A job that is entered in the ledger before a row is read. unpaid, measured: states before that entry,
+    and behind the measurement; entered: what the row has from the entry on; reads_earlier_tables: whether the
+    version of a table may have been replaced since."""
 
     unpaid: ClassVar[tuple[str, ...]]
     measured: ClassVar[tuple[str, ...]]
@@ -53,7 +55,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
     reads_earlier_tables: ClassVar[bool] = False
     ready: ClassVar[str] = ""  # what its log says in the end
 
-    # --- what a kind says -----------------------------------------------------------------------------------------------
+    # --- what a kind says -----------------------------------------------------------------------------------
     @abstractmethod
     def replan(self) -> PlanT:
         """The plan that was asked for, from what is stored. Errors: InputError, PrivacyError."""
@@ -74,7 +76,8 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
 
     @abstractmethod
     def charge(self) -> None:
-        """Enter it in the ledger, in the transaction of the fenced write: a worker that lost its lease enters nothing."""
+        """Enter it in the ledger, in the transaction of the fenced write: a worker that lost its lease enters
+        nothing."""
 
     @abstractmethod
     def measure(self, files: Opened, going_on: Continuation | None) -> AnswersT:
@@ -112,7 +115,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         """Say that a stage begins."""
         self.progress(stage.name, 0.0)
 
-    # --- the path -------------------------------------------------------------------------------------------------------
+    # --- the path -------------------------------------------------------------------------------------------
     @cached_property
     def plan(self) -> PlanT:
         """As it is planned now."""
@@ -123,9 +126,10 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         self._publish(self.answers())
 
     def measured_now(self, going_on: Continuation | None = None) -> AnswersT:
-        """Charge and measure. What can be known without reading a row is found out before the charge: that the plan provably meets its
-        target, that the vault still has the tables and that they are, byte for byte, those that were stored, and that their headers
-        name the columns described. A job that fails of these costs nothing. Rows are read behind the charge alone."""
+        """Charge and measure. What can be known without reading a row is found out before the charge: that
+        the plan provably meets its target, that the vault still has the tables and that they are, byte for
+        byte, those that were stored, and that their headers name the columns described. A job that fails of
+        these costs nothing. Rows are read behind the charge alone."""
         self.confirm()
         self.require_tables()
         with opened.tables(self.tables(), self.row.code) as files:
@@ -136,14 +140,16 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
             return self.measure(files, going_on)
 
     def require_plan(self) -> None:
-        """The hold pays for the plan that was shown; a newer engine may plan otherwise, and then nothing is spent."""
+        """The hold pays for the plan that was shown; a newer engine may plan otherwise, and then nothing is
+        spent."""
         if self.plan.digest != self.row.plan_digest:
             raise PrivacyError(
                 "the engine was updated and plans this run differently now; submit it again"
             )
 
     def require_tables(self) -> None:
-        """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads another one."""
+        """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads
+        another one."""
         for taken in selectors.tables_of_run(self.row.code):
             is_in_force = taken.table.vault_name == taken.table.dataset.vault_name
             is_kept = taken.table.erased_at is None
@@ -153,8 +159,8 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
                 )
 
     def _charge(self) -> None:
-        """The point of no return, a transaction of its own: the entry is written before any row is read. A job that goes on was
-        charged."""
+        """The point of no return, a transaction of its own: the entry is written before any row is read. A
+        job that goes on was charged."""
         if self.row.state not in self.unpaid:
             return
         self.begin(stages.CHARGE)
@@ -165,7 +171,8 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         self.row.state = self.entered.get("state", self.row.state)
 
     def _publish(self, answers: AnswersT) -> None:
-        """Everything after the measurement: a function of the answers. The result and the end of its job are one transaction."""
+        """Everything after the measurement: a function of the answers. The result and the end of its job are
+        one transaction."""
         self.begin(stages.FIT)
         failpoints.reach(failpoints.DURING_FIT)
         with watching.watched(lambda share: self.progress(stages.FIT.name, share)):
@@ -211,7 +218,8 @@ StoredT = TypeVar("StoredT", Answers, DatabaseAnswers)
 
 
 class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
-    """A kind of run: its price is held and charged, and its answers are stored. mechanism: of the specs of its rows; request: what is asked for, which makes the plan; answers_class: the class of its answers."""
+    """A kind of run: its price is held and charged, and its answers are stored. mechanism: of the specs of
+    its rows; request: what is asked for, which makes the plan; answers_class: the class of its answers."""
 
     model = SynthesisRun
     word = "run"
@@ -241,7 +249,8 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
         return super().hopeless()
 
     def answers(self) -> StoredT:
-        """As they are stored. A run that is measured skips what is above: what is left of it is post-processing."""
+        """As they are stored. A run that is measured skips what is above: what is left of it is
+        post-processing."""
         run = self.row
         if run.state in (State.HELD, State.CHARGED):
             self.require_plan()

@@ -1,4 +1,5 @@
-"""What a spec means for a dataset: its plan, its price in the account's currency, and whether it may be asked for.
+"""What a spec means for a dataset: its plan, its price in the account's currency, and whether it may be asked
+for.
 
 Public facts only: the confirmed description, the account's rule, unit and relation, and the engine's planner.
 """
@@ -47,9 +48,10 @@ STATED = "the number that was stated"
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """Facts that are given with a spec. rows: about how many records there are, as stated with it; None: as stated before. table: a public table beside
-    which the answers are read. criteria: what has to hold for the release to be used. earmark: the code of the part of the budget that
-    the run is paid from; empty: what is free."""
+    """Facts that are given with a spec. rows: about how many records there are, as stated with it; None: as
+    stated before. table: a public table beside which the answers are read. criteria: what has to hold for the
+    release to be used. earmark: the code of the part of the budget that the run is paid from; empty: what is
+    free."""
 
     rows: int | None = None
     table: StatedTable | None = None
@@ -70,7 +72,8 @@ class KnownRows:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRequest(PaidRequest[Plan]):
-    """A release of one table. A parameter of the number of records that the spec leaves open is the public, paid or stated number."""
+    """A release of one table. A parameter of the number of records that the spec leaves open is the public,
+    paid or stated number."""
 
     filled_in = frozenset({RECORDS})
     dataset: Dataset
@@ -144,7 +147,8 @@ def require_rows(dataset: Dataset, domain: Domain, *, stated: int | None = None)
     if known is None:
         raise errors.NotReady(
             "nobody has said about how many records this table has",
-            repair="say whether they are hundreds, thousands, tens of thousands or more: `records`, the low end of that",
+            repair="say whether they are hundreds, thousands, tens of thousands or more: `records`, the "
+            "low end of that",
         )
     return known
 
@@ -152,8 +156,9 @@ def require_rows(dataset: Dataset, domain: Domain, *, stated: int | None = None)
 def known_rows(
     dataset: Dataset, domain: Domain, *, stated: int | None = None
 ) -> KnownRows | None:
-    """About how many records the table has: the public number, the one that an earlier release paid for, or what the steward
-    states; None where nobody said. Never what the file has. stated: now, in place of what was stated before."""
+    """About how many records the table has: the public number, the one that an earlier release paid for, or
+    what the steward states; None where nobody said. Never what the file has. stated: now, in place of what
+    was stated before."""
     if known := public_rows(dataset, domain):
         return known
     if rows := stated or dataset.stated_records:
@@ -220,7 +225,8 @@ def require_table(dataset: Dataset, version: DomainVersion) -> None:
 
 
 def require_terms(version: DomainVersion, account: BudgetAccount) -> None:
-    """The account fixed who is protected and from what; a description that says otherwise cannot spend from it."""
+    """The account fixed who is protected and from what; a description that says otherwise cannot spend from
+    it."""
     require_protection(Protection.of_version(version), account)
 
 

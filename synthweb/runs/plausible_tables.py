@@ -1,6 +1,8 @@
-"""What the confidential worker does for several plausible tables: it reads stored noisy answers, which it alone has, and fits them again.
+"""What the confidential worker does for several plausible tables: it reads stored noisy answers, which it
+alone has, and fits them again.
 
-It opens no table: everything here is post-processing of answers that were paid for (docs/proofs/implicates.md).
+It opens no table: everything here is post-processing of answers that were paid for
+(docs/proofs/implicates.md).
 """
 
 from __future__ import annotations
@@ -58,12 +60,13 @@ class _BufferedDrawing(Drawing):
 
 
 def _archive(release: Release) -> bytes:
-    """The archive: each table as CSV and as Parquet. Errors: SpecError for a method without plausible tables, and for tables that are
-    too large for the page."""
+    """The archive: each table as CSV and as Parquet. Errors: SpecError for a method without plausible tables,
+    and for tables that are too large for the page."""
     cells = release.sample_rows * len(release.domain_version.document["attributes"])
     if cells > plausible.MAX_CELLS:
         raise SpecError(
-            f"a table of {grouped(cells)} cells is larger than the {grouped(plausible.MAX_CELLS)} that are made here",
+            f"a table of {grouped(cells)} cells is larger than the {grouped(plausible.MAX_CELLS)} that are "
+            "made here",
             repair="make plausible tables on the command line, with --implicates",
         )
     plan, answers = answered(release)

@@ -1,5 +1,5 @@
-"""What groups with public totals are mixed with, before anything is spent: the prior of each group beside its records, from the
-plan and the public totals alone."""
+"""What groups with public totals are mixed with, before anything is spent: the prior of each group beside its
+records, from the plan and the public totals alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BANDS: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, N
 
 @dataclass(frozen=True, kw_only=True)
 class PriorLine:
-    """Groups of so many records. `against`: records of prior for each record; `share`: of what is drawn, what comes from the
-    prior and not from records."""
+    """Groups of so many records. `against`: records of prior for each record; `share`: of what is drawn, what
+    comes from the prior and not from records."""
 
     words: str
     groups: int

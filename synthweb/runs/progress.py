@@ -1,4 +1,5 @@
-"""What a run page shows while a worker is busy: the stage, how far it is, and a log line at each new stage."""
+"""What a run page shows while a worker is busy: the stage, how far it is, and a log line at each new
+stage."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ PAUSE = 0.5  # seconds between two writes of progress
 class Progress:
     """Writes (stage, fraction) to the row under its fence, at most twice a second and at every new stage.
 
-    LeaseLost as soon as another worker or a cancellation has taken the row over, so that a long computation stops.
+    LeaseLost as soon as another worker or a cancellation has taken the row over, so that a long computation
+    stops.
     """
 
     def __init__(

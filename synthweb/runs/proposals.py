@@ -1,6 +1,8 @@
-"""What may be paid for: a request as somebody makes it, and the proposal that comes of it, with its plan and its price.
+"""What may be paid for: a request as somebody makes it, and the proposal that comes of it, with its plan and
+its price.
 
-Public facts only. The worker's half of a kind is `paid_job.PaidJob`, which the web process never imports; it makes the plan by the request's class.
+Public facts only. The worker's half of a kind is `paid_job.PaidJob`, which the web process never imports; it
+makes the plan by the request's class.
 """
 
 from __future__ import annotations
@@ -63,8 +65,9 @@ class NumberedTable(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RequestTerms:
-    """What a request states. name: for who gives none. tables: what is read, first the one whose account pays. earmark: the code of the part of
-    the budget that pays; empty: what is free. fields: what the row has of this kind alone."""
+    """What a request states. name: for who gives none. tables: what is read, first the one whose account
+    pays. earmark: the code of the part of the budget that pays; empty: what is free. fields: what the row has
+    of this kind alone."""
 
     spec: Spec
     name: str
@@ -75,8 +78,9 @@ class RequestTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal(Generic[RequestT_co, PlanT_co]):
-    """What may be asked for: everything a submission needs, nothing of it private. asked: with what the request left open. row: the
-    fields of its run that fix the plan. price: in the account's currency, rounded up."""
+    """What may be asked for: everything a submission needs, nothing of it private. asked: with what the
+    request left open. row: the fields of its run that fix the plan. price: in the account's currency, rounded
+    up."""
 
     request: RequestT_co
     asked: RequestTerms
@@ -90,12 +94,12 @@ AnyProposal = Proposal["PaidRequest[Any]", PricedPlan]
 
 
 class PaidRequest(ABC, Generic[PlanT]):
-    """What somebody asks for and pays for: the half of a kind that the web process has. filled_in: parameters that planning fills in where
-    the request leaves them open."""
+    """What somebody asks for and pays for: the half of a kind that the web process has. filled_in: parameters
+    that planning fills in where the request leaves them open."""
 
     filled_in: ClassVar[frozenset[str]] = frozenset()
 
-    # --- what a kind says -----------------------------------------------------------------------------------------------
+    # --- what a kind says -----------------------------------------------------------------------------------
     @abstractmethod
     def asked(self) -> RequestTerms:
         """What it states."""
@@ -111,14 +115,15 @@ class PaidRequest(ABC, Generic[PlanT]):
     @classmethod
     @abstractmethod
     def plan_of(cls, run: SynthesisRun, read: DomainReader, /) -> PlanT:
-        """The plan of a run, stored or not, by its own fields: the same in the web and in the worker, which reads descriptions afresh. Errors: InputError,
-        PrivacyError."""
+        """The plan of a run, stored or not, by its own fields: the same in the web and in the worker, which
+        reads descriptions afresh. Errors: InputError, PrivacyError."""
 
     def require(self, plan: PlanT) -> None:
         """See that the plan is what is asked for."""
 
     def admit(self, proposal: Proposal[Any, PlanT]) -> Mapping[str, Any]:
-        """What lets them have it, locked before the account is: further fields of the row. Errors: its refusal."""
+        """What lets them have it, locked before the account is: further fields of the row. Errors: its
+        refusal."""
         return {}
 
     def require_together(self, run: SynthesisRun) -> None:
@@ -127,7 +132,7 @@ class PaidRequest(ABC, Generic[PlanT]):
     def submitted(self, actor: User) -> None:
         """What else is kept of the request, in its transaction, after all locks of the run."""
 
-    # --- the same for all kinds -----------------------------------------------------------------------------------------
+    # --- the same for all kinds -----------------------------------------------------------------------------
     def propose(self: RequestT) -> Proposal[RequestT, Any]:
         """Plan it, from public facts. Errors: what is missing or wrong."""
         version, account = self.basis()
@@ -147,8 +152,8 @@ class PaidRequest(ABC, Generic[PlanT]):
         )
 
     def is_of(self, run: SynthesisRun) -> bool:
-        """Whether an earlier run with the same key is what is asked for now: nobody gets another one than they ask for. What was filled in
-        when it was asked for may be another value by now."""
+        """Whether an earlier run with the same key is what is asked for now: nobody gets another one than
+        they ask for. What was filled in when it was asked for may be another value by now."""
         asked = self.asked()
         spec = json.loads(json.dumps(asked.spec.to_json()))
         given, stored = spec["parameters"], run.spec["parameters"]
@@ -173,8 +178,8 @@ class _Fixed:
 
 @lru_cache(maxsize=KEPT)
 def _planned(kind: type[PaidRequest[Any]], fixed: _Fixed) -> Any:
-    """What a form showed is not planned once more when its button is pressed. The worker plans again: what is charged is what
-    the engine plans then."""
+    """What a form showed is not planned once more when its button is pressed. The worker plans again: what is
+    charged is what the engine plans then."""
     return kind.plan_of(SynthesisRun(**fixed.row), domain_of)
 
 
@@ -189,7 +194,8 @@ def price_of(plan: PricedPlan, account: BudgetAccount) -> Amount:
 
 
 def usual_name(dataset: Dataset, title: str, epsilon: Fraction) -> str:
-    """The name of a run that nobody named: `Adult: Bayesian network, ε 1, 2026-11-29`, cut to the length that names have."""
+    """The name of a run that nobody named: `Adult: Bayesian network, ε 1, 2026-11-29`, cut to the length that
+    names have."""
     longest = SynthesisRun._meta.get_field("name").max_length or 0
     ending = f": {title}, ε {plain(epsilon)}, {timezone.localdate():%Y-%m-%d}"
     return dataset.name[: longest - len(ending)] + ending

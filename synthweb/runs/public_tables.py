@@ -1,5 +1,5 @@
-"""The public table beside which a run's noisy answers are read: who may choose which, what a run stores of the choice, and how
-the table is loaded again. All of it is public; it changes no question and no loss."""
+"""The public table beside which a run's noisy answers are read: who may choose which, what a run stores of
+the choice, and how the table is loaded again. All of it is public; it changes no question and no loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from synthweb.releases import selectors as releases
 from synthweb.releases.models import Release
 
 MAX_SAMPLE_ROWS = 50_000
-"""Of a table drawn from an earlier release: more records change what it says by less than the noise of most runs."""
+"""Of a table drawn from an earlier release: more records change what it says by less than the noise of most
+runs."""
 # Of a version: a longer one might not fit into an integer of the database.
 NUMBER = re.compile("[0-9]{1,6}")
 OFFERED_RELEASES = 50
@@ -45,8 +46,8 @@ SAMPLED_TABLES = 2  # in the memory of a process
 
 @dataclass(frozen=True, kw_only=True)
 class TableChoice:
-    """What somebody asks for: a reference table of records by its code (version: None for the newest), or an earlier release by
-    its code. columns: for columns of the description, what the table calls them."""
+    """What somebody asks for: a reference table of records by its code (version: None for the newest), or an
+    earlier release by its code. columns: for columns of the description, what the table calls them."""
 
     reference: str = ""
     version: int | None = None
@@ -93,10 +94,12 @@ class TableChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedTable:
-    """A public table as a run stores it: enough to load the same bytes again, and to state them if they are deleted.
+    """A public table as a run stores it: enough to load the same bytes again, and to state them if they are
+    deleted.
 
-    reference, version: of a reference table of records. release, rows, seed: of a table that is drawn from the model
-    of an earlier release. columns: for columns of the description, what the table calls them. sha256: of the CSV."""
+    reference, version: of a reference table of records. release, rows, seed: of a table that is drawn from
+    the model of an earlier release. columns: for columns of the description, what the table calls them.
+    sha256: of the CSV."""
 
     name: str
     published: str
@@ -156,7 +159,8 @@ NOTHING = OfferedTables()
 
 
 def offered(user: User, chosen: StatedTable | None = None) -> OfferedTables:
-    """The newest versions of tables of records, and the newest releases, of `user`'s organisation; and what was chosen before."""
+    """The newest versions of tables of records, and the newest releases, of `user`'s organisation; and what
+    was chosen before."""
     tables = [
         (
             TableChoice(reference=each.reference.code, version=each.number).value,
@@ -183,8 +187,8 @@ def is_there(user: User, stated: StatedTable) -> bool:
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Renamed columns from lines of a column of the description, an equals sign, and what the table calls it. Errors:
-    ValueError."""
+    """Renamed columns from lines of a column of the description, an equals sign, and what the table calls it.
+    Errors: ValueError."""
     columns = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _equals, called = (part.strip() for part in line.partition("="))
@@ -200,13 +204,14 @@ def columns_text(columns: Mapping[str, str]) -> str:
 
 
 def resolve(user: User, choice: TableChoice | None) -> StatedTable | None:
-    """The table that `user` chooses, with the SHA-256 of its bytes. Errors: Refused where they see none of that code; SpecError
-    for a reference table of another kind."""
+    """The table that `user` chooses, with the SHA-256 of its bytes. Errors: Refused where they see none of
+    that code; SpecError for a reference table of another kind."""
     if choice is None:
         return None
     if len(choice.columns) > MAX_RENAMED:
         raise SpecError(
-            f"a public table has {len(choice.columns):,} renamed columns, and at most {MAX_RENAMED:,} are read",
+            f"a public table has {len(choice.columns):,} renamed columns, and at most {MAX_RENAMED:,} are "
+            "read",
             repair="leave out those that are called the same",
         )
     if bool(choice.reference) == bool(choice.release):
@@ -223,7 +228,8 @@ def resolve(user: User, choice: TableChoice | None) -> StatedTable | None:
     except Http404:
         raise Refused(
             "there is no such public table in your organisation",
-            repair="take one of the list of reference tables, with a number of one of its versions, or one of the releases",
+            repair="take one of the list of reference tables, with a number of one of its versions, or one "
+            "of the releases",
             field="prior",
         ) from None
     if not version.has_records:
@@ -242,7 +248,8 @@ def resolve(user: User, choice: TableChoice | None) -> StatedTable | None:
 
 
 def load(stated: StatedTable | None, *, organisation: Organisation) -> PublicTable | None:
-    """The table of a run. Errors: SpecError if it was deleted, differs by now, or is a table that is to be protected."""
+    """The table of a run. Errors: SpecError if it was deleted, differs by now, or is a table that is to be
+    protected."""
     if stated is None:
         return None
     sheet, release = (
@@ -267,7 +274,8 @@ def load(stated: StatedTable | None, *, organisation: Organisation) -> PublicTab
 
 @dataclass(frozen=True, kw_only=True)
 class SharedColumns:
-    """What a plan shares with its public table: columns by name, those that it does not share, and the number of records."""
+    """What a plan shares with its public table: columns by name, those that it does not share, and the number
+    of records."""
 
     label: str
     records: int
@@ -283,7 +291,8 @@ class SharedColumns:
 
 
 def shared_columns(stated: StatedTable | None, plan: Plan) -> SharedColumns | None:
-    """None without a public table. Columns that it lacks are told apart from those of which fewer than half of the cells fit."""
+    """None without a public table. Columns that it lacks are told apart from those of which fewer than half
+    of the cells fit."""
     table = plan.prior
     if stated is None or table is None:
         return None
@@ -311,7 +320,8 @@ def _stored(stated: StatedTable, *, organisation: Organisation) -> ReferenceShee
     if version is None:
         raise SpecError(
             f"the public table “{stated.name}”, version {stated.version}, was deleted",
-            repair=f"add the file with the SHA-256 {stated.sha256} again as a table of records, or choose another one",
+            repair=f"add the file with the SHA-256 {stated.sha256} again as a table of records, or choose "
+            "another one",
         )
     try:
         # As when it was imported: a table that arrived later may be the same file.
@@ -367,7 +377,8 @@ def _sampled_again(
 
 @lru_cache(maxsize=SAMPLED_TABLES)
 def _sampled(code: str, rows: int, seed: str) -> tuple[ReferenceSheet, str]:
-    """A table drawn from the model of a release, as the CSV of a sample with this seed has it; and its SHA-256."""
+    """A table drawn from the model of a release, as the CSV of a sample with this seed has it; and its
+    SHA-256."""
     model = model_cache.model_of(code)
     drawing = Drawing(model=model, rows=rows, seed=seed)
     pieces = [

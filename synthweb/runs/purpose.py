@@ -1,8 +1,10 @@
-"""Fields of the new-release form for parameters that name columns: one to predict, weights of columns, groups of columns.
+"""Fields of the new-release form for parameters that name columns: one to predict, weights of columns, groups
+of columns.
 
-The schema of a method marks such a parameter with `x-columns`. What stands in the form is plain HTML that works without
-scripts: a list to choose from, a line for each column, and groups that are added and taken away by buttons that send the
-form. A parameter that is a list or an object travels as JSON text, which the engine reads.
+The schema of a method marks such a parameter with `x-columns`. What stands in the form is plain HTML that
+works without scripts: a list to choose from, a line for each column, and groups that are added and taken away
+by buttons that send the form. A parameter that is a list or an object travels as JSON text, which the engine
+reads.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ class Offered:
 
 
 class OneColumn(forms.CharField):
-    """A column out of a list, or none. One that is typed or remembered and no longer there stays in the list, so that it
-    is seen; the engine says what is wrong with it."""
+    """A column out of a list, or none. One that is typed or remembered and no longer there stays in the list,
+    so that it is seen; the engine says what is wrong with it."""
 
     columns = "one"
 
@@ -106,8 +108,8 @@ def as_text(value: Any) -> Any:
 
 
 def gathered(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """What was sent, with every table of weights made one text, and groups added or taken away as a button asks; and
-    what hinders that, in words."""
+    """What was sent, with every table of weights made one text, and groups added or taken away as a button
+    asks; and what hinders that, in words."""
     # Of several values of one name the last counts, as a form reads them.
     parameters = {name: data[name] for name in data}
     for name, weights in _weights(data).items():

@@ -1,8 +1,8 @@
 """Messages to workers: each names a task, and the row that waits for it.
 
-The message is written to the outbox in the caller's transaction and sent once that commits. If the broker is away the
-request succeeds all the same and the reconciler sends it later; a message sent twice is refused by the lease. Tasks
-are named, not imported: the web process never loads what the worker runs.
+The message is written to the outbox in the caller's transaction and sent once that commits. If the broker is
+away the request succeeds all the same and the reconciler sends it later; a message sent twice is refused by
+the lease. Tasks are named, not imported: the web process never loads what the worker runs.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def send(pk: int) -> bool:
 
 
 def _probe() -> None:
-    """OSError at once when nobody listens: the client library would keep a person waiting for seconds of retries."""
+    """OSError at once when nobody listens: the client library would keep a person waiting for seconds of
+    retries."""
     broker = app.connection_for_write()
     host = broker.hostname or ""
     if host.startswith("socket://"):

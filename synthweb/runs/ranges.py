@@ -1,6 +1,8 @@
-"""What the default worker does for the pages Look and Expected: it reads a model and a receipt, which are released, and nothing else.
+"""What the default worker does for the pages Look and Expected: it reads a model and a receipt, which are
+released, and nothing else.
 
-It runs where no key of a table is, and imports neither the room nor what opens the vault (an import contract).
+It runs where no key of a table is, and imports neither the room nor what opens the vault (an import
+contract).
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ class Ranges(Derivation[RangesErrand]):
     word = "ranges job"
 
     def do(self) -> None:
-        """Each part is stored as soon as it is there, so that pages show it while the next one is computed, and a worker that takes
-        over goes on after it: the rows, the ranges of columns, the errors of the release."""
+        """Each part is stored as soon as it is there, so that pages show it while the next one is computed,
+        and a worker that takes over goes on after it: the rows, the ranges of columns, the errors of the
+        release."""
         lease, progress, release = self.lease, self.progress, self.row.release
         if look.prepared(release) == "nothing":
             progress(stages.DRAW.name, 0.0)

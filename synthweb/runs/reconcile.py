@@ -1,8 +1,9 @@
 """The reconciler: whatever the broker lost and whatever a dead worker left behind comes to an end here.
 
-Run by beat every RECONCILE_SECONDS and by `manage.py reconcile`. How long something has been silent is what one process
-has seen by its own monotonic clock (`leases.Watch`), never a difference of dates. Each step is a conditional UPDATE or takes rows that
-nobody else has locked, so that any number of reconcilers may run at once.
+Run by beat every RECONCILE_SECONDS and by `manage.py reconcile`. How long something has been silent is what
+one process has seen by its own monotonic clock (`leases.Watch`), never a difference of dates. Each step is a
+conditional UPDATE or takes rows that nobody else has locked, so that any number of reconcilers may run at
+once.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ logger = logging.getLogger(__name__)
 BATCH = 200
 INTERRUPTED = {
     "code": "interrupted-after-charge",
-    "text": "The worker stopped where noise may have been drawn that is stored nowhere. Nothing is drawn twice for one "
-    "charge, so the charge stays.",
+    "text": "The worker stopped where noise may have been drawn that is stored nowhere. Nothing is drawn "
+    "twice for one charge, so the charge stays.",
 }
 
 
@@ -59,8 +60,8 @@ WATCH = leases.Watch()
 
 
 def reconcile(watch: leases.Watch = WATCH) -> Outcome:
-    """One pass over everything that may be stuck. A process that begins afresh finds nothing silent before a lease has
-    passed under its own eyes."""
+    """One pass over everything that may be stuck. A process that begins afresh finds nothing silent before a
+    lease has passed under its own eyes."""
     freed = leases.expire(watch)
     # A message without a date is due at once, in `resend` below.
     OutboxMessage.objects.filter(subject_code__in=freed).update(sent_at=None)
@@ -88,8 +89,8 @@ def is_anything_open() -> bool:
 
 
 def fail_interrupted() -> int:
-    """Runs that were charged without a log of their calls and whose worker is gone: they fail, the charge stays, nothing is
-    drawn again. Of the others the next worker finds out whether they go on."""
+    """Runs that were charged without a log of their calls and whose worker is gone: they fail, the charge
+    stays, nothing is drawn again. Of the others the next worker finds out whether they go on."""
     lost = SynthesisRun.objects.filter(
         leases.free(), state=State.CHARGED, calls_begun=None
     ).order_by("pk")
@@ -149,14 +150,14 @@ def is_known(name: str) -> bool:
 
 
 def resend(watch: leases.Watch = WATCH) -> int:
-    """Messages that were never sent, or sent so long ago that somebody should have come: sent again if the row still waits.
-    Messages of rows that are over are deleted."""
+    """Messages that were never sent, or sent so long ago that somebody should have come: sent again if the
+    row still waits. Messages of rows that are over are deleted."""
     return sum(_resend(message) for message in _due(watch))
 
 
 def _due(watch: leases.Watch) -> list[OutboxMessage]:
-    """Take due messages by dating them: another reconciler leaves them alone, a crash here costs one lease's time. The
-    date is compared with itself alone, so that the database's clock does not matter."""
+    """Take due messages by dating them: another reconciler leaves them alone, a crash here costs one lease's
+    time. The date is compared with itself alone, so that the database's clock does not matter."""
     states = {
         pk: (times, at)
         for pk, times, at in OutboxMessage.objects.values_list("pk", "times_sent", "sent_at")

@@ -1,4 +1,5 @@
-"""The plan of a budget: how many releases it was granted for, how many of them there are, and what the next one may take."""
+"""The plan of a budget: how many releases it was granted for, how many of them there are, and what the next
+one may take."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ SHOWN_DIGITS = 3  # of an ε that is suggested
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePlan:
-    """planned: releases that the requests granted to an account name, altogether. made: those that there are or that a worker is
-    at. free: what the account has left, without what is set aside."""
+    """planned: releases that the requests granted to an account name, altogether. made: those that there are
+    or that a worker is at. free: what the account has left, without what is set aside."""
 
     planned: int
     made: int
@@ -46,7 +47,8 @@ class ReleasePlan:
         )
 
     def exceeds(self, price: Amount) -> bool:
-        """Whether a price is more than the share, so that the other releases have less. Without δ, which no plan is short of."""
+        """Whether a price is more than the share, so that the other releases have less. Without δ, which no
+        plan is short of."""
         return price.epsilon > self.share.epsilon or price.rho > self.share.rho
 
 
@@ -63,13 +65,14 @@ def plan_of(account: BudgetAccount) -> ReleasePlan | None:
 
 
 def epsilon_of(share: Amount, *, rule: str, delta: Fraction = Fraction(0)) -> int:
-    """The ε, in the ledger's integers and cut to three digits, of a release that takes a share. delta: of the release, under
-    zCDP; 0 for a pure guarantee."""
+    """The ε, in the ledger's integers and cut to three digits, of a release that takes a share. delta: of the
+    release, under zCDP; 0 for a pure guarantee."""
     if rule == Rule.BASIC:
         return _cut(share.epsilon)
     if not delta:
         return _cut(math.isqrt(2 * share.rho * NANO))  # ρ = ε²/2
-    # By the exact curve of Gaussian noise: a method whose guarantee follows it takes all of ρ, others take less.
+    # By the exact curve of Gaussian noise: a method whose guarantee follows it takes all of ρ, others take
+    # less.
     if not share.rho:
         return 0
     return _cut(int(conversion.epsilon_for_mu(Fraction(2 * share.rho, NANO), delta) * NANO))

@@ -1,4 +1,5 @@
-"""What the confidential worker does for tables of counts: it reads stored noisy answers, which it alone has, and a model.
+"""What the confidential worker does for tables of counts: it reads stored noisy answers, which it alone has,
+and a model.
 
 It opens no table: everything here is post-processing of answers that were paid for.
 """

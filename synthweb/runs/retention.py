@@ -1,6 +1,7 @@
 """Retention: tables, noisy answers and releases are deleted after the day that their steward set.
 
-A day that has come is looked for once an hour. What cannot go yet, because a run is open, goes at a later look.
+A day that has come is looked for once an hour. What cannot go yet, because a run is open, goes at a later
+look.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Leaving:
 
 
 def delete_due() -> int:
-    """Delete whatever was kept for the last time yesterday or before. Returns how many tables, runs' answers and releases went."""
+    """Delete whatever was kept for the last time yesterday or before. Returns how many tables, runs' answers
+    and releases went."""
     today = timezone.now().date()
     return (
         sum(map(_delete_table, _over("table_until", today)))
@@ -46,7 +48,8 @@ def delete_due() -> int:
 
 
 def upcoming(visible: QuerySet[Dataset]) -> list[Leaving]:
-    """Objects of these datasets that are deleted, each with its day, the nearest first. Deleted ones are left out."""
+    """Objects of these datasets that are deleted, each with its day, the nearest first. Deleted ones are left
+    out."""
     leaving = [
         Leaving(day=day, what=what, dataset=dataset, count=count)
         for dataset in visible.exclude(

@@ -1,4 +1,5 @@
-"""What the new-release page says about the number of records: whether they are enough, and what to do if not."""
+"""What the new-release page says about the number of records: whether they are enough, and what to do if
+not."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ def verdict(
     min_records_to_split: int | None = None,
     delta: Fraction = Fraction(0),
 ) -> Enough:
-    """The engine's verdict as sentences. `min_records_to_split`: of a plan that grows a tree, about how many records it takes for a node to
-    be divided; it counts no code of a place by itself."""
+    """The engine's verdict as sentences. `min_records_to_split`: of a plan that grows a tree, about how many
+    records it takes for a node to be divided; it counts no code of a place by itself."""
     if min_records_to_split is not None and rows < min_records_to_split:
         return _nothing_opens(
             domain,
@@ -82,9 +83,10 @@ def verdict(
 
 def _not_found(columns: int) -> str:
     return ngettext(
-        "About one column whose bounds are learned will not be found, and will be without a value in every synthetic table.",
-        "About %(columns)s columns whose bounds are learned will not be found, and will be without a value in every synthetic "
-        "table.",
+        "About one column whose bounds are learned will not be found, and will be without a value in every "
+        "synthetic table.",
+        "About %(columns)s columns whose bounds are learned will not be found, and will be without a value "
+        "in every synthetic table.",
         columns,
     ) % {"columns": grouped(columns)}
 
@@ -93,10 +95,10 @@ def _of_cells(domain: Domain, rows: int, min_records_to_split: int) -> str:
     """Of a tree of places that have more codes than noise bears."""
     most = rows // min_records_to_split
     sentence = ngettext(
-        "%(divided)s, so that about one cell is divided at a depth, at most: places are kept as finely as there are "
-        "records, and no single code of them has to hold more than its noise.",
-        "%(divided)s, so that about %(cells)s cells are divided at a depth, at most: places are kept as finely as there "
-        "are records, and no single code of them has to hold more than its noise.",
+        "%(divided)s, so that about one cell is divided at a depth, at most: places are kept as finely as "
+        "there are records, and no single code of them has to hold more than its noise.",
+        "%(divided)s, so that about %(cells)s cells are divided at a depth, at most: places are kept as "
+        "finely as there are records, and no single code of them has to hold more than its noise.",
         most,
     )
     return sentence % {
@@ -118,8 +120,9 @@ def _nothing_opens(
         level="too-little",
         title=str(TITLES["too-little"]),
         reason=gettext(
-            "%(divided)s, and there are %(rows)s in all. Most likely nothing is divided below the first depth; what such a "
-            "release says of %(what)s is mostly noise, and the budget would be spent for nothing."
+            "%(divided)s, and there are %(rows)s in all. Most likely nothing is divided below the first "
+            "depth; what such a release says of %(what)s is mostly noise, and the budget would be spent "
+            "for nothing."
         )
         % {
             "divided": _divided(domain, min_records_to_split),
@@ -128,8 +131,8 @@ def _nothing_opens(
         },
         advice=(
             gettext(
-                "About %(least)s records are the least, if all lie together; with these records, an ε of about %(epsilon)s. "
-                "A custodian decides whether that is acceptable."
+                "About %(least)s records are the least, if all lie together; with these records, an ε of "
+                "about %(epsilon)s. A custodian decides whether that is acceptable."
             )
             % {
                 "least": grouped(min_records_to_split),
@@ -166,15 +169,15 @@ def _reason(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> str:
         return gettext("Of the others, single columns hold more than their noise.")
     if not lost:
         return gettext(
-            "Single columns hold more than their noise. Tables of two columns do not: expect most dependence between "
-            "columns to be lost."
+            "Single columns hold more than their noise. Tables of two columns do not: expect most "
+            "dependence between columns to be lost."
         )
     if verdict.level == "too-little":
         sentence = ngettext(
-            "There is one column of %(count)s in which noise outweighs what a code holds on average; what such a release "
-            "shows is mostly noise, and the budget would be spent for nothing.",
-            "There are %(lost)s columns of %(count)s in which noise outweighs what a code holds on average; what such a "
-            "release shows is mostly noise, and the budget would be spent for nothing.",
+            "There is one column of %(count)s in which noise outweighs what a code holds on average; what "
+            "such a release shows is mostly noise, and the budget would be spent for nothing.",
+            "There are %(lost)s columns of %(count)s in which noise outweighs what a code holds on "
+            "average; what such a release shows is mostly noise, and the budget would be spent for nothing.",
             lost,
         )
     else:
@@ -197,14 +200,15 @@ def _advice(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> list[str]
     if verdict.not_found:
         advice.append(
             gettext(
-                "Describe such columns as numbers or dates between public bounds, so that nothing has to be learned of them."
+                "Describe such columns as numbers or dates between public bounds, so that nothing has to "
+                "be learned of them."
             )
         )
     if {*verdict.lost} & {*placed(domain)}:
         advice.append(
             gettext(
-                "Of columns that say where a record lies, methods for places, such as “adaptive”, count no code by itself: "
-                "they need fewer records, and keep places as finely as there are records."
+                "Of columns that say where a record lies, methods for places, such as “adaptive”, count no "
+                "code by itself: they need fewer records, and keep places as finely as there are records."
             )
         )
     if verdict.lost:
@@ -223,8 +227,8 @@ def _advice(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> list[str]
     if verdict.level == "too-little":
         advice.append(
             gettext(
-                "With this description and ε, about %(rows)s records are the least; with these records, an ε of "
-                "%(epsilon)s. A custodian decides whether that is acceptable."
+                "With this description and ε, about %(rows)s records are the least; with these records, an "
+                "ε of %(epsilon)s. A custodian decides whether that is acceptable."
             )
             % {
                 "rows": grouped(verdict.least_rows),

@@ -1,4 +1,5 @@
-"""What the pages of runs show: plain values for the templates, made from rows. Nothing here decides who sees what."""
+"""What the pages of runs show: plain values for the templates, made from rows. Nothing here decides who sees
+what."""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, object]:
 def suggested(
     balance: Balance, domain: Domain, plan: ReleasePlan | None = None
 ) -> dict[str, str]:
-    """A loss that the account can pay, for the form to start with: the share of a planned release, else a usual loss."""
+    """A loss that the account can pay, for the form to start with: the share of a planned release, else a
+    usual loss."""
     # The δ of that method is none that a sum of ρ counts.
     is_pure = balance.rule == Rule.ZCDP and mechanisms.recommended(domain) == "on-the-map"
     return suggested_loss(balance, plan, is_pure=is_pure)
@@ -164,8 +166,8 @@ def suggested_loss(
 
 
 def suggested_check(balance: Balance) -> dict[str, str]:
-    """A small loss that the account can pay: what the form of a check starts with. Without δ where ε is counted: few answers
-    are more precise so."""
+    """A small loss that the account can pay: what the form of a check starts with. Without δ where ε is
+    counted: few answers are more precise so."""
     if balance.rule == Rule.ZCDP:
         return {"epsilon": "0.2", "delta": "1e-9"}
     epsilon = min(USUAL_EPSILON // 5, balance.free.epsilon)
@@ -177,8 +179,8 @@ def suggested_check(balance: Balance) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Again:
-    """The choices of an earlier run, to begin with. table: its public table. is_gone: whether that was deleted since, so that
-    the form begins without it."""
+    """The choices of an earlier run, to begin with. table: its public table. is_gone: whether that was
+    deleted since, so that the form begins without it."""
 
     like: SynthesisRun | None = None
     choices: Mapping[str, object] = field(default_factory=dict)
@@ -193,8 +195,8 @@ class Again:
 def again(
     user: User, like: SynthesisRun | None, domain: Domain, *, follows: bool = False
 ) -> Again:
-    """The choices of an earlier run, for a table of this description; its seed and its request are its own. follows: the new run is
-    the next of a publication over years."""
+    """The choices of an earlier run, for a table of this description; its seed and its request are its own.
+    follows: the new run is the next of a publication over years."""
     if like is None or not (choices := choices_of(like.spec)):
         return Again(like=like)
     choices |= {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
@@ -215,9 +217,9 @@ def again(
 
 
 def _following(user: User, like: SynthesisRun) -> dict[str, object]:
-    """What a release of the next year has of its own: the year in its name, the plan of the earlier one, and that release as the
-    public table beside the answers, where the method takes one and `user` may draw from it. It costs nothing: what is published
-    can be used again, and its loss stays on its own receipt."""
+    """What a release of the next year has of its own: the year in its name, the plan of the earlier one, and
+    that release as the public table beside the answers, where the method takes one and `user` may draw from
+    it. It costs nothing: what is published can be used again, and its loss stays on its own receipt."""
     year = plan_years.present_year()
     name = YEAR_AT_THE_END.sub("", like.name)[: LONGEST_NAME - 6]
     choices: dict[str, object] = {"name": f"{name}, {year}"}
@@ -326,8 +328,8 @@ def stage_lines(run: SynthesisRun) -> list[StageLine]:
 def report(
     user: User, release: Release, job: TableErrand | None, form: ComparisonForm
 ) -> dict[str, object]:
-    """The page that asks for a comparison with real data, and waits for it: a tab of the release. form: what it is to have
-    besides."""
+    """The page that asks for a comparison with real data, and waits for it: a tab of the release. form: what
+    it is to have besides."""
     return releases.frame(user, release, card="compare") | {
         "dataset": release.dataset,
         "job": job,
@@ -385,7 +387,8 @@ def ranges(user: User, release: Release, job: RangesErrand) -> dict[str, object]
     return releases.frame(user, release, card="expected") | {
         "job": job,
         "sentence": _(
-            "A worker is computing the expected ranges, once for this release. This page opens them as soon as they are ready."
+            "A worker is computing the expected ranges, once for this release. This page opens them as "
+            "soon as they are ready."
         ),
         "stages": job_lines(job, of=stages.RANGES),
     }
@@ -396,7 +399,8 @@ def counts(user: User, release: Release, job: CountsErrand) -> dict[str, object]
     return releases.frame(user, release, card="marginals") | {
         "job": job,
         "sentence": _(
-            "A worker is gathering the noisy answers of this release, once. This page shows your table as soon as they are ready."
+            "A worker is gathering the noisy answers of this release, once. This page shows your table as "
+            "soon as they are ready."
         ),
         "stages": job_lines(job, of=stages.COUNTS),
     }
@@ -409,7 +413,8 @@ def implicates(user: User, release: Release, job: ImplicatesErrand) -> dict[str,
     ) | {
         "job": job,
         "sentence": _(
-            "A worker is making several plausible tables of this release, once. This page leads back to the files as soon as they are ready."
+            "A worker is making several plausible tables of this release, once. This page leads back to "
+            "the files as soon as they are ready."
         ),
         "stages": job_lines(job, of=stages.IMPLICATES),
     }

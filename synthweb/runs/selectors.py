@@ -23,7 +23,8 @@ MOST_FAILURES = 3
 
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
-    """Every run of the user's organisation, for stewards, custodians and auditors; PermissionDenied for others."""
+    """Every run of the user's organisation, for stewards, custodians and auditors; PermissionDenied for
+    others."""
     if not can(user, Need.VIEW):
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
@@ -39,7 +40,8 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
 
 
 def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> SynthesisRun:
-    """One run. Http404 for strangers and for roles that see no runs; PermissionDenied for a reader who would act."""
+    """One run. Http404 for strangers and for roles that see no runs; PermissionDenied for a reader who would
+    act."""
     roles = roles_of(user)
     if not roles & Need.VIEW.roles:
         raise Http404("no such run")
@@ -64,7 +66,8 @@ def waits_for_an_end(user: AbstractBaseUser) -> bool:
 def latest_job(
     *, kind: str, dataset: Dataset, release: Release | None = None
 ) -> TableErrand | None:
-    """The newest job of a kind, for its page to say whether it waits, ended or failed; the caller authorised."""
+    """The newest job of a kind, for its page to say whether it waits, ended or failed; the caller
+    authorised."""
     return (
         TableErrand.objects.filter(kind=kind, dataset=dataset, release=release)
         .order_by("-created_at", "-pk")
@@ -79,7 +82,8 @@ def latest_of_release(kind: type[ReleaseJobT], release: Release) -> ReleaseJobT 
 
 
 def may_try_again(kind: type[ReleaseJob], release: Release) -> bool:
-    """Whether a job of a kind may be asked for once more: not while one waits, nor after it failed a few times."""
+    """Whether a job of a kind may be asked for once more: not while one waits, nor after it failed a few
+    times."""
     jobs = kind._default_manager.filter(release=release)
     failed = jobs.filter(state=ReleaseJob.State.FAILED).count()
     waits = jobs.filter(state__in=ReleaseJob.OPEN).exists()
@@ -87,14 +91,15 @@ def may_try_again(kind: type[ReleaseJob], release: Release) -> bool:
 
 
 def unseen_of(runs: QuerySet[SynthesisRun], user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
-    """Those of `runs` that `user` asked for and whose end they have not seen yet; a run that went on has a new one."""
+    """Those of `runs` that `user` asked for and whose end they have not seen yet; a run that went on has a
+    new one."""
     unseen = Q(seen_at=None) | Q(seen_at__lt=F("finished_at"))
     return runs.filter(unseen, created_by=user.pk, state__in=SynthesisRun.TELLING)
 
 
 def filtered(runs: QuerySet[SynthesisRun], query: Mapping[str, str]) -> QuerySet[SynthesisRun]:
-    """Narrowed by `state`, by `mechanism`, by a `dataset` code, and by words `q` of names and codes; unknown states
-    narrow nothing."""
+    """Narrowed by `state`, by `mechanism`, by a `dataset` code, and by words `q` of names and codes; unknown
+    states narrow nothing."""
     if (state := query.get("state", "")) in SynthesisRun.State:
         runs = runs.filter(state=state)
     if mechanism := query.get("mechanism", ""):

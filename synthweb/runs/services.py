@@ -49,9 +49,11 @@ ReleaseJobT = TypeVar("ReleaseJobT", bound=ReleaseJob)
 def submit(
     request: PaidRequest[Any], *, steward: User, name: str = "", request_key: str = ""
 ) -> SynthesisRun:
-    """Plan what is asked for, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
+    """Plan what is asked for, hold its price and queue it, in one transaction; the same `request_key` again
+    gives the same run.
 
-    Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept."""
+    Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then
+    nothing is kept."""
     earlier = SynthesisRun.objects.filter(created_by=steward, request_key=request_key)
     if not (request_key and earlier.exists()):
         # Planned before any lock is taken, because it may take seconds.
@@ -89,8 +91,9 @@ def _submit(
 def create(
     proposal: AnyProposal, *, steward: User, name: str = "", **further: Any
 ) -> SynthesisRun:
-    """The row of a run, in the caller's transaction: its first step of four, the others being `take_tables`, `hold` and
-    `record_submission`, in the order in which their locks are taken. further: fields of the row."""
+    """The row of a run, in the caller's transaction: its first step of four, the others being `take_tables`,
+    `hold` and `record_submission`, in the order in which their locks are taken. further: fields of the
+    row."""
     return SynthesisRun.objects.create(
         created_by=steward,
         name=names.one_line(name) or proposal.asked.name,
@@ -150,8 +153,8 @@ def record_submission(run: SynthesisRun) -> None:
 
 @transaction.atomic
 def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
-    """Stop a run at once. Before the charge the hold is released; after it the charge stays and the result is given
-    up. A worker that is busy with it finds its fencing token old and writes nothing more."""
+    """Stop a run at once. Before the charge the hold is released; after it the charge stays and the result is
+    given up. A worker that is busy with it finds its fencing token old and writes nothing more."""
     # Locked, so that no charge comes between reading the state and releasing the hold.
     run = _locked(run)
     if not run.is_open:
@@ -222,17 +225,18 @@ def _locked(run: SynthesisRun) -> SynthesisRun:
 
 
 def request_ingest(*, dataset: Dataset, actor: User) -> TableErrand:
-    """Have an upload read by the confidential worker; asking again while one waits gives the one that waits."""
+    """Have an upload read by the confidential worker; asking again while one waits gives the one that
+    waits."""
     return _job(kind=TableErrand.Kind.INGEST, dataset=dataset, release=None, actor=actor)
 
 
 def request_report(
     *, release: Release, actor: User, extras: Extras | None = None
 ) -> TableErrand:
-    """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it may be
-    published; later runs of the account say that they were chosen after looking, once somebody opens it. extras: what takes
-    longer and is asked for besides. The real side is the version of the table that the release was made of. Errors: Conflict if that
-    was erased."""
+    """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it
+    may be published; later runs of the account say that they were chosen after looking, once somebody opens
+    it. extras: what takes longer and is asked for besides. The real side is the version of the table that the
+    release was made of. Errors: Conflict if that was erased."""
     if not release.dataset.is_deleted:
         datasets.require_kept(taken.table for taken in tables_of_run(release.run_code))
     return _job(
@@ -245,8 +249,8 @@ def request_report(
 
 
 def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
-    """Have the keys of a confirmed database checked by the confidential worker; its counts are for its steward alone. Errors:
-    NotReady."""
+    """Have the keys of a confirmed database checked by the confidential worker; its counts are for its
+    steward alone. Errors: NotReady."""
     asked = CheckedKeys.now(root)
     return _job(
         kind=TableErrand.Kind.KEYS, dataset=root, release=None, actor=actor, extras=asked
@@ -306,8 +310,8 @@ def request_implicates(*, release: Release) -> ImplicatesErrand:
 
 @transaction.atomic
 def _of_release(kind: type[ReleaseJobT], release: Release, task: str, to: str) -> ReleaseJobT:
-    """Asking again while a job waits gives the one that waits. Not in the audit log: no table is opened, and whoever may
-    see the result has been authorised."""
+    """Asking again while a job waits gives the one that waits. Not in the audit log: no table is opened, and
+    whoever may see the result has been authorised."""
     job, created = kind._default_manager.get_or_create(
         release=release,
         state=kind.State.WAITING,
@@ -319,7 +323,8 @@ def _of_release(kind: type[ReleaseJobT], release: Release, task: str, to: str) -
 
 
 def notify_end(run: SynthesisRun, event: Event) -> None:
-    """Have the steward of a run notified that it has ended, in the caller's transaction. A run that is resumed ends twice."""
+    """Have the steward of a run notified that it has ended, in the caller's transaction. A run that is
+    resumed ends twice."""
     if run.allowance_id is not None:
         return  # a validation: its analyst, who sees no runs, finds its end on the page of the release
     notifications.notify(

@@ -1,4 +1,5 @@
-"""The stages of a run, in our own words: what the run page lists and the log says. Nothing here depends on data."""
+"""The stages of a run, in our own words: what the run page lists and the log says. Nothing here depends on
+data."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from django.utils.translation import gettext_noop as _
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """`name` is what is stored; `title` what people read, translated where a page shows it, like `text`; `spends` tells the stages from which noise may be drawn."""
+    """`name` is what is stored; `title` what people read, translated where a page shows it, like `text`;
+    `spends` tells the stages from which noise may be drawn."""
 
     name: str
     title: str

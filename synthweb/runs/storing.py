@@ -1,4 +1,5 @@
-"""Noisy answers of a run come to the disk and the database: room is reserved before the charge, and what is drawn is stored whatever it takes."""
+"""Noisy answers of a run come to the disk and the database: room is reserved before the charge, and what is
+drawn is stored whatever it takes."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ Result = TypeVar("Result")
 # Seconds between tries to store the noisy answers; the last
 # one repeats as long as the lease is held.
 RECORD_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-WAITING_FOR_ROOM = "The noisy answers cannot be stored yet: disk or database do not take them. Tried again until they do."
+WAITING_FOR_ROOM = (
+    "The noisy answers cannot be stored yet: disk or database do "
+    "not take them. Tried again until they do."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,8 @@ class ReservedRoom:
 
 @contextlib.contextmanager
 def reserved(run: SynthesisRun, lease: leases.Lease, size: int) -> Iterator[ReservedRoom]:
-    """Room for `size` bytes in both files. What is charged already waits for it while the lease lives. Errors: NoRoom before the charge."""
+    """Room for `size` bytes in both files. What is charged already waits for it while the lease lives.
+    Errors: NoRoom before the charge."""
     # What a killed worker had reserved is room for this one.
     artefacts.sweep(is_known=is_known)
     with contextlib.ExitStack() as stack:
@@ -64,8 +69,8 @@ def store(
     answers: Answers | DatabaseAnswers,
     room: ReservedRoom,
 ) -> None:
-    """Answers to their file, then their digest and the state to the row under the fence. The name carries the token,
-    so that a worker that was overtaken can never overwrite what its successor stored."""
+    """Answers to their file, then their digest and the state to the row under the fence. The name carries the
+    token, so that a worker that was overtaken can never overwrite what its successor stored."""
     name, content = f"{run.code}-{lease.token}.npz", answers.to_bytes()
     try:
         _retry(lease, lambda: room.answers.store(content, name=name))
@@ -80,8 +85,8 @@ def store(
 
 
 def _retry(lease: leases.Lease, write: Callable[[], Result]) -> Result:
-    """Do one of the writes that must not be lost to a full disk or a database that is away: what they keep is paid
-    for and drawn once. Tried again for as long as the lease is ours; LeaseLost after that."""
+    """Do one of the writes that must not be lost to a full disk or a database that is away: what they keep is
+    paid for and drawn once. Tried again for as long as the lease is ours; LeaseLost after that."""
     for pause in itertools.chain(RECORD_PAUSES, itertools.repeat(RECORD_PAUSES[-1])):
         try:
             return write()
@@ -110,8 +115,8 @@ def _say_waiting(lease: leases.Lease) -> None:
 
 
 def _record(lease: leases.Lease, *, answers_name: str, answers_digest: str) -> None:
-    """The file and the digest of answers, and that they are there. A try whose answer was lost may have been committed,
-    so it first looks for its own result."""
+    """The file and the digest of answers, and that they are there. A try whose answer was lost may have been
+    committed, so it first looks for its own result."""
     stored = {"answers_name": answers_name, "answers_digest": answers_digest}
     if not lease.rows().filter(state=State.MEASURED, **stored).exists():
         leases.write(lease, states=(State.CHARGED,), state=State.MEASURED, **stored)

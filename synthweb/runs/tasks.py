@@ -1,8 +1,8 @@
-"""Celery tasks: a code in, one call out. Early acknowledgement is right here, because a message is only a doorbell:
-a lost one is sent again by the reconciler, a doubled one is refused by the lease.
+"""Celery tasks: a code in, one call out. Early acknowledgement is right here, because a message is only a
+doorbell: a lost one is sent again by the reconciler, a doubled one is refused by the lease.
 
-What a task needs is imported by it, so that the `default` queue's process never loads the room, and beat and the worker of
-notifications do not load the engine.
+What a task needs is imported by it, so that the `default` queue's process never loads the room, and beat and
+the worker of notifications do not load the engine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def table_job(code: str) -> None:
 
 @app.task(name=queue.EXPECTED_RANGES)
 def expected_ranges(code: str) -> None:
-    """Compute the expected ranges of a release; on the `default` queue, whose process has no key of a table."""
+    """Compute the expected ranges of a release; on the `default` queue, whose process has no key of a
+    table."""
     from synthweb.runs import ranges
 
     ranges.compute(code=code)

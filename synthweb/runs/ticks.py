@@ -1,7 +1,8 @@
 """The grid of time on which a result of a real table is shown to who may not see how long its run took.
 
-How long a run takes depends on the table, and so may whether it ends. A result that is there is shown at the next tick; the times of
-ticks are public facts: when it was asked for, and a length that rests on released numbers alone.
+How long a run takes depends on the table, and so may whether it ends. A result that is there is shown at the
+next tick; the times of ticks are public facts: when it was asked for, and a length that rests on released
+numbers alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ RECORDS = 500_000
 MOST = 60
 """Ticks after which what is not there counts as without an answer."""
 LAG = 6
-"""The last part of so many of a tick is too late for it: a row can be read a moment after the time that it names."""
+"""The last part of so many of a tick is too late for it: a row can be read a moment after the time that it
+names."""
 WAITING, NO_ANSWER = "waiting", "no-answer"
 """Two states of what is not shown: before the last tick, and after it."""
 

@@ -1,10 +1,11 @@
-"""How long a run takes: one forecast for every page, with a band, fitted to what finished runs of the organisation took.
+"""How long a run takes: one forecast for every page, with a band, fitted to what finished runs of the
+organisation took.
 
-What a plan needs is computed from public facts for one machine (`synth_engine.plans.resources`). Another machine is
-faster or slower, so each part of a run is scaled by the ratio of actual to predicted time in earlier runs: the forecast by
-the median of the runs that are most alike, the band by the spread. Alike are runs of the same method whose predicted times
-are near, which is public. How long earlier runs took depends on their tables: only runs of the same organisation count, and
-stewards alone see forecasts.
+What a plan needs is computed from public facts for one machine (`synth_engine.plans.resources`). Another
+machine is faster or slower, so each part of a run is scaled by the ratio of actual to predicted time in
+earlier runs: the forecast by the median of the runs that are most alike, the band by the spread. Alike are
+runs of the same method whose predicted times are near, which is public. How long earlier runs took depends on
+their tables: only runs of the same organisation count, and stewards alone see forecasts.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ READ, MODEL = "read", "measure and fit"
 """The parts of a run: up to the first question; the questions, the fitting of the model and its release."""
 PARTS = (READ, MODEL)
 UNFITTED = (0.3, 6.0)
-"""Ratios that the band spans where no run has finished yet. `bench/run_time.py` prints what they are on one machine; a slow one that
-has other work took six times as long."""
+"""Ratios that the band spans where no run has finished yet. `bench/run_time.py` prints what they are on one
+machine; a slow one that has other work took six times as long."""
 SPREAD, SPREAD_OF_FEW = 1.5, 3.0
-"""The band reaches at least this many times below and above the middle ratio; farther, where few runs have finished."""
+"""The band reaches at least this many times below and above the middle ratio; farther, where few runs have
+finished."""
 NEAREST = 5  # runs of one method whose median ratio scales the forecast
 BOUNDS = (0.02, 50.0)
-"""A ratio beyond these counts as the nearest of them: something else than the machine was at work, such as a computer that
-slept."""
+"""A ratio beyond these counts as the nearest of them: something else than the machine was at work, such as a
+computer that slept."""
 ENOUGH = 4  # runs of which quantiles say something
 SAME_METHOD = 2  # runs of the same method that are preferred to those of all methods
 LOOKED_AT = 40  # newest finished runs
@@ -66,7 +68,8 @@ ROUND = (
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """One finished run: its method, the ratio of actual to predicted seconds of each part, and those predicted seconds."""
+    """One finished run: its method, the ratio of actual to predicted seconds of each part, and those
+    predicted seconds."""
 
     method: str
     ratios: Mapping[str, float]
@@ -75,8 +78,9 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """What a run usually takes, in seconds once a worker is free. `middle`: the forecast, between the ends of the band;
-    `predicted`: of each part, before any fitting; `runs`: how many finished runs it was fitted to."""
+    """What a run usually takes, in seconds once a worker is free. `middle`: the forecast, between the ends of
+    the band; `predicted`: of each part, before any fitting; `runs`: how many finished runs it was fitted
+    to."""
 
     low: int
     middle: int
@@ -100,7 +104,8 @@ def predicted(dataset: Dataset, *, needed: ResourceEstimate) -> dict[str, float]
 
 
 def parts_of(size: float, *, needed: ResourceEstimate) -> dict[str, float]:
-    """The same of a table of so many bytes. What a command spends on loading libraries, a worker has behind it."""
+    """The same of a table of so many bytes. What a command spends on loading libraries, a worker has behind
+    it."""
     confirming = needed.confirming_seconds
     return {
         READ: START_SECONDS + confirming + size / BYTES_A_SECOND,

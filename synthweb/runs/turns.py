@@ -1,7 +1,8 @@
-"""A worker's turn at a job: it claims the row, keeps it alive and ends it, whatever happens. The same for all kinds, paid and free.
+"""A worker's turn at a job: it claims the row, keeps it alive and ends it, whatever happens. The same for all
+kinds, paid and free.
 
-A kind is a class; one of its objects is one job in the hands of one worker. Failures are recorded in our own words; logs name the type
-of an error and never its text, which could quote what the error met.
+A kind is a class; one of its objects is one job in the hands of one worker. Failures are recorded in our own
+words; logs name the type of an error and never its text, which could quote what the error met.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ GAVE_UP = {
 
 
 class Job(ABC, Generic[RowT]):
-    """A kind of job: the work on the rows of one model. word: what logs call one; taken_over: how a turn ends without a word; max_attempts: claims of one row,
-    because what keeps killing its worker must not do so for ever; expected: errors that are no fault of the program, which logs leave out."""
+    """A kind of job: the work on the rows of one model. word: what logs call one; taken_over: how a turn ends
+    without a word; max_attempts: claims of one row, because what keeps killing its worker must not do so for
+    ever; expected: errors that are no fault of the program, which logs leave out."""
 
     model: type[RowT]
     word: ClassVar[str]
@@ -52,14 +54,16 @@ class Job(ABC, Generic[RowT]):
         return GAVE_UP if self.row.attempts > self.max_attempts else None
 
     def failure(self, error: Exception) -> Failure:
-        """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is dropped."""
+        """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is
+        dropped."""
         if isinstance(error, InputError):
             return {"code": "input", "text": error.text}
         text = f"An error of kind {type(error).__name__} stopped the worker."
         return {"code": "internal", "text": text}
 
     def stopped(self, error: Exception) -> None:
-        """What becomes of the job after an error. By itself the same row fails the same way: nothing is tried again."""
+        """What becomes of the job after an error. By itself the same row fails the same way: nothing is tried
+        again."""
         self.fail(self.failure(error))
 
     def fail(self, failure: Failure) -> None:
@@ -76,14 +80,16 @@ class Job(ABC, Generic[RowT]):
         self.end(state="failed", failure=failure)
 
     def end(self, *, state: str, **changes: Any) -> None:
-        """Record the end, first in the transaction that stores the result: a worker that was overtaken stores nothing. Errors: LeaseLost."""
+        """Record the end, first in the transaction that stores the result: a worker that was overtaken stores
+        nothing. Errors: LeaseLost."""
         changes |= {"state": state, "finished_at": Now(), "lease_held": False}
         leases.write(self.lease, states=self.row.OPEN, **changes)
 
 
 @in_english
 def take(kind: type[Job[RowT]], *, code: str) -> None:
-    """Take the job of this code as far as it goes, if nobody else does. Harmless when repeated, late or doubled."""
+    """Take the job of this code as far as it goes, if nobody else does. Harmless when repeated, late or
+    doubled."""
     row = kind.model._default_manager.filter(code=code).first()
     lease = leases.claim(row) if row else None
     if row is None or lease is None:
@@ -103,7 +109,8 @@ def take(kind: type[Job[RowT]], *, code: str) -> None:
         except DatabaseError as error:
             name = type(error).__name__
             logger.warning("%s %s: %s; left for the reconciler", kind.word, code, name)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the job gets an end and the log gets no data
+        except Exception as error:  # noqa: BLE001
+            # whatever it was, the job gets an end and the log gets no data
             # Once the lease is lost, the error is only how the engine passes that on.
             if not (lease.gone.is_set() or isinstance(error, kind.expected)):
                 logger.error("%s %s: failed with %s", kind.word, code, type(error).__name__)

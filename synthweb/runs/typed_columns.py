@@ -1,5 +1,5 @@
-"""What was typed into fields that name columns, as JSON text: weights of columns and groups of columns. It imports nothing of the
-engine: whoever renders a template loads it."""
+"""What was typed into fields that name columns, as JSON text: weights of columns and groups of columns. It
+imports nothing of the engine: whoever renders a template loads it."""
 
 from __future__ import annotations
 

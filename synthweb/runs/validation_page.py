@@ -1,4 +1,5 @@
-"""What the page of validations shows: allowances with their use, and what was measured within them. Plain values for templates."""
+"""What the page of validations shows: allowances with their use, and what was measured within them. Plain
+values for templates."""
 
 from __future__ import annotations
 
@@ -44,9 +45,9 @@ class AllowanceLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationPart:
-    """A validation as people read it, as far as they may know how it went. next_at: the next tick of its analyst, empty for who oversees
-    it. answers: None while none are shown, or for who may not read them. void: why they are
-    not to be used, for everybody who sees that it was made."""
+    """A validation as people read it, as far as they may know how it went. next_at: the next tick of its
+    analyst, empty for who oversees it. answers: None while none are shown, or for who may not read them.
+    void: why they are not to be used, for everybody who sees that it was made."""
 
     code: str
     by: str
@@ -63,7 +64,8 @@ class ValidationPart:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationPage:
-    """allowances: all that the reader may know of; parts: validations, newest first; waits: whether one is under way."""
+    """allowances: all that the reader may know of; parts: validations, newest first; waits: whether one is
+    under way."""
 
     allowances: tuple[AllowanceLine, ...]
     parts: tuple[ValidationPart, ...]

@@ -1,4 +1,5 @@
-"""Pages on which analysts have results validated on the real table, and on which allowances for that are granted and ended."""
+"""Pages on which analysts have results validated on the real table, and on which allowances for that are
+granted and ended."""
 
 from __future__ import annotations
 
@@ -144,7 +145,8 @@ def _allowances(
 
 
 def _begun(usable: list[AllowanceUse]) -> dict[str, str | bool]:
-    """What the form begins with: no figure, because each of them costs precision, and what the first allowance can pay."""
+    """What the form begins with: no figure, because each of them costs precision, and what the first
+    allowance can pay."""
     begun: dict[str, str | bool] = {"every_column": False, "pairs": False, "delta": "0"}
     use = usable[0]
     if not use.left.epsilon:

@@ -1,9 +1,11 @@
-"""Validations: an analyst has figures of a release measured on the real table, within a small allowance that ends on a day.
+"""Validations: an analyst has figures of a release measured on the real table, within a small allowance that
+ends on a day.
 
-A validation is a check of the release (`checks`) that is held, charged and answered like any other, from the budget of the dataset.
-What differs is who asks and who learns of it: an analyst sees their own allowances, what these have left by their own use, and
-their own answers, on the ticks of a grid (`ticks`), so that neither the time of a run nor its failure is shown to them. Stewards,
-custodians and auditors see all of them, and how each run went.
+A validation is a check of the release (`checks`) that is held, charged and answered like any other, from the
+budget of the dataset. What differs is who asks and who learns of it: an analyst sees their own allowances,
+what these have left by their own use, and their own answers, on the ticks of a grid (`ticks`), so that
+neither the time of a run nor its failure is shown to them. Stewards, custodians and auditors see all of them,
+and how each run went.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ LONGEST = timedelta(days=366)
 
 @dataclass(frozen=True, kw_only=True)
 class AllowanceUse:
-    """An allowance as its analyst or an overseer sees it. used: by that analyst, or by all of them; readers: who spent of it,
-    with how much each."""
+    """An allowance as its analyst or an overseer sees it. used: by that analyst, or by all of them; readers:
+    who spent of it, with how much each."""
 
     allowance: ValidationAllowance
     rule: str
@@ -66,9 +68,10 @@ class AllowanceUse:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How far a validation is, as somebody may know it. state: of the run, for who oversees it; for its analyst WAITING, FINISHED or
-    NO_ANSWER, whatever the cause. asked_at, finished_at: exact for who oversees it; for its analyst the minute, and the tick at which
-    the answer was shown. next_at: the next tick, while there may be an answer. check: what was measured, once it may be read."""
+    """How far a validation is, as somebody may know it. state: of the run, for who oversees it; for its
+    analyst WAITING, FINISHED or NO_ANSWER, whatever the cause. asked_at, finished_at: exact for who oversees
+    it; for its analyst the minute, and the tick at which the answer was shown. next_at: the next tick, while
+    there may be an answer. check: what was measured, once it may be read."""
 
     state: str
     asked_at: datetime
@@ -84,15 +87,15 @@ class Standing:
 FINISHED: str = SynthesisRun.State.FINISHED
 
 
-# --- who sees what ----------------------------------------------------------------------------------------------
+# --- who sees what ------------------------------------------------------------------------------------------
 def oversees(user: User) -> bool:
     """Whether `user` sees the allowances and validations of everybody: stewards, custodians and auditors."""
     return bool(roles_of(user) & Need.VIEW.roles)
 
 
 def uses_for(user: User, release: Release) -> list[AllowanceUse]:
-    """The allowances of a release that `user` may know of, newest first, with their use. An analyst has their own use alone. The
-    caller authorised."""
+    """The allowances of a release that `user` may know of, newest first, with their use. An analyst has their
+    own use alone. The caller authorised."""
     allowances = (
         ValidationAllowance.objects.filter(release=release)
         .select_related("analyst", "granted_by")
@@ -107,7 +110,8 @@ def uses_for(user: User, release: Release) -> list[AllowanceUse]:
 
 
 def validations_for(user: User, release: Release) -> QuerySet[SynthesisRun]:
-    """Validations of a release, newest first: an analyst's own, or everybody's for who oversees them. The caller authorised."""
+    """Validations of a release, newest first: an analyst's own, or everybody's for who oversees them. The
+    caller authorised."""
     runs = SynthesisRun.objects.filter(checks=release, allowance__isnull=False)
     if not oversees(user):
         runs = runs.filter(created_by=user)
@@ -127,14 +131,16 @@ def validation_for(user: User, release: Release, code: str) -> SynthesisRun:
 
 
 def may_read_answers(user: User, release: Release, run: SynthesisRun) -> bool:
-    """Whether `user` may read what a validation measured: its analyst, and stewards, who may draw samples of every release."""
+    """Whether `user` may read what a validation measured: its analyst, and stewards, who may draw samples of
+    every release."""
     return run.created_by_id == user.pk or (
         oversees(user) and releases.may(user, release, Need.SAMPLE)
     )
 
 
 def answered_for(user: User, release: Release, code: str) -> PaidCheck:
-    """What a validation measured; Http404 while there is nothing, PermissionDenied for who may not read it. The caller authorised."""
+    """What a validation measured; Http404 while there is nothing, PermissionDenied for who may not read it.
+    The caller authorised."""
     run = validation_for(user, release, code)
     if not may_read_answers(user, release, run):
         raise PermissionDenied("The answers of a validation are for its analyst and stewards.")
@@ -191,15 +197,15 @@ def allowance_of(release: Release, code: str) -> ValidationAllowance:
     return allowance
 
 
-# --- what is spent ----------------------------------------------------------------------------------------------
+# --- what is spent ------------------------------------------------------------------------------------------
 def amount_of(row: ValidationAllowance) -> Amount:
     """What an allowance grants."""
     return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
 
 
 def used(allowance: ValidationAllowance, analyst: User | None = None) -> Amount:
-    """What the validations of one analyst, or all, have taken from it. Each counts, however it ended: what came back would tell its
-    analyst that it failed, and when."""
+    """What the validations of one analyst, or all, have taken from it. Each counts, however it ended: what
+    came back would tell its analyst that it failed, and when."""
     runs = SynthesisRun.objects.filter(allowance=allowance)
     if analyst is not None:
         runs = runs.filter(created_by=analyst)
@@ -252,7 +258,7 @@ def _overseen(allowance: ValidationAllowance, rule: str) -> AllowanceUse:
     )
 
 
-# --- granting ---------------------------------------------------------------------------------------------------
+# --- granting -----------------------------------------------------------------------------------------------
 @transaction.atomic
 def grant(
     *,
@@ -263,8 +269,9 @@ def grant(
     analyst: User | None = None,
     note: str = "",
 ) -> ValidationAllowance:
-    """Let an analyst, or each reader of a release, spend a part of the dataset's budget on figures of it, to the end of a day (UTC),
-    at most a year ahead. Nothing is held: a validation is refused if the budget has less left by then.
+    """Let an analyst, or each reader of a release, spend a part of the dataset's budget on figures of it, to
+    the end of a day (UTC), at most a year ahead. Nothing is held: a validation is refused if the budget has
+    less left by then.
 
     Raises NotReady, Refused."""
     _, account = planning.basis(release.dataset)
@@ -333,7 +340,7 @@ def _record(actor: User, allowance: ValidationAllowance, action: str, **detail: 
     )
 
 
-# --- asking -----------------------------------------------------------------------------------------------------
+# --- asking -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Validation(checks.ReleaseCheck):
     """Figures of a release, asked for by an analyst within an allowance."""
@@ -350,8 +357,8 @@ class Validation(checks.ReleaseCheck):
         return super().basis()
 
     def admit(self, proposal: Proposal[Any, CheckPlan]) -> Mapping[str, Any]:
-        """The allowance that pays, locked: of two requests at once the second one sees what the first one holds. When the
-        answer is shown at the earliest."""
+        """The allowance that pays, locked: of two requests at once the second one sees what the first one
+        holds. When the answer is shown at the earliest."""
         list(
             ValidationAllowance.objects.select_for_update(of=("self",))
             .filter(_covers(self.analyst), release__dataset=self.release.dataset_id)
@@ -373,7 +380,8 @@ def require_covering(analyst: User, release: Release, price: Amount) -> Allowanc
     rule = release.account.rule
     most = max((each.left for each in usable), key=lambda left: left.main(rule))
     raise errors.BeyondAllowance(
-        f"this costs {price.text(rule)}, and no allowance of yours has that much left: the largest has {most.text(rule)}",
+        f"this costs {price.text(rule)}, and no allowance of yours has that much left: the largest has "
+        f"{most.text(rule)}",
         repair="choose a smaller loss, or ask the data steward for an allowance",
     )
 
@@ -381,9 +389,11 @@ def require_covering(analyst: User, release: Release, price: Amount) -> Allowanc
 def submit(
     *, analyst: User, release: Release, request: CheckRequest, request_key: str = ""
 ) -> SynthesisRun:
-    """Hold the price of a validation within an allowance, and queue it; the same `request_key` again gives the same run.
+    """Hold the price of a validation within an allowance, and queue it; the same `request_key` again gives
+    the same run.
 
-    Raises BeyondAllowance before anything is held, and what `services.submit` raises. What the budget has left is not told."""
+    Raises BeyondAllowance before anything is held, and what `services.submit` raises. What the budget has
+    left is not told."""
     try:
         return services.submit(
             Validation(release=release, request=request, analyst=analyst),
@@ -399,8 +409,9 @@ def submit(
 
 
 def _due(analyst: User, release: Release) -> datetime:
-    """The first tick of a validation that is asked for now: a tick after the first one of the validation before it. One answer a tick is
-    shown to an analyst, so that the number of those that are there does not tell how fast the table is read."""
+    """The first tick of a validation that is asked for now: a tick after the first one of the validation
+    before it. One answer a tick is shown to an analyst, so that the number of those that are there does not
+    tell how fast the table is read."""
     now = timezone.now()
     earlier = SynthesisRun.objects.filter(
         created_by=analyst, dataset=release.dataset_id, due_at__gt=now

@@ -61,12 +61,13 @@ from synthweb.runs.models import (
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
 
 
-# --- a new release ------------------------------------------------------------------------------------------------
+# --- a new release ------------------------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
 @limited
 def new(request: SignedInRequest, code: str) -> HttpResponse:
-    """Choices on the left, what they mean on the right; nothing is spent before the button, and twice above half."""
+    """Choices on the left, what they mean on the right; nothing is spent before the button, and twice above
+    half."""
     dataset = datasets.dataset_for(request.user, code, Need.SPEND)
     try:
         version, account = planning.basis(dataset)
@@ -101,7 +102,8 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
 
 
 def _again(request: SignedInRequest, domain: Domain) -> screens.Again:
-    """The choices of the run that the address names: of one to ask for again, or of the one before it over years."""
+    """The choices of the run that the address names: of one to ask for again, or of the one before it over
+    years."""
     before = request.GET.get("next", "")
     code = before or request.GET.get("like", "")
     like = selectors.run_for(request.user, code) if code else None
@@ -171,8 +173,9 @@ def preview(request: SignedInRequest, code: str) -> HttpResponse:
 def _estimate(
     request: SignedInRequest, form: ReleaseForm, dataset: Dataset, *, hasty: bool
 ) -> Estimate | None:
-    """The estimate of what is typed, or of the suggestions before anything is; errors go to the form. `hasty`: as of a
-    forecast; nobody should wait for other methods who has chosen one and pressed the button."""
+    """The estimate of what is typed, or of the suggestions before anything is; errors go to the form.
+    `hasty`: as of a forecast; nobody should wait for other methods who has chosen one and pressed the
+    button."""
     page_form = form
     if not form.is_bound:
         form = form.as_suggested()
@@ -228,8 +231,8 @@ def _submit(
 
 
 def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
-    """Of this press of the button: the same form sent again is the same request, the form gone back to and changed is
-    another one."""
+    """Of this press of the button: the same form sent again is the same request, the form gone back to and
+    changed is another one."""
     key = asked["request_key"]
     table = asked["table"]
     request = [key, dataset.code, asked["name"], asked["spec"].to_json()]
@@ -240,7 +243,7 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest() if key else ""
 
 
-# --- a run --------------------------------------------------------------------------------------------------------
+# --- a run --------------------------------------------------------------------------------------------------
 @login_required
 @require_GET
 def index(request: SignedInRequest) -> HttpResponse:
@@ -254,7 +257,8 @@ def index(request: SignedInRequest) -> HttpResponse:
 @login_required
 @require_GET
 def notice(request: SignedInRequest) -> HttpResponse:
-    """How many of one's own runs have ended since one looked; asked for by every page while one is under way."""
+    """How many of one's own runs have ended since one looked; asked for by every page while one is under
+    way."""
     require(request.user, Need.SPEND)
     # Opened by hand there is nothing to see but a number.
     if not fragments.asked_by_page(request):
@@ -324,7 +328,7 @@ def resume(request: SignedInRequest, code: str) -> HttpResponse:
     return redirect("runs:run", code)
 
 
-# --- the comparison with real data --------------------------------------------------------------------------------
+# --- the comparison with real data --------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
 def report(request: SignedInRequest, code: str) -> HttpResponse:
@@ -354,13 +358,13 @@ def report(request: SignedInRequest, code: str) -> HttpResponse:
     return render(request, page, screens.report(request.user, release, job, form))
 
 
-# --- expected ranges ----------------------------------------------------------------------------------------------
+# --- expected ranges ----------------------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
 def ranges(request: SignedInRequest, code: str) -> HttpResponse:
-    """Have the expected ranges of a release computed, and watch it; the release's own page shows them. The first look asks for
-    them: it reads released documents alone. After a failure a person asks again."""
+    """Have the expected ranges of a release computed, and watch it; the release's own page shows them. The
+    first look asks for them: it reads released documents alone. After a failure a person asks again."""
     release = releases.release_for(request.user, code, Need.SAMPLE)
     if request.method == "POST":
         services.request_ranges(release=release)
@@ -385,8 +389,8 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def counts(request: SignedInRequest, code: str) -> HttpResponse:
-    """Have the noisy answers of a release gathered for tables of counts, and watch it; the release's own page shows the table
-    that the address asks for. After a failure a person asks again."""
+    """Have the noisy answers of a release gathered for tables of counts, and watch it; the release's own page
+    shows the table that the address asks for. After a failure a person asks again."""
     release = releases.release_for(request.user, code, Need.SAMPLE)
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     if request.method == "POST":
@@ -412,7 +416,8 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def implicates(request: SignedInRequest, code: str) -> HttpResponse:
-    """Have several plausible tables of a release made, and watch it; then its files have them. Somebody asks, each time."""
+    """Have several plausible tables of a release made, and watch it; then its files have them. Somebody asks,
+    each time."""
     release = releases.release_for(request.user, code, Need.SAMPLE)
     if request.method == "POST":
         # The worker of sensitive tables does it: nobody may have it done over and over.

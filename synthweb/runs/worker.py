@@ -1,6 +1,8 @@
-"""What the confidential worker does with the code that a message brings: it finds the kind of job, and takes it (`turns.take`).
+"""What the confidential worker does with the code that a message brings: it finds the kind of job, and takes
+it (`turns.take`).
 
-Its kinds are `job_kinds`. They and what they are made of are the only modules of the web project that open tables and call the pipeline.
+Its kinds are `job_kinds`. They and what they are made of are the only modules of the web project that open
+tables and call the pipeline.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def kind_of(mechanism: str) -> type[PaidRun[Any, Any]]:
 
 
 def fill_counts(*, code: str) -> None:
-    """Take the filled counts of this code, which a custodian approved. Harmless when repeated, late or doubled."""
+    """Take the filled counts of this code, which a custodian approved. Harmless when repeated, late or
+    doubled."""
     turns.take(Filled, code=code)
 
 

@@ -1,1 +1,2 @@
-"""The web server: gunicorn with a worker that receives a request before it takes a thread for it (docs/adr/0043)."""
+"""The web server: gunicorn with a worker that receives a request before it takes a thread for it
+(docs/adr/0043)."""

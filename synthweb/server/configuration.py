@@ -15,8 +15,9 @@ NUMBERS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 def on_starting(server: Any) -> None:
-    """Before any process begins: a folder in which all of them count (`synthweb.lib.numbers`); then the application is loaded, so
-    that the processes share its memory. `preload_app` would load it before there is the folder. An installation of another format is refused."""
+    """Before any process begins: a folder in which all of them count (`synthweb.lib.numbers`); then the
+    application is loaded, so that the processes share its memory. `preload_app` would load it before there is
+    the folder. An installation of another format is refused."""
     os.environ[NUMBERS] = tempfile.mkdtemp(prefix="synthweb-numbers-")
     server.app.wsgi()
     from synthweb.lib import installation_format  # settings are known by now
@@ -49,8 +50,9 @@ accesslog = None
 logger_class = "synthweb.server.log.ServerLog"
 control_socket_disable = True
 sendfile = False  # what is sent is paced (synthweb/server/pacing.py)
-# Nobody may tell gunicorn that a connection is secure or what its path is: not even a process of the same machine, which
-# it would believe by itself. Django believes a proxy where one is declared (SYNTHWEB_PROXIES), and nobody else.
+# Nobody may tell gunicorn that a connection is secure or what its path is: not even a process of the same
+# machine, which it would believe by itself. Django believes a proxy where one is declared (SYNTHWEB_PROXIES),
+# and nobody else.
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 forwarder_headers = ""

@@ -1,8 +1,8 @@
 """How much of a request has come in, and whether it may go on: looked at before gunicorn parses it.
 
-Only three facts are read from the head: its end, the length of the body, and whether the client waits to be told to send
-it. gunicorn's parser, which is strict, reads everything again; where the two disagreed, a thread would wait for bytes
-that do not come, and the limits on waiting in a thread hold for it.
+Only three facts are read from the head: its end, the length of the body, and whether the client waits to be
+told to send it. gunicorn's parser, which is strict, reads everything again; where the two disagreed, a thread
+would wait for bytes that do not come, and the limits on waiting in a thread hold for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class State(Enum):
 
 
 class Incoming:
-    """The bytes of one request as they come in. `largest_body`: above it a request is refused by its Content-Length."""
+    """The bytes of one request as they come in. `largest_body`: above it a request is refused by its
+    Content-Length."""
 
     def __init__(self, *, largest_body: int) -> None:
         self.state = State.RECEIVING

@@ -1,8 +1,9 @@
 """A client's socket in a thread of the server: neither waits for a slow client without end.
 
-In the server's loop a socket does not block, and the loop alone decides how long it lives. A thread that needs bytes of a
-long body, or has more to send than may wait in memory, waits here: at most GRACE_SECONDS for anything at all, and, once it
-has waited that long altogether, at no less than SLOWEST bytes a second. Only time spent waiting for the client counts.
+In the server's loop a socket does not block, and the loop alone decides how long it lives. A thread that
+needs bytes of a long body, or has more to send than may wait in memory, waits here: at most GRACE_SECONDS for
+anything at all, and, once it has waited that long altogether, at no less than SLOWEST bytes a second. Only
+time spent waiting for the client counts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ PIECE = 256 * 1024
 
 
 class Slow(BrokenPipeError):
-    """The client reads too slowly. To gunicorn it is a client that has gone: it closes the connection and logs no error."""
+    """The client reads too slowly. To gunicorn it is a client that has gone: it closes the connection and
+    logs no error."""
 
     def __init__(self) -> None:
         super().__init__(errno.EPIPE, "the client reads too slowly")
@@ -72,8 +74,8 @@ class PacedSocket(socket.socket):
         self._reading, self._writing = Pace(), Pace()
 
     def start_request(self, received: bytes) -> None:
-        """A thread takes over; it reads what was received in the loop first. The time of an earlier request of the
-        connection does not count."""
+        """A thread takes over; it reads what was received in the loop first. The time of an earlier request
+        of the connection does not count."""
         self._received = memoryview(received)
         self._reading, self._writing = Pace(), Pace()
 
@@ -83,16 +85,18 @@ class PacedSocket(socket.socket):
         return rest
 
     def setblocking(self, flag: bool) -> None:  # noqa: ARG002 - the library's signature
-        """Never: waiting is done here, with an end. gunicorn asks for it before it gives a socket to a thread."""
+        """Never: waiting is done here, with an end. gunicorn asks for it before it gives a socket to a
+        thread."""
         super().setblocking(False)
 
     def settimeout(self, value: float | None) -> None:  # noqa: ARG002 - the library's signature
         """The same."""
         super().setblocking(False)
 
-    # --- in a thread ------------------------------------------------------------------------------------------------
+    # --- in a thread ----------------------------------------------------------------------------------------
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Bytes of a request; none where the client sends too slowly, which looks like a connection that broke off."""
+        """Bytes of a request; none where the client sends too slowly, which looks like a connection that
+        broke off."""
         if self._received:
             data, self._received = bytes(self._received[:size]), self._received[size:]
             return data
@@ -106,7 +110,11 @@ class PacedSocket(socket.socket):
             return data
         return b""
 
-    def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0) -> None:  # type: ignore[override]  # noqa: ARG002
+    def sendall(  # type: ignore[override]
+        self,
+        data: bytes | bytearray | memoryview,
+        flags: int = 0,  # noqa: ARG002
+    ) -> None:
         """Send, or leave it to the loop while little waits; wait for the client only beyond that."""
         rest = memoryview(bytes(data))
         while len(rest):
@@ -148,7 +156,7 @@ class PacedSocket(socket.socket):
         poll.register(self, select.POLLRDHUP)
         return bool(poll.poll(0))
 
-    # --- in the loop -----------------------------------------------------------------------------------------------
+    # --- in the loop ----------------------------------------------------------------------------------------
     def post(self, data: bytes) -> None:
         """Leave a short answer of the server's own to the loop, whatever else waits."""
         self._room.take(len(data), always=True)
@@ -163,7 +171,7 @@ class PacedSocket(socket.socket):
         except OSError:
             return b""
 
-    # --- in the loop, and in a thread ------------------------------------------------------------------------------
+    # --- in the loop, and in a thread -----------------------------------------------------------------------
     def flush(self) -> int:
         """Send of what waits as much as the client takes at once; how much that was."""
         total = 0

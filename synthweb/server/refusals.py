@@ -1,5 +1,5 @@
-"""Answers that the server gives by itself, before or instead of the application: short, and of nobody's data. Below
-/api/ they are problem documents like every other refusal there."""
+"""Answers that the server gives by itself, before or instead of the application: short, and of nobody's data.
+Below /api/ they are problem documents like every other refusal there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ DETAILS = {
     HTTPStatus.FORBIDDEN: "The request is forbidden.",
     HTTPStatus.REQUEST_TIMEOUT: "The request came in too slowly.",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body of the request is too large; nothing of it was read.",
-    HTTPStatus.REQUEST_URI_TOO_LONG: f"The first line of a request has at most {limits.LONGEST_LINE:,} characters.",
+    HTTPStatus.REQUEST_URI_TOO_LONG: f"The first line of a request has at most {limits.LONGEST_LINE:,} "
+    "characters.",
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "The headers of the request are too large.",
     HTTPStatus.EXPECTATION_FAILED: "The expectation of the request cannot be met.",
     HTTPStatus.NOT_IMPLEMENTED: "The transfer coding of the request is not understood.",

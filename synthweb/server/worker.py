@@ -1,9 +1,10 @@
 """gunicorn's threaded worker, with a loop that receives requests before a thread is taken for them.
 
-A connection lives in the loop: its head, and a body that fits in memory, are received there, however slowly they come; then
-a thread answers; what the client has not read by then is sent by the loop again. So a slow client costs memory and a
-file descriptor, and no thread. Two things hold a thread and are therefore few and paced (`pacing.PacedSocket`): the body
-of an upload, which is encrypted while it comes in, and an answer larger than may wait in memory.
+A connection lives in the loop: its head, and a body that fits in memory, are received there, however slowly
+they come; then a thread answers; what the client has not read by then is sent by the loop again. So a slow
+client costs memory and a file descriptor, and no thread. Two things hold a thread and are therefore few and
+paced (`pacing.PacedSocket`): the body of an upload, which is encrypted while it comes in, and an answer
+larger than may wait in memory.
 
 `/livez` and `/readyz` have threads of their own. Who may have how much is in `limits`.
 """
@@ -83,7 +84,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         self._health = {path: ThreadPoolExecutor(threads) for path, threads in HEALTH.items()}
         super().init_process()
 
-    # --- a connection opens -----------------------------------------------------------------------------------------
+    # --- a connection opens ---------------------------------------------------------------------------------
     def accept(self, listener: socket.socket) -> None:
         try:
             accepted, client = listener.accept()
@@ -120,7 +121,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         )
         self._look(connection)
 
-    # --- a request comes in -----------------------------------------------------------------------------------------
+    # --- a request comes in ---------------------------------------------------------------------------------
     def _receive(self, connection: Connection) -> bool:
         """Go on with what has come; False where nothing has."""
         data = connection.sock.receive()
@@ -185,7 +186,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             lambda done: self.method_queue.defer(self.finish_request, connection, done)
         )
 
-    # --- in a thread ------------------------------------------------------------------------------------------------
+    # --- in a thread ----------------------------------------------------------------------------------------
     def handle(self, conn: Connection) -> Any:
         self._thread.connection = conn
         try:
@@ -194,14 +195,15 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             self._thread.connection = None
 
     def handle_request(self, req: Any, conn: Connection) -> Any:
-        """The answer says so where the connection ends with it (`_keepalive_after`): a client would send its next request into
-        it, and get no answer."""
+        """The answer says so where the connection ends with it (`_keepalive_after`): a client would send its
+        next request into it, and get no answer."""
         if conn.incoming.streamed:
             req.force_close()
         return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
-        """A body that was in memory is passed over; one that was not is not waited for, and the connection ends."""
+        """A body that was in memory is passed over; one that was not is not waited for, and the connection
+        ends."""
         if conn.incoming.streamed or conn.sock.cut:
             return False
         return bool(super()._keepalive_after(conn, keepalive))
@@ -224,7 +226,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         with contextlib.suppress(OSError):
             client.sendall(refusals.answer(status, path=path))
 
-    # --- a request is answered --------------------------------------------------------------------------------------
+    # --- a request is answered ------------------------------------------------------------------------------
     def finish_request(self, conn: Connection, fs: Future[Any]) -> None:
         if conn.incoming.long_body:
             self._long_bodies -= 1
@@ -273,14 +275,15 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             self._unwatch(connection)
             then()
 
-    # --- a connection ends ------------------------------------------------------------------------------------------
+    # --- a connection ends ----------------------------------------------------------------------------------
     def _too_slow(self, connection: Connection) -> None:
         """408 where a request had begun; an idle connection just ends."""
         if connection.incoming.buffer:
             self._refuse(connection, HTTPStatus.REQUEST_TIMEOUT)
         else:
-            # On a busy machine the loop comes back late, and a request may lie here since it looked last: closed now,
-            # the connection would take it along unanswered. Where nothing has come, it is dropped.
+            # On a busy machine the loop comes back late, and a request may lie here since it looked last:
+            # closed now, the connection would take it along unanswered. Where nothing has come, it is
+            # dropped.
             connection.deadline = time.monotonic() + limits.HEAD_SECONDS
             if not self._receive(connection):
                 self._drop(connection)
@@ -300,8 +303,8 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             request_log.write(self.log.error_log, status=status.value, address=address)
 
     def _linger(self, connection: Connection) -> None:
-        """Say that nothing more comes and read on a little: closed at once, with bytes unread, the kernel would take the
-        answer back (RFC 9112, section 9.6)."""
+        """Say that nothing more comes and read on a little: closed at once, with bytes unread, the kernel
+        would take the answer back (RFC 9112, section 9.6)."""
         try:
             connection.sock.shutdown(socket.SHUT_WR)
         except OSError:
@@ -334,7 +337,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
         if self._in_loop:
             self._drop(min(self._in_loop, key=lambda each: each.deadline))
 
-    # --- the loop ---------------------------------------------------------------------------------------------------
+    # --- the loop -------------------------------------------------------------------------------------------
     def _watch(
         self,
         connection: Connection,

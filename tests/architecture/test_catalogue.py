@@ -25,7 +25,8 @@ def _pairs(entry: polib.POEntry) -> list[tuple[str, str]]:
 
 
 def faults(entry: polib.POEntry) -> list[str]:
-    """What is wrong with the translation of a message: other placeholders, other elements, a guess, or other outer blanks."""
+    """What is wrong with the translation of a message: other placeholders, other elements, a guess, or other
+    outer blanks."""
     listed = ["fuzzy"] if entry.fuzzy else []
     for message, text in _pairs(entry):
         if not text:

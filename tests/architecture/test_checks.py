@@ -1,4 +1,5 @@
-"""The files that `make check` leaves out, those that `make test` begins with, and the checks that both run."""
+"""The files that `make check` leaves out, those that `make test` begins with, and the checks that both
+run."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ SINGLE_SERVICE_SETTINGS = {
     "SYNTHWEB_APPLICATION_PASSWORD": {"migrate", "backup"},
     "SYNTHWEB_BACKUP_RECIPIENT": {"migrate", "backup"},
 }
-"""Settings that one process alone may know or needs, and its services; those of the owner of the tables share a file with systemd."""
+"""Settings that one process alone may know or needs, and its services; those of the owner of the tables share
+a file with systemd."""
 WITH_FILE = {f"{name}_FILE": services for name, services in SINGLE_SERVICE_SETTINGS.items()}
 # The file says these itself: addresses of its own services, and places in the container.
 COMPOSE_FILE_SETTINGS = {
@@ -270,7 +271,8 @@ def test_logs_of_every_service_go_to_another_machine_by_tls() -> None:
 
 
 def test_each_container_compiles_for_itself() -> None:
-    """Compiled code is loaded as it is found: whoever writes the folder of another service runs code as that service."""
+    """Compiled code is loaded as it is found: whoever writes the folder of another service runs code as that
+    service."""
     folder = re.search(r"NUMBA_CACHE_DIR=(\S+)", DOCKERFILE)
     assert folder is not None
     for name in OURS:
@@ -296,7 +298,7 @@ def test_the_image_has_compiled_loops_that_no_container_can_write() -> None:
         assert not any("/app" in place for place in places)
 
 
-# --- settings -----------------------------------------------------------------------------------------------------------
+# --- settings -----------------------------------------------------------------------------------------------
 def _documented() -> set[str]:
     page = (ROOT / "docs" / "settings.md").read_text()
     return set(re.findall(r"^\| `((?:SYNTHWEB|DATABASE)_\w+)` \|", page, flags=re.MULTILINE))

@@ -1,5 +1,6 @@
-"""What documents name can be called: targets of make, programs of bench/, modules, commands of Django, options of the engine.
-tests/engine/test_documented_commands.py runs the examples of the engine, tests/engine/test_bench_programs.py programs of bench/."""
+"""What documents name can be called: targets of make, programs of bench/, modules, commands of Django,
+options of the engine. tests/engine/test_documented_commands.py runs the examples of the engine,
+tests/engine/test_bench_programs.py programs of bench/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The walls of ARCHITECTURE.md stand, and each of them bites: a deliberate violation breaks the contract meant for it."""
+"""The walls of ARCHITECTURE.md stand, and each of them bites: a deliberate violation breaks the contract
+meant for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a command loads: a library that takes its time is imported by what needs it, and not by every command."""
+"""What a command loads: a library that takes its time is imported by what needs it, and not by every
+command."""
 
 from __future__ import annotations
 

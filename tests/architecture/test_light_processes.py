@@ -1,5 +1,5 @@
-"""What the processes of an installation hold in memory while they have nothing to do: each loads the libraries that it needs, and
-those that wait for other machines load nothing of the engine that computes."""
+"""What the processes of an installation hold in memory while they have nothing to do: each loads the
+libraries that it needs, and those that wait for other machines load nothing of the engine that computes."""
 
 from __future__ import annotations
 

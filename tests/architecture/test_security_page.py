@@ -1,4 +1,5 @@
-"""The tables of docs/security.md: every fault and every item has a line, and every test that is named exists."""
+"""The tables of docs/security.md: every fault and every item has a line, and every test that is named
+exists."""
 
 from __future__ import annotations
 
@@ -13,12 +14,18 @@ NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 LINKED = re.compile(r"\]\(([\w-]*(?:\.md)?)(?:#([\w-]+))?\)")
 # Of the sections of ASVS 5.0, how many items of levels 1 and 2 there are; they are numbered without gaps.
 ITEMS = {
-    "1.1": 2, "1.2": 9, "1.3": 11, "1.4": 3, "1.5": 2, "2.1": 3, "2.2": 3, "2.3": 4, "2.4": 1, "3.2": 2, "3.3": 4, "3.4": 6,
-    "3.5": 5, "3.7": 2, "4.1": 3, "4.2": 1, "4.3": 2, "4.4": 4, "5.1": 1, "5.2": 3, "5.3": 2, "5.4": 3, "6.1": 3, "6.2": 12,
-    "6.3": 4, "6.4": 4, "6.5": 5, "6.6": 3, "6.8": 4, "7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2, "7.6": 2, "8.1": 2,
-    "8.2": 3, "8.3": 1, "8.4": 1, "9.1": 3, "9.2": 4, "10.1": 2, "10.2": 2, "10.3": 4, "10.4": 11, "10.5": 5, "10.6": 2,
-    "10.7": 3, "11.1": 2, "11.2": 3, "11.3": 3, "11.4": 4, "11.5": 1, "11.6": 1, "12.1": 3, "12.2": 2, "12.3": 4, "13.1": 1,
-    "13.2": 5, "13.3": 2, "13.4": 5, "14.1": 2, "14.2": 4, "14.3": 3, "15.1": 3, "15.2": 3, "15.3": 7, "16.1": 1, "16.2": 5,
+    "1.1": 2, "1.2": 9, "1.3": 11, "1.4": 3, "1.5": 2, "2.1": 3, "2.2": 3, "2.3": 4, "2.4": 1, "3.2": 2,
+    "3.3": 4, "3.4": 6,
+    "3.5": 5, "3.7": 2, "4.1": 3, "4.2": 1, "4.3": 2, "4.4": 4, "5.1": 1, "5.2": 3, "5.3": 2, "5.4": 3,
+    "6.1": 3, "6.2": 12,
+    "6.3": 4, "6.4": 4, "6.5": 5, "6.6": 3, "6.8": 4, "7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2,
+    "7.6": 2, "8.1": 2,
+    "8.2": 3, "8.3": 1, "8.4": 1, "9.1": 3, "9.2": 4, "10.1": 2, "10.2": 2, "10.3": 4, "10.4": 11, "10.5": 5,
+    "10.6": 2,
+    "10.7": 3, "11.1": 2, "11.2": 3, "11.3": 3, "11.4": 4, "11.5": 1, "11.6": 1, "12.1": 3, "12.2": 2,
+    "12.3": 4, "13.1": 1,
+    "13.2": 5, "13.3": 2, "13.4": 5, "14.1": 2, "14.2": 4, "14.3": 3, "15.1": 3, "15.2": 3, "15.3": 7,
+    "16.1": 1, "16.2": 5,
     "16.3": 4, "16.4": 3, "16.5": 3,
 }  # fmt: skip
 
@@ -94,8 +101,8 @@ def test_every_section_that_a_verdict_links_is_there() -> None:
 
 
 def test_what_is_said_of_logs_is_read_from_a_record() -> None:
-    """A verdict that argues with logs names a test whose file reads records: lines as the application writes them, or entries of the
-    audit log."""
+    """A verdict that argues with logs names a test whose file reads records: lines as the application writes
+    them, or entries of the audit log."""
     argued = 0
     for items, verdict, reason in rows("ASVS"):
         words = NAMED.sub("", reason)

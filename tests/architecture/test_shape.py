@@ -120,7 +120,8 @@ def dotted(node: ast.AST) -> str:
 
 
 def mentions(path: Path, *, chains: tuple[str, ...], modules: tuple[str, ...]) -> bool:
-    """Whether a file names one of these attributes, or imports one of these modules or something from them."""
+    """Whether a file names one of these attributes, or imports one of these modules or something from
+    them."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Attribute) and dotted(node).startswith(chains):
             return True
@@ -188,9 +189,9 @@ def test_secure_randomness_is_met_in_listed_places_alone() -> None:
 
 
 def remembering_bytes(path: Path) -> list[str]:
-    """Where random bytes might outlive the call that needs them: drawn while a module or a class is read, in a cached
-    function or a generator, or in one that writes to names or attributes of others. A process that is forked later, as
-    workers are, would have the same bytes as its brothers."""
+    """Where random bytes might outlive the call that needs them: drawn while a module or a class is read, in
+    a cached function or a generator, or in one that writes to names or attributes of others. A process that
+    is forked later, as workers are, would have the same bytes as its brothers."""
     found: list[str] = []
 
     def look(node: ast.AST, inside: list[ast.AST]) -> None:
@@ -251,7 +252,10 @@ def test_random_bytes_are_used_in_the_call_that_draws_them(path: Path) -> None:
         "import os\ndef draw(pool=bytearray(os.urandom(9))):\n    return pool.pop()",
         "import os\ndef draw():\n    global pool\n    pool += os.urandom(9)",
         "import os\nclass Noise:\n    def draw(self):\n        self.pool = os.urandom(9)",
-        "import os\nfrom functools import lru_cache\n@lru_cache(maxsize=8)\ndef draw(n):\n    return os.urandom(n)",
+        (
+            "import os\nfrom functools import lru_cache\n@lru_cache(maxsize=8)\ndef draw(n):\n    return "
+            "os.urandom(n)"
+        ),
         "import secrets\ndef words():\n    while True:\n        yield secrets.randbits(64)",
     ],
 )

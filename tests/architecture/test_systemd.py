@@ -1,7 +1,8 @@
-"""deploy/systemd runs what docker-compose.yml runs, hands nobody more keys, and leaves nobody more of the machine.
+"""deploy/systemd runs what docker-compose.yml runs, hands nobody more keys, and leaves nobody more of the
+machine.
 
-Our own reading of the units checks that everywhere. Where `systemd-analyze` is installed, it checks the units as well: that it
-understands every line, and that it rates each service as well protected.
+Our own reading of the units checks that everywhere. Where `systemd-analyze` is installed, it checks the units
+as well: that it understands every line, and that it rates each service as well protected.
 """
 
 from __future__ import annotations
@@ -177,7 +178,8 @@ def test_settings_reach_every_unit_and_secrets_the_one_that_has_them_in_compose(
 
 
 def test_the_children_of_a_worker_are_not_asked_to_stop() -> None:
-    """Celery's children die of SIGTERM, in the middle of a draw, too. The time for stopping is that of compose."""
+    """Celery's children die of SIGTERM, in the middle of a draw, too. The time for stopping is that of
+    compose."""
     workers = [name for name in NAMES if name.startswith("worker-")]
     assert len(workers) == 3
     for name in workers:

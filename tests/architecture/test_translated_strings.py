@@ -27,8 +27,8 @@ MODULES = sorted(
 )
 
 
-# Tables of words that are no strings of pages, or are shown as data: stored with a failed run, parts of sentences of the
-# engine, names of formats, or of documents, which are in English.
+# Tables of words that are no strings of pages, or are shown as data: stored with a failed run, parts of
+# sentences of the engine, names of formats, or of documents, which are in English.
 OTHER_TABLES = frozenset(
     [
         "accounts/demo.py:PEOPLE",
@@ -51,8 +51,8 @@ OTHER_TABLES = frozenset(
 
 
 def untranslated(source: str, *, path: str = "") -> list[int]:
-    """Returns the lines of labels, help texts, choices, messages, refusals of forms and tables of labels that are literals
-    outside gettext. path: of the module, by which `OTHER_TABLES` names tables."""
+    """Returns the lines of labels, help texts, choices, messages, refusals of forms and tables of labels that
+    are literals outside gettext. path: of the module, by which `OTHER_TABLES` names tables."""
     tree = ast.parse(source)
     calls = (call for call in ast.walk(tree) if isinstance(call, ast.Call))
     found = [text for call in calls for text in _texts_of(call) if _has_words(text)]

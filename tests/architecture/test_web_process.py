@@ -1,6 +1,8 @@
-"""A real web server that has answered at every address still has nothing in memory that reads rows or draws noise.
+"""A real web server that has answered at every address still has nothing in memory that reads rows or draws
+noise.
 
-The server is gunicorn in a process of its own; when it ends, it writes down the names of all modules it had loaded."""
+The server is gunicorn in a process of its own; when it ends, it writes down the names of all modules it had
+loaded."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ INSTALLED = environment.FOLDER / "client"
 
 
 def install() -> None:
-    """Builds and installs the client as `pip install ./client` does, once a run, without network: its libraries are those of
-    the tests."""
+    """Builds and installs the client as `pip install ./client` does, once a run, without network: its
+    libraries are those of the tests."""
     with (environment.FOLDER / "client.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel workers share the folder
         if not INSTALLED.exists():

@@ -39,7 +39,8 @@ def scene(server: str, played: Scene) -> Scene:
 
 @pytest.fixture
 def connect(server: str) -> Iterator[Connect]:
-    """`connect(user)` is a client with a token of that user. A pause that a test does not expect is an error."""
+    """`connect(user)` is a client with a token of that user. A pause that a test does not expect is an
+    error."""
     with ExitStack() as open_clients:
 
         def client(user: User, **options: object) -> Client:

@@ -1,4 +1,5 @@
-"""The client against the real application: what it reads, what it verifies, and what it says when something is wrong."""
+"""The client against the real application: what it reads, what it verifies, and what it says when something
+is wrong."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ from tests.client.conftest import Connect, token_of
 from tests.web.scene import Scene
 
 
-# --- the package ------------------------------------------------------------------------------------------------------
+# --- the package --------------------------------------------------------------------------------------------
 def test_the_verifier_in_the_package_is_the_one_file_that_auditors_use() -> None:
     assert Path(synthweb_client.__file__).is_relative_to(INSTALLED)
     packed = INSTALLED / "synthweb_client" / "_verify_receipt.py"
@@ -97,7 +98,7 @@ def test_the_package_is_typed_strictly(tmp_path: Path) -> None:
     assert (INSTALLED / "synthweb_client" / "py.typed").exists()
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 def test_a_release_is_read_with_its_facts_rows_columns_and_estimates(
     connect: Connect, scene: Scene
 ) -> None:
@@ -200,7 +201,7 @@ def test_a_format_that_is_none_is_refused_before_anything_is_sent(
     assert not list(tmp_path.glob("table*"))
 
 
-# --- receipts ---------------------------------------------------------------------------------------------------------
+# --- receipts -----------------------------------------------------------------------------------------------
 def test_receipts_are_verified_on_arrival(
     connect: Connect, scene: Scene, settings: Settings, tmp_path: Path
 ) -> None:
@@ -255,7 +256,7 @@ def test_a_key_of_somebody_else_is_refused(
         connect(scene.reader, signing_key=key)
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- what goes wrong ----------------------------------------------------------------------------------------
 def test_a_revoked_token_says_what_to_do(server: str, scene: Scene) -> None:
     token, text = token_of(scene.reader)
     with Client(server, token=text) as client:
@@ -411,7 +412,7 @@ def test_a_token_goes_unencrypted_to_this_machine_alone() -> None:
         Client(server, token="t").close()
 
 
-# --- connections ------------------------------------------------------------------------------------------------------
+# --- connections --------------------------------------------------------------------------------------------
 class Proxy:
     """A port in front of the server that breaks what it is told to break, and passes on the rest."""
 
@@ -547,7 +548,7 @@ def test_a_key_of_ones_own_gives_the_same_sample(connect: Connect, scene: Scene)
     assert refused.value.code == "key-reused"
 
 
-# --- files of a release -----------------------------------------------------------------------------------------------
+# --- files of a release -------------------------------------------------------------------------------------
 def test_a_bundle_is_verified_as_a_whole_before_it_appears(
     connect: Connect, scene: Scene, settings: Settings, tmp_path: Path
 ) -> None:
@@ -635,7 +636,7 @@ def test_files_that_a_worker_has_to_prepare_are_waited_for(
     assert waited == [2.0]
 
 
-# --- the same rows on one's own machine -------------------------------------------------------------------------------
+# --- the same rows on one's own machine ---------------------------------------------------------------------
 def test_the_program_of_a_release_draws_its_first_rows_byte_for_byte(
     server: str, connect: Connect, scene: Scene, tmp_path: Path
 ) -> None:

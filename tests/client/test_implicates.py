@@ -39,7 +39,8 @@ def test_estimates_that_agree_have_the_normal_interval_of_their_sampling() -> No
 
 
 def test_the_interval_holds_a_table_whose_implicates_have_its_posterior_law() -> None:
-    """The construction with known truth: answers with noise, implicates with noise of the same law about the answers."""
+    """The construction with known truth: answers with noise, implicates with noise of the same law about the
+    answers."""
     rng = np.random.default_rng(7)
     truth, deviation, number, trials = 100.0, 3.0, 10, 500
     answers = truth + rng.normal(0, deviation, trials)

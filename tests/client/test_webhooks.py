@@ -1,4 +1,5 @@
-"""The client accepts exactly what the server signs, and nothing that was changed, is old or has no signature."""
+"""The client accepts exactly what the server signs, and nothing that was changed, is old or has no
+signature."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from synthweb.notifications.models import new_secret
 from synthweb.notifications.webhooks import sign
 
 BODY = (
-    b'{"id": "abc", "event": "run.finished", "time": "2031-01-31T09:30:00+00:00", "kind": "run", "code": "r4t8xnp3vd",'
+    b'{"id": "abc", "event": "run.finished", "time": "2031-01-31T09:30:00+00:00", "kind": "run", "code": '
+    b'"r4t8xnp3vd",'
     b' "name": "Commutes", "link": "https://synthweb.example.org/runs/r4t8xnp3vd/", "later": 1}'
 )
 SECRET = new_secret()

@@ -1,5 +1,6 @@
-"""The services of docker-compose.yml without containers: the same commands with the same environment, over a real
-PostgreSQL and a real Redis on this machine. Addresses, folders and secrets are the only things put in other places."""
+"""The services of docker-compose.yml without containers: the same commands with the same environment, over a
+real PostgreSQL and a real Redis on this machine. Addresses, folders and secrets are the only things put in
+other places."""
 
 from __future__ import annotations
 
@@ -90,7 +91,8 @@ class Installation:
         return self._python("manage.py", *arguments, service=service)
 
     def manage_all(self, commands: Sequence[Sequence[str]]) -> list[str]:
-        """Several such commands in one process, which loads the application once; what each of them printed."""
+        """Several such commands in one process, which loads the application once; what each of them
+        printed."""
         said = self._python("-c", _ALL, json.dumps(commands), service="web")
         return [json.loads(line) for line in said.splitlines()]
 
@@ -152,7 +154,8 @@ class Installation:
 
 
 def environment_of(service: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment that the file gives a service, with these variables in `.env`, and nothing of ours but the way to Python."""
+    """The environment that the file gives a service, with these variables in `.env`, and nothing of ours but
+    the way to Python."""
     kept = {name: os.environ[name] for name in OURS if name in os.environ}
     told = FILE["services"][service]
     given = IMAGE | told["environment"]
@@ -177,7 +180,8 @@ def resolved(text: str, variables: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def running_installation(variables: Mapping[str, str] = NOTHING) -> Iterator[Installation]:
-    """The whole of it, from empty folders to a web server that answers. variables: more of the file `.env`."""
+    """The whole of it, from empty folders to a web server that answers. variables: more of the file
+    `.env`."""
     with (
         tempfile.TemporaryDirectory(prefix="swt-composed-") as name,
         services.start_postgres() as database,

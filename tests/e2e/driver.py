@@ -1,5 +1,5 @@
-"""The hands of the fault tests inside a plant: a process of its own with the plant's settings, which takes one JSON
-request a line and answers with one JSON line. It does what the web process does, and looks."""
+"""The hands of the fault tests inside a plant: a process of its own with the plant's settings, which takes
+one JSON request a line and answers with one JSON line. It does what the web process does, and looks."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def upload(canary: str) -> str:
 
 
 def let_lapse() -> None:
-    """End the leases of what is at work, whose worker is dead or stands still. They would end by themselves after so many seconds:
-    the reconciler's next look finds each of them silent for long enough."""
+    """End the leases of what is at work, whose worker is dead or stands still. They would end by themselves
+    after so many seconds: the reconciler's next look finds each of them silent for long enough."""
     for kind in leased():
         leases.open_rows(kind).update(lease_seconds=0)
 
@@ -216,21 +216,23 @@ def cut_connections() -> None:
     """Every other connection to the database ends, as when it is restarted."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = user"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND "
+            "usename = user"
         )
 
 
 def step_clock(seconds: int) -> None:
-    """Set the clock of the database, for every connection from now on and those that ask again: the function that tells
-    the time is shadowed by one that adds what a table says."""
+    """Set the clock of the database, for every connection from now on and those that ask again: the function
+    that tells the time is shadowed by one that adds what a table says."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA IF NOT EXISTS stepped")
         cursor.execute("CREATE TABLE IF NOT EXISTS stepped.clock (seconds integer NOT NULL)")
         cursor.execute("DELETE FROM stepped.clock")
         cursor.execute("INSERT INTO stepped.clock VALUES (%s)", [seconds])
         cursor.execute(
-            "CREATE OR REPLACE FUNCTION stepped.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE AS "
-            "'SELECT pg_catalog.statement_timestamp() + make_interval(secs => seconds) FROM stepped.clock'"
+            "CREATE OR REPLACE FUNCTION stepped.statement_timestamp() RETURNS timestamptz LANGUAGE sql "
+            "STABLE AS 'SELECT pg_catalog.statement_timestamp() + make_interval(secs => seconds) FROM "
+            "stepped.clock'"
         )
         cursor.execute("SELECT current_database()")
         (name,) = cursor.fetchone()

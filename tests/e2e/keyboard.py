@@ -35,8 +35,8 @@ class Keyboard:
         ActionChains(self.browser).send_keys(*keys).perform()
 
     def to(self, wanted: Callable[[WebElement], bool]) -> WebElement:
-        """Tab until the focus is there; everything that can be done must be reached this way. The page that was asked
-        for may still be on its way: one goes round the former until it comes."""
+        """Tab until the focus is there; everything that can be done must be reached this way. The page that
+        was asked for may still be on its way: one goes round the former until it comes."""
         end = time.monotonic() + SECONDS
         tabs = 0
         while tabs < MOST_TABS or time.monotonic() < end:

@@ -1,4 +1,5 @@
-"""Waiting for a page whose parts are swapped while they are looked at, and what such a page may say in its console."""
+"""Waiting for a page whose parts are swapped while they are looked at, and what such a page may say in its
+console."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ _BETWEEN_PAGES = (
 )
 _PASSING = (
     "status of 422",  # a form that came back with errors, which the console reports as well
-    # A request was under way when its page was left: the library says so in one of these ways, as the browser has it. A
-    # request that fails otherwise says so with its status, or leaves something out that is waited for.
+    # A request was under way when its page was left: the library says so in one of these ways, as the browser
+    # has it. A request that fails otherwise says so with its status, or leaves something out that is waited
+    # for.
     "htmx:afterRequest",
     "htmx:sendAbort",
     "htmx:sendError",
@@ -56,7 +58,8 @@ def until(
                 return None
             raise
 
-    return WebDriverWait(browser, seconds).until(seen)  # type: ignore[return-value]  # the first that is not nothing
+    # The first that is not nothing
+    return WebDriverWait(browser, seconds).until(seen)  # type: ignore[return-value]
 
 
 def element(browser: webdriver.Chrome, selector: str) -> WebElement:
@@ -92,8 +95,8 @@ def choose(browser: webdriver.Chrome, name: str, value: str) -> None:
 
 
 def is_swapped(error: WebDriverException) -> bool:
-    """Whether the driver looked at an element of a page that is no longer, or not yet, there: there are two kinds of errors
-    for it, and between two pages a few phrases."""
+    """Whether the driver looked at an element of a page that is no longer, or not yet, there: there are two
+    kinds of errors for it, and between two pages a few phrases."""
     gone = isinstance(error, (NoSuchElementException, StaleElementReferenceException))
     return gone or any(words in str(error.msg) for words in _BETWEEN_PAGES)
 

@@ -1,4 +1,5 @@
-"""A plant: the processes of a real installation over a real PostgreSQL and Redis, with short leases, to break."""
+"""A plant: the processes of a real installation over a real PostgreSQL and Redis, with short leases, to
+break."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class Worker:
         return [pid for pid in psutil.pids() if _session(pid) == self._process.pid]
 
     def limit_files(self, child: int, size: int) -> None:
-        """Let no file of the pool child grow beyond `size` bytes, as on a full disk; -1 for no limit any more."""
+        """Let no file of the pool child grow beyond `size` bytes, as on a full disk; -1 for no limit any
+        more."""
         psutil.Process(child).rlimit(psutil.RLIMIT_FSIZE, (size, psutil.RLIM_INFINITY))
 
     def limit_memory(self, child: int, spare: int) -> None:
@@ -71,7 +73,8 @@ class Worker:
         process.rlimit(psutil.RLIMIT_AS, (limit, psutil.RLIM_INFINITY))
 
     def ask_to_stop(self) -> None:
-        """SIGTERM to the parent alone, as compose and the units of systemd stop it: it takes no more runs, and lets its child finish."""
+        """SIGTERM to the parent alone, as compose and the units of systemd stop it: it takes no more runs,
+        and lets its child finish."""
         self._process.terminate()
 
     def code(self) -> int | None:

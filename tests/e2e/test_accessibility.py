@@ -1,5 +1,5 @@
-"""Every page as each person sees it, judged by axe-core in a real browser: no serious or critical violation, in light
-and dark, on a desktop and on a phone."""
+"""Every page as each person sees it, judged by axe-core in a real browser: no serious or critical violation,
+in light and dark, on a desktop and on a phone."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def user_of(name: str, cast: Cast, played: Scene) -> User:
 
 
 PAGES: dict[str, dict[str, str]] = {}
-"""Of each person of the cast: the routes that answer with a whole page, each with its frame, once they were asked: neither theme
-nor width decides it."""
+"""Of each person of the cast: the routes that answer with a whole page, each with its frame, once they were
+asked: neither theme nor width decides it."""
 NO_PAGES: set[str] = set()
 """Routes that were seen to lead to a file, or to take no GET: that is so for everybody."""
 
@@ -65,7 +65,8 @@ NO_PAGES: set[str] = set()
 def pages(
     name: str, client: Client, cast: Cast, played: Scene, *, half: int | None
 ) -> dict[str, str]:
-    """The addresses, or one half of them, that answer this person with a whole page, and the frame of each."""
+    """The addresses, or one half of them, that answer this person with a whole page, and the frame of
+    each."""
     if name not in PAGES:
         asked = [
             route
@@ -82,8 +83,8 @@ def pages(
 
 
 def frame(route: str, client: Client, cast: Cast, played: Scene) -> str:
-    """What is in the page but its words: pages of several people that are alike in it are equally accessible. Empty where a route
-    answers with no whole page."""
+    """What is in the page but its words: pages of several people that are alike in it are equally accessible.
+    Empty where a route answers with no whole page."""
     answer = client.get(addresses.fill(route, scene=played, cast=cast))
     if answer.status_code == 405:
         NO_PAGES.add(route)

@@ -1,4 +1,5 @@
-"""From upload to a shared sample in few clicks: every click and typed text is counted, no number is typed, and bounds are learned."""
+"""From upload to a shared sample in few clicks: every click and typed text is counted, no number is typed,
+and bounds are learned."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ def installation() -> Iterator[Installation]:
 
 @pytest.fixture(params=["made-up", pytest.param("public", marks=pytest.mark.nightly)])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Calls of a bank: 17 columns, texts in quotation marks, semicolons, a skewed balance, -1 for never called. Made-up ones, and
-    the public table that they are made after."""
+    """Calls of a bank: 17 columns, texts in quotation marks, semicolons, a skewed balance, -1 for never
+    called. Made-up ones, and the public table that they are made after."""
     path = tmp_path / "calls.csv"
     if request.param == "public":
         packed = shared.needs("data/bank/bank-full.csv.gz")
@@ -76,7 +77,8 @@ def _record(chance: random.Random) -> dict[str, str | int]:
 
 
 class CountingPerson(Person):
-    """Somebody whose clicks and texts are counted; a text that is typed takes a click into its field, if it has no focus."""
+    """Somebody whose clicks and texts are counted; a text that is typed takes a click into its field, if it
+    has no focus."""
 
     def __init__(self, browser: webdriver.Chrome, installation: Installation) -> None:
         super().__init__(browser, installation)

@@ -1,5 +1,5 @@
-"""Columns that their description damaged, on the Compare page in a real browser: red in light and dark, legible on a desktop
-and on a phone."""
+"""Columns that their description damaged, on the Compare page in a real browser: red in light and dark,
+legible on a desktop and on a phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The describe page with a browser: a set of values is told as one types, and its editors stand the judge of pages."""
+"""The describe page with a browser: a set of values is told as one types, and its editors stand the judge of
+pages."""
 
 from __future__ import annotations
 
@@ -124,7 +125,8 @@ def test_arrows_lead_from_line_to_line_past_what_is_filtered_out(
     describing("?edit=2")
 
     def is_at(place: str) -> None:
-        """What has the focus is looked for until it is this one: a busy browser moves it after the driver has answered."""
+        """What has the focus is looked for until it is this one: a busy browser moves it after the driver has
+        answered."""
         until(chrome, lambda _: element(chrome, ":focus").get_dom_attribute("value") == place)
 
     element(chrome, "button[value='confirm:0']").send_keys(Keys.ARROW_DOWN)

@@ -1,4 +1,5 @@
-"""What a description would damage is told on the describe page, before it is confirmed, and never keeps it from being confirmed."""
+"""What a description would damage is told on the describe page, before it is confirmed, and never keeps it
+from being confirmed."""
 
 from __future__ import annotations
 

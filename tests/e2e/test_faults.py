@@ -1,7 +1,8 @@
-"""Faults, with real processes: workers killed and frozen at every place that matters, messages doubled and lost.
+"""Faults, with real processes: workers killed and frozen at every place that matters, messages doubled and
+lost.
 
-After each, whatever happened: the ledger adds up and its chain verifies, a run has at most one charge, it is over or
-can go on, and no release exists that was not paid for and measured.
+After each, whatever happened: the ledger adds up and its chain verifies, a run has at most one charge, it is
+over or can go on, and no release exists that was not paid for and measured.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def check_forfeited(found: dict[str, Any]) -> None:
 
 
 def test_a_pool_child_killed_at_each_place_in_turn(plant: Plant) -> None:
-    # It goes on from each stored answer, and dies with noise that is stored nowhere; then thrice with the answers stored.
+    # It goes on from each stored answer, and dies with noise that is stored nowhere; then thrice with the
+    # answers stored.
     forfeited = ("before-charge", "after-charge", "stored-0", "drawn-1")
     finished = ("before-store", "after-measure", "during-fit")
     worker = plant.worker(failpoints=",".join(forfeited + finished))
@@ -240,7 +242,8 @@ def test_a_disk_that_is_full_after_the_draw_costs_only_time(plant: Plant) -> Non
 def test_a_step_of_the_databases_clock_neither_ends_a_living_run_nor_keeps_a_dead_one(
     plant: Plant, point: str, seconds: int
 ) -> None:
-    """Failed before: a clock set forward ended the run that was charged; a clock set back kept the held one of a dead worker."""
+    """Failed before: a clock set forward ended the run that was charged; a clock set back kept the held one
+    of a dead worker."""
     plant.ask("step_clock", 0)
     plant.ask("cut_connections")  # those of before still have the old search path
     worker = plant.worker(failpoints=f"{point}:stop", lease=30)
@@ -262,12 +265,12 @@ def test_a_step_of_the_databases_clock_neither_ends_a_living_run_nor_keeps_a_dea
     plant.ask("step_clock", 0)
 
 
-# --- a deployment -----------------------------------------------------------------------------------------------------
+# --- a deployment -------------------------------------------------------------------------------------------
 def test_a_worker_that_is_asked_to_stop_finishes_its_run_and_takes_no_other(
     plant: Plant,
 ) -> None:
-    """As compose and systemd stop it while the next version starts. Its child stands with noise that is stored nowhere: whoever
-    killed it now would lose the run."""
+    """As compose and systemd stop it while the next version starts. Its child stands with noise that is
+    stored nowhere: whoever killed it now would lose the run."""
     old = plant.worker(failpoints="drawn-1:stop", lease=60)
     first = plant.ask("submit")
     child = frozen(plant, old, "drawn-1")
@@ -299,13 +302,13 @@ def test_a_worker_that_does_not_stop_in_time_is_killed_and_the_next_version_goes
     check_finished(plant.until(code, *OVER))
 
 
-# --- a restart of the database ----------------------------------------------------------------------------------------
+# --- a restart of the database ------------------------------------------------------------------------------
 @pytest.mark.parametrize("point", ["before-charge", "drawn-1", "before-store"])
 def test_a_database_that_is_killed_and_started_again_loses_nothing(
     plant: Plant, point: str
 ) -> None:
-    """Before the charge, with noise in memory and with all answers in memory. Whoever works waits for it; beat and the reconciler,
-    whose connections it cut, go on, too."""
+    """Before the charge, with noise in memory and with all answers in memory. Whoever works waits for it;
+    beat and the reconciler, whose connections it cut, go on, too."""
     # Before the charge it leaves the run to the next one, after a lease.
     lease = LEASE if point == "before-charge" else 60
     worker = plant.worker(failpoints=f"{point}:stop", lease=lease)
@@ -319,7 +322,7 @@ def test_a_database_that_is_killed_and_started_again_loses_nothing(
     check_finished(found)
 
 
-# --- a dataset and a person that go -----------------------------------------------------------------------------------
+# --- a dataset and a person that go -------------------------------------------------------------------------
 def test_a_dataset_is_not_deleted_under_a_run_and_whoever_left_sees_no_release_of_it(
     plant: Plant,
 ) -> None:
@@ -335,12 +338,13 @@ def test_a_dataset_is_not_deleted_under_a_run_and_whoever_left_sees_no_release_o
     assert plant.ask("sees", code)
 
 
-# --- no memory --------------------------------------------------------------------------------------------------------
+# --- no memory ----------------------------------------------------------------------------------------------
 def test_a_worker_without_memory_keeps_the_charge_and_says_nothing_of_the_data(
     plant: Plant,
 ) -> None:
-    """The pool child gets no page more before it reads a row. Whether it can still say that the run failed, or dies of it so that the
-    next one goes on, is its libraries' matter; the fixture looks for cells in every log."""
+    """The pool child gets no page more before it reads a row. Whether it can still say that the run failed,
+    or dies of it so that the next one goes on, is its libraries' matter; the fixture looks for cells in every
+    log."""
     worker = plant.worker(failpoints="after-charge:stop")
     code = plant.ask("submit")
     child = frozen(plant, worker, "after-charge")

@@ -1,5 +1,5 @@
-"""The life of a table's file by keyboard alone, in a real browser: upload, correct its form, replace it by Parquet,
-delete it. The worker is called between the presses, as the queue would."""
+"""The life of a table's file by keyboard alone, in a real browser: upload, correct its form, replace it by
+Parquet, delete it. The worker is called between the presses, as the queue would."""
 
 from __future__ import annotations
 

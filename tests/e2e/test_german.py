@@ -1,4 +1,5 @@
-"""German pages in a browser: their longer words fit a telephone, axe has nothing to say, and the switch needs no script."""
+"""German pages in a browser: their longer words fit a telephone, axe has nothing to say, and the switch needs
+no script."""
 
 from __future__ import annotations
 

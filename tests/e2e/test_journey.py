@@ -1,8 +1,8 @@
 """The main job as four people do it, in a real browser, over the processes of docker-compose.yml.
 
-A steward uploads a table, describes it, asks for budget; a custodian grants; the steward spends, watches the run,
-compares, shares; an analyst draws a sample by REST; an auditor follows the money and verifies the receipt.
-Screenshots of every station stay in build/screenshots/.
+A steward uploads a table, describes it, asks for budget; a custodian grants; the steward spends, watches the
+run, compares, shares; an analyst draws a sample by REST; an auditor follows the money and verifies the
+receipt. Screenshots of every station stay in build/screenshots/.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Person:
         self._press(By.CSS_SELECTOR, selector)
 
     def press(self, words: str, *, in_place: bool = False) -> None:
-        """The button or link whose text begins so; `in_place` where the page stays and a part of it changes."""
+        """The button or link whose text begins so; `in_place` where the page stays and a part of it
+        changes."""
         what = f"//main//*[self::button or self::a][starts-with(normalize-space(.), {json.dumps(words)})]"
         (self.click if in_place else self._press)(By.XPATH, what)
 
@@ -255,7 +256,8 @@ def test_the_main_job_from_upload_to_audit(
     person.go(f"/releases/{release}/compare/")
     person.press("Compare with real data")
     person.wait_for_text("not differentially private")
-    # Figures are drawn when they come near the screen, and how far down the first one is depends on the words above it.
+    # Figures are drawn when they come near the screen, and how far down the first one is depends on the words
+    # above it.
     person.scroll_to(".figure:not([hidden]) [data-figure]")
     person.find(".js-plotly-plot .main-svg")
     person.check_console()

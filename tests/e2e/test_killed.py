@@ -1,5 +1,5 @@
-"""After a kill of any process no byte of a table can be read: real workers are killed while they have a table open, and
-every place to which anybody could have written is searched for a cell of it."""
+"""After a kill of any process no byte of a table can be read: real workers are killed while they have a table
+open, and every place to which anybody could have written is searched for a cell of it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def _holds_canary(path: Path) -> bool:
 
 
 def open_tables(worker: Worker) -> list[str]:
-    """What the worker's processes hold open without a name. The test has to see it, else it would prove nothing."""
+    """What the worker's processes hold open without a name. The test has to see it, else it would prove
+    nothing."""
     links = []
     for pid in worker.processes():
         with contextlib.suppress(OSError):
@@ -111,8 +112,8 @@ def test_a_pool_child_killed_by_a_fault_of_its_own_leaves_no_core_dump(plant: Pl
 
 
 def test_a_pool_child_whose_worker_was_killed_finishes_and_ends(plant: Plant) -> None:
-    """What it is at has been paid for, so it is not ended; it must not live on with the table afterwards. If it did not get to
-    the end, the next worker goes on."""
+    """What it is at has been paid for, so it is not ended; it must not live on with the table afterwards. If
+    it did not get to the end, the next worker goes on."""
     codes: list[str] = []
     worker, child = at(plant, "stage-measure", lambda: codes.append(plant.ask("submit")))
     worker.kill_parent()

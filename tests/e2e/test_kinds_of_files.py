@@ -1,5 +1,5 @@
-"""The page takes every kind of file that the server takes, in a real browser: names of every ending are let through by the
-page's script, and a file of every kind is uploaded and read."""
+"""The page takes every kind of file that the server takes, in a real browser: names of every ending are let
+through by the page's script, and a file of every kind is uploaded and read."""
 
 from __future__ import annotations
 

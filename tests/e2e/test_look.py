@@ -1,4 +1,5 @@
-"""An analyst opens a release that was shared, in a real browser: sees its rows, sorts, filters, and downloads a table."""
+"""An analyst opens a release that was shared, in a real browser: sees its rows, sorts, filters, and downloads
+a table."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(tran
 def column(chrome: webdriver.Chrome, place: int) -> list[str]:
     """The cells of one column, read at once."""
     cells: list[str] = chrome.execute_script(
-        "return [...document.querySelectorAll(`.look-table > table > tbody > tr > td:nth-child(${arguments[0]})`)].map(one => one.textContent.trim())",
+        "return [...document.querySelectorAll(`.look-table > table > tbody > tr > "
+        "td:nth-child(${arguments[0]})`)].map(one => one.textContent.trim())",
         place + 1,
     )
     return cells

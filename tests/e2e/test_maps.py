@@ -1,4 +1,5 @@
-"""Maps in a real browser: coasts and names that do not overlap, a click that chooses the point, one map at a time."""
+"""Maps in a real browser: coasts and names that do not overlap, a click that chooses the point, one map at a
+time."""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ def test_a_steward_chooses_a_point_by_a_click_and_one_of_three_maps(
     assert chosen is not None
     north, east = (float(part) for part in chosen.split(","))
     assert 41.1 < north < 42.0 and -71.7 < east < -71.2
-    refused = [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
+    refused = [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
     assert refused == []
 
 

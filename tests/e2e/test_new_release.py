@@ -1,4 +1,5 @@
-"""The new-release page in a real browser: slider, number field and price move together, without a policy violation."""
+"""The new-release page in a real browser: slider, number field and price move together, without a policy
+violation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A passkey in a real browser, with an authenticator that Chromium plays: set up, signed in with, refused after it is taken away."""
+"""A passkey in a real browser, with an authenticator that Chromium plays: set up, signed in with, refused
+after it is taken away."""
 
 from __future__ import annotations
 

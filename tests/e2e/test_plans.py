@@ -1,4 +1,5 @@
-"""A custodian approves a plan over years in a real browser, and its page is read wide and narrow, light and dark, also in German."""
+"""A custodian approves a plan over years in a real browser, and its page is read wide and narrow, light and
+dark, also in German."""
 
 from __future__ import annotations
 

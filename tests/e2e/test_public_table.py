@@ -1,4 +1,5 @@
-"""A public table beside the answers in a real browser: imported, chosen with a renamed column, and held with the run."""
+"""A public table beside the answers in a real browser: imported, chosen with a renamed column, and held with
+the run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A release made for something, in a real browser and by keyboard: a column to predict, a weight and a listed table are
-chosen, paid for, measured, and shown again with what they became."""
+"""A release made for something, in a real browser and by keyboard: a column to predict, a weight and a listed
+table are chosen, paid for, measured, and shown again with what they became."""
 
 from __future__ import annotations
 

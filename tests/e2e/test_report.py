@@ -1,5 +1,5 @@
-"""The report of a release as a file of its own, in a real browser without a server: it opens, is accessible, and prints with
-its figures; and the page of a receipt, which asks for its verdict itself."""
+"""The report of a release as a file of its own, in a real browser without a server: it opens, is accessible,
+and prints with its figures; and the page of a receipt, which asks for its verdict itself."""
 
 from __future__ import annotations
 

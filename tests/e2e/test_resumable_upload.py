@@ -1,4 +1,5 @@
-"""Uploads that resume, in a real browser: the connection is lost and comes back, the page is loaded again, somebody pauses."""
+"""Uploads that resume, in a real browser: the connection is lost and comes back, the page is loaded again,
+somebody pauses."""
 
 from __future__ import annotations
 

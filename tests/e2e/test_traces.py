@@ -1,4 +1,5 @@
-"""Traces of the processes of docker-compose.yml, over a real broker: a request and the task that it asked for are one trace at a collector."""
+"""Traces of the processes of docker-compose.yml, over a real broker: a request and the task that it asked for
+are one trace at a collector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What was typed is not lost: two tabs on Describe, the end of a session, a page that is loaded again while a file comes in."""
+"""What was typed is not lost: two tabs on Describe, the end of a session, a page that is loaded again while a
+file comes in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Workers of Celery that start at once: each is forked from a process that has loaded the application and its compiled loops.
+"""Workers of Celery that start at once: each is forked from a process that has loaded the application and its
+compiled loops.
 
-A worker that was started as a program would load both anew, for seconds, and tests of faults start a hundred of them. `Workers` is
-this side of it; run as a program, the file is the other.
+A worker that was started as a program would load both anew, for seconds, and tests of faults start a hundred
+of them. `Workers` is this side of it; run as a program, the file is the other.
 """
 
 from __future__ import annotations
@@ -62,11 +63,12 @@ class Workers(Spoken):
         super().__init__("tests.e2e.workers", environment)
 
     def start(self, *arguments: str, settings: Mapping[str, object], log: Path) -> Forked:
-        """`celery worker` with these arguments. settings: what it has of its own. log: gets all that it writes."""
+        """`celery worker` with these arguments. settings: what it has of its own. log: gets all that it
+        writes."""
         return Forked(self, self.ask("start", arguments, settings, str(log)))
 
 
-# --- the other side ---------------------------------------------------------------------------------------------------
+# --- the other side -----------------------------------------------------------------------------------------
 _ENDED: dict[int, int] = {}
 
 

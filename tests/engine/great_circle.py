@@ -11,7 +11,8 @@ Floats = npt.NDArray[np.float64]
 
 
 def miles(first: Floats, second: Floats) -> Floats:
-    """Distances between the points of two lists, (latitude, longitude) in degrees each; one axis for each list."""
+    """Distances between the points of two lists, (latitude, longitude) in degrees each; one axis for each
+    list."""
     a, b = np.radians(first)[:, None, :], np.radians(second)[None, :, :]
     half = np.sin((b[..., 0] - a[..., 0]) / 2) ** 2
     half += np.cos(a[..., 0]) * np.cos(b[..., 0]) * np.sin((b[..., 1] - a[..., 1]) / 2) ** 2

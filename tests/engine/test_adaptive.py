@@ -1,4 +1,5 @@
-"""`adaptive`: estimates of trees against least squares, records in their cells, refusals, the command line."""
+"""`adaptive`: estimates of trees against least squares, records in their cells, refusals, the command
+line."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def released(
     return plan, answers, plan.fit(answers)
 
 
-# ---- estimates ----------------------------------------------------------------------------------------------------
+# ---- estimates
+# ----------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
@@ -112,7 +114,8 @@ def test_a_tree_of_counts_is_solved_as_least_squares_does() -> None:
     )
 
 
-# ---- releases -----------------------------------------------------------------------------------------------------
+# ---- releases
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ TABLE = f"age,ward\n{ROWS}"
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """A table that is refused. rule, repair: what the message says. read: facts of the form that the repair names. mended: the
-    content after the repair, where it changes the file. name: of the file. given: facts that are stated before."""
+    """A table that is refused. rule, repair: what the message says. read: facts of the form that the repair
+    names. mended: the content after the repair, where it changes the file. name: of the file. given: facts
+    that are stated before."""
 
     rule: str
     repair: str

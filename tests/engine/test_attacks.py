@@ -1,4 +1,5 @@
-"""Attacks: planted copies are found, tables of other people are not, and intervals are those of the papers."""
+"""Attacks: planted copies are found, tables of other people are not, and intervals are those of the
+papers."""
 
 from __future__ import annotations
 

@@ -279,7 +279,8 @@ def test_triples_of_which_noise_hides_nearly_all_are_not_counted(
 
 
 def test_measured_triples_find_room_among_the_targets() -> None:
-    """Any two of four columns determine the others, and four tables of 64,000 cells are more than a quarter of the room."""
+    """Any two of four columns determine the others, and four tables of 64,000 cells are more than a quarter
+    of the room."""
     rng = np.random.default_rng(0)
     table = rng.integers(0, 40, (20_000, 4))
     table[:, 2] = (table[:, 0] + table[:, 1]) % 40
@@ -430,7 +431,8 @@ def test_a_hundred_columns_go_through() -> None:
         assert np.abs(real - drawn).sum() / 4_000 < 0.15
 
 
-# ---- parts ------------------------------------------------------------------------------------------------------
+# ---- parts
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_bins_are_nested_keep_common_codes_apart_and_merge_no_more_than_a_quarter() -> None:
@@ -584,7 +586,8 @@ def test_a_mixture_learns_from_tables_what_a_pair_without_one_looks_like() -> No
 def test_a_table_whose_noise_hides_every_dependence_leaves_what_is_predicted(
     deviation: float, read: bool
 ) -> None:
-    """One cell of a thousand is off by more than three standard deviations; it must not look like a dependence of the columns."""
+    """One cell of a thousand is off by more than three standard deviations; it must not look like a
+    dependence of the columns."""
     rows, sizes = 40_000, (4, 3)
     fine = Fine(
         rows=rows,
@@ -635,7 +638,8 @@ def test_what_is_known_of_other_tables_steadies_a_small_one() -> None:
 
 
 def test_a_predicted_pair_is_no_farther_from_independence_than_its_score() -> None:
-    """A pair that was not read is what others say of it, which may be wrong; its score was paid for, and says so."""
+    """A pair that was not read is what others say of it, which may be wrong; its score was paid for, and says
+    so."""
     rows, sizes = 40_000, (4, 4)
     histograms = tuple(np.full(size, rows / size) for size in sizes)
     fine = Fine(

@@ -1,5 +1,5 @@
-"""`auto` on few records, or of many columns: a tree of pairs is selected where noise would hide the scores of all; tables keep what
-columns would have taken."""
+"""`auto` on few records, or of many columns: a tree of pairs is selected where noise would hide the scores of
+all; tables keep what columns would have taken."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def test_two_columns_have_nothing_to_select() -> None:
 
 
 def test_tables_are_never_given_up_for_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of few records, columns seem to gain most; the relation between two of them is measured all the same."""
+    """Of few records, columns seem to gain most; the relation between two of them is measured all the
+    same."""
     table, plan = small()
     monkeypatch.setattr(pair_selection, "MAX_SCORE_NOISE", 10.0)
     assert 2 in [len(m.clique) for m in answered(plan, table).measurements]

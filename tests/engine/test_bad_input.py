@@ -1,5 +1,5 @@
-"""Extreme and wrong input, for every mechanism, from the command line: refused in one line that names column, rule and
-repair, with nothing written, or handled, with a receipt that verifies."""
+"""Extreme and wrong input, for every mechanism, from the command line: refused in one line that names column,
+rule and repair, with nothing written, or handled, with a receipt that verifies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ PLACES = {
     "privtree",
 }
 EVERY = [name for name in mechanisms.REGISTRY if name not in PLACES]
-"""The others take tables of places alone, and refuse these: test_on_the_map.py, test_adaptive.py, test_direct.py."""
+"""The others take tables of places alone, and refuse these: test_on_the_map.py, test_adaptive.py,
+test_direct.py."""
 MARKER = "zebra7"
 """A cell of the table: it must not be repeated by any message."""
 COLUMNS = [
@@ -42,7 +43,8 @@ COLUMNS = [
     {"name": "member", "kind": "boolean", "true": "yes", "false": "no"},
 ]
 ROWS = [["clerk", 3, "yes"], ["smith", 7, "no"], [MARKER, 5, "yes"], ["", 9, "no"]] * 10
-UNUSABLE = ["-1", "nan", "inf", "-inf", "1e-400", "1e400", "\uff11", "1" * 400, "0." + "0" * 400 + "1", "", " 1", "1_0",
+UNUSABLE = ["-1", "nan", "inf", "-inf", "1e-400", "1e400", "\uff11", "1" * 400, "0." + "0" * 400 + "1", "",
+    " 1", "1_0",
             "0x1", "1,5", "one", "1/0", "\u0661"]  # fmt: skip
 
 
@@ -321,8 +323,10 @@ def test_a_description_of_another_table_is_refused_by_the_column_that_is_lacking
         (b'{"age": 0}', "'age'.*; "), (b'{"age": true}', "'age'.*; "), (b"[" * 10_000, "; "),
         (b'{"attributes": [{"name": "age", "kind": "identifier"}]}', "column.*; "),
         (b'{"attributes": [{"name": "age", "kind": "integer", "low": 9, "high": 0}]}', "'age'.*; "),
-        (b'{"attributes": [{"name": "age", "kind": "integer", "low": 0, "high": 9, "provenance": "suggested"}]}', "'age'.*; "),
-        (b'{"attributes": [{"name": "age", "kind": "integer", "low": 0, "high": 1' + b"0" * 400 + b"}]}", "'age'.*; "),
+        ((b'{"attributes": [{"name": "age", "kind": "integer", "low": 0, "high": 9, "provenance": '
+        b'"suggested"}]}'), "'age'.*; "),
+        (b'{"attributes": [{"name": "age", "kind": "integer", "low": 0, "high": 1' + b"0" * 400 + b"}]}",
+            "'age'.*; "),
     ],
 )  # fmt: skip
 def test_what_is_no_description_is_refused(

@@ -1,5 +1,6 @@
-"""Extreme and wrong texts, for every method that grows trees of them, from the command line: refused in one line that names column,
-rule and repair, with nothing written, or handled, with a receipt that verifies and no cell that the alphabet lacks."""
+"""Extreme and wrong texts, for every method that grows trees of them, from the command line: refused in one
+line that names column, rule and repair, with nothing written, or handled, with a receipt that verifies and no
+cell that the alphabet lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lists of baskets: the file, its description, the choice of items, whole runs on the command line, and bad input."""
+"""Lists of baskets: the file, its description, the choice of items, whole runs on the command line, and bad
+input."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def shopping(rows: int = 4_000) -> str:
     return "\n".join(lines) + "\n"
 
 
-# ---- the file ----------------------------------------------------------------------------------------------------
+# ---- the file
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["a.dat", "a.dat.gz", "a.baskets", "A.DAT", "a.baskets.gz"])
@@ -134,7 +136,8 @@ def test_other_tables_are_told_apart_by_their_content(tmp_path: Path) -> None:
     assert readers.columns(path) == ("x",)
 
 
-# ---- cells -------------------------------------------------------------------------------------------------------
+# ---- cells
+# -------------------------------------------------------------------------------------------------------
 
 
 def codes_of(attribute: Basket, *cells: str | None) -> list[list[int]]:
@@ -221,7 +224,8 @@ def test_ten_million_items_are_counted_item_by_item(tmp_path: Path) -> None:
     assert not votes[5_000:].any()
 
 
-# ---- the description ---------------------------------------------------------------------------------------------
+# ---- the description
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -336,7 +340,8 @@ def test_a_constraint_about_a_basket_is_refused() -> None:
             Domain.from_json({"attributes": [attribute.to_json(), n], "constraints": [rule]})
 
 
-# ---- whole runs --------------------------------------------------------------------------------------------------
+# ---- whole runs
+# --------------------------------------------------------------------------------------------------
 
 
 def run(*arguments: str) -> int:

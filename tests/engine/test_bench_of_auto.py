@@ -63,7 +63,10 @@ def test_a_method_is_compared_with_the_best_of_the_others_by_each_figure() -> No
 
 def test_the_page_has_means_the_best_others_and_what_they_say() -> None:
     page = against_page.page([block()], picture="images/auto.svg")
-    row = "| gate | 1 | 2 | 0.0100 | 0.0250 | 0.0200 | 0.0250 `mst` | 0.0400 | 0.0500 `mst` | 0.895 | 0.900 `mst` | 0.905 | 3.0 |"
+    row = (
+        "| gate | 1 | 2 | 0.0100 | 0.0250 | 0.0200 | 0.0250 `mst` | 0.0400 | 0.0500 `mst` | 0.895 | 0.900 "
+        "`mst` | 0.905 | 3.0 |"
+    )
     assert row in page
     assert "is nearest to the real table in 2, and at most 1.05 times" in page
     assert "The worst is 0.80 times." in page

@@ -1,6 +1,7 @@
-"""The programs of bench/ run from beginning to end on small tables: those of `make`, by their own lines of the Makefile, and
-others by the commands of documents with fewer runs; what takes minutes or needs servers at least starts and knows the documented
-options. In a folder of their own, so that nothing of build/ is overwritten."""
+"""The programs of bench/ run from beginning to end on small tables: those of `make`, by their own lines of
+the Makefile, and others by the commands of documents with fewer runs; what takes minutes or needs servers at
+least starts and knows the documented options. In a folder of their own, so that nothing of build/ is
+overwritten."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ ARGUMENTS = {
     "city": "1000",
     "bench": "--data adult --epsilon 1 --runs 1 --method independent --cache peers.json",
     # Other synthesizers would be installed.
-    "bench-peers": "--data adult --epsilon 1 --runs 1 --peer synth_engine --method independent --cache peers.json",
+    "bench-peers": "--data adult --epsilon 1 --runs 1 --peer synth_engine --method independent --cache "
+    "peers.json",
 }
 RUN = (
     "bench/auto.py shared --data xor --method independent --epsilon 1 --runs 1",
@@ -45,7 +47,10 @@ RUN = (
     "bench/run_time.py --data shared/data --only mst",
     "bench/linking.py files .",
     "bench/linking.py random 2",
-    "bench/commutes.py shared/data/lodes_ri/ri_od_main_JT00_2019.csv.gz shared/data/lodes_ri/ri_xwalk.csv.gz made.parquet",
+    (
+        "bench/commutes.py shared/data/lodes_ri/ri_od_main_JT00_2019.csv.gz "
+        "shared/data/lodes_ri/ri_xwalk.csv.gz made.parquet"
+    ),
 )
 """One after another in one process, which loads libraries once."""
 WITHOUT_DATA = tuple(
@@ -76,8 +81,8 @@ WITHOUT_OPTIONS = {
     "relational",
 }
 BY_TESTS = {"audit", "relational"}
-"""Tests run what these call (tests/privacy/test_likelihood_audit.py, tests/engine/test_relational.py): by themselves they take
-minutes, or noise hides a table that is small enough."""
+"""Tests run what these call (tests/privacy/test_likelihood_audit.py, tests/engine/test_relational.py): by
+themselves they take minutes, or noise hides a table that is small enough."""
 PARTS_OF_OTHERS = {
     "against",
     "against_page",
@@ -89,7 +94,8 @@ PARTS_OF_OTHERS = {
     "paper_c_trees",
 }
 MAY_MISS = {"paper-C", "bench/forecast.py", "bench/interval_coverage.py"}
-"""What judges figures of noisy releases. On one small table it misses them by chance, and says so with exit code 1."""
+"""What judges figures of noisy releases. On one small table it misses them by chance, and says so with exit
+code 1."""
 # Runs several programs, and prints of each a line of JSON: its words, its exit code, and what it printed.
 DRIVER = """
 import contextlib, io, json, os, runpy, sys, traceback
@@ -194,7 +200,8 @@ def test_every_program_of_bench_is_run_or_started_here() -> None:
 
 
 def test_every_program_finds_the_others() -> None:
-    """Python looks beside the program alone; here all of them run in one process, where one would find what another one made known."""
+    """Python looks beside the program alone; here all of them run in one process, where one would find what
+    another one made known."""
     for path in (ROOT / "bench").glob("*.py"):
         text = path.read_text()
         others = re.search(r"^(from|import) (bench|tests)\b", text, flags=re.MULTILINE)

@@ -146,8 +146,8 @@ def test_no_refusal_shows_a_cell(
 def test_a_report_shows_cells_only_side_by_side_and_numbers_among_their_values(
     place: Path,
 ) -> None:
-    """The steward's report is not private, yet texts that nobody declared are in no table of it. Numbers are quantiles
-    and spikes of the comparison of values and means within groups, and in nothing else."""
+    """The steward's report is not private, yet texts that nobody declared are in no table of it. Numbers are
+    quantiles and spikes of the comparison of values and means within groups, and in nothing else."""
     report = pipeline.compare(
         place / "table.csv", place / "table.csv", domain=Domain.from_json(DOMAIN)
     )

@@ -1,4 +1,5 @@
-"""Noisy tables read cell by cell: large counts are kept, empty cells are found, and sums come out as they are known."""
+"""Noisy tables read cell by cell: large counts are kept, empty cells are found, and sums come out as they are
+known."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def test_errors_of_sums_are_shared_out_by_variance() -> None:
     adjusted = tables.adjust_to_margins(counts, variances, margins, rounds=200)
     assert adjusted.sum(axis=1) == pytest.approx(margins[0][1])
     assert adjusted.sum(axis=0) == pytest.approx(margins[1][1])
-    # Weighted least squares: what is added is variance times the sum of a multiplier of the row and one of the column.
+    # Weighted least squares: what is added is variance times the sum of a multiplier of the row and one of
+    # the column.
     change = (adjusted - counts) / variances
     assert change[0, 0] - change[0, 1] == pytest.approx(change[1, 0] - change[1, 1])
 

@@ -1,4 +1,5 @@
-"""Synthetic cities: keys resolve, public totals are met exactly, a new release changes its table alone, and no real row is in them."""
+"""Synthetic cities: keys resolve, public totals are met exactly, a new release changes its table alone, and
+no real row is in them."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ Document = dict[str, Any]
 
 
 def described(rows: int, columns: dict[str, dict[str, float]]) -> Document:
-    """A description that was written by hand; columns of whole numbers are those whose values are all digits."""
+    """A description that was written by hand; columns of whole numbers are those whose values are all
+    digits."""
     attributes: list[Document] = []
     for name, shares in columns.items():
         values = list(shares)

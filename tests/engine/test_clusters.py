@@ -1,4 +1,5 @@
-"""Dask and Spark give the counts of memory, lose and repeat nothing, and are refused before a charge where they cannot count."""
+"""Dask and Spark give the counts of memory, lose and repeat nothing, and are refused before a charge where
+they cannot count."""
 
 from __future__ import annotations
 
@@ -130,8 +131,8 @@ def test_workers_that_are_lost_inside_of_a_question_change_no_count(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One process, or both, are killed while they count a part, whose answer nobody has then: it is counted by another one,
-    and what was answered before is not counted again."""
+    """One process, or both, are killed while they count a part, whose answer nobody has then: it is counted
+    by another one, and what was answered before is not counted again."""
     monkeypatch.setattr(part_writer.parts, "rows_of_part", lambda _sizes: 5000)
     cliques = [(pair, None) for pair in itertools.combinations(adult.names[:4], 2)]
     memory = open_table(ADULT, adult)

@@ -41,7 +41,8 @@ RATE = Number(
 )
 MEMBER = Boolean(name="member", true="yes", false="no")
 BORN = Date(
-    name="born", low=datetime.date(2020, 1, 1), high=datetime.date(2021, 3, 1), step_days=7, format="%d/%m/%Y", missing=("",)
+    name="born", low=datetime.date(2020, 1, 1), high=datetime.date(2021, 3, 1), step_days=7,
+    format="%d/%m/%Y", missing=("",)
 )  # fmt: skip
 EVERY = Domain(
     attributes=(JOB, AGE, WEIGHT, GAIN, HEIGHT, RATE, MEMBER, BORN, Identifier(name="key"))

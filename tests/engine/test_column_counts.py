@@ -1,4 +1,5 @@
-"""The last step from tables to rows: columns are right to rounding, and no more is changed than that takes."""
+"""The last step from tables to rows: columns are right to rounding, and no more is changed than that
+takes."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def cost(codes: npt.NDArray[np.uint16], targets: Targets) -> float:
     return total
 
 
-# --- whole numbers ----------------------------------------------------------------------------------------------------
+# --- whole numbers ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(60))
 def test_wanted_counts_are_the_whole_numbers_around_each_part(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -82,7 +83,7 @@ def test_counts_that_are_whole_numbers_already_are_wanted_as_they_are() -> None:
     assert column_counts.wanted(counts / 3.0, other).tolist() == counts.tolist()
 
 
-# --- rows -------------------------------------------------------------------------------------------------------------
+# --- rows ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(40))
 def test_columns_are_right_to_rounding(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -190,7 +191,7 @@ def test_tied_columns_and_columns_without_targets_stay() -> None:
     assert not np.array_equal(matched[1], codes[1])
 
 
-# --- tables ----------------------------------------------------------------------------------------------------------
+# --- tables -------------------------------------------------------------------------------------------------
 def farthest_column(codes: Codes, of: Model) -> float:
     """The largest distance of a count of a column without bins from its share of the rows."""
     distances = [0.0]

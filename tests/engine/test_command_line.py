@@ -207,7 +207,8 @@ def test_a_budget_too_small_for_one_table_is_a_valid_release_with_advice(
     said, advice = capsys.readouterr()
     assert said == ""
     assert re.fullmatch(
-        r"note: in 5 of 5 columns noise outweighs what the table holds\. .* [0-9,]+ records or an epsilon of .*\n",
+        r"note: in 5 of 5 columns noise outweighs what the table holds\. .* [0-9,]+ records or an epsilon "
+        r"of .*\n",
         advice,
     )
     assert len(rows_of(folder / "out.csv")) == 51
@@ -325,7 +326,8 @@ def test_parquet_goes_in_and_comes_out(folder: Path) -> None:
     table = pa.table({name: cells for name, *cells in columns})
     pq.write_table(table, folder / "people.parquet")
     assert run(
-        "synthesize", folder / "people.parquet", "--domain", folder / "domain.json", "--mechanism", "independent",
+        "synthesize", folder / "people.parquet", "--domain", folder / "domain.json", "--mechanism",
+        "independent",
         "--epsilon", 5, "--out", folder / "out.parquet",
     ) == 0  # fmt: skip
     drawn = pq.read_table(folder / "out.parquet")
@@ -385,7 +387,8 @@ def test_a_compressed_table_gives_the_same_plan(folder: Path) -> None:
 
     (folder / "people.csv.gz").write_bytes(gzip.compress((folder / "people.csv").read_bytes()))
     assert run(
-        "synthesize", folder / "people.csv.gz", "--domain", folder / "domain.json", "--mechanism", "independent",
+        "synthesize", folder / "people.csv.gz", "--domain", folder / "domain.json", "--mechanism",
+        "independent",
         "--epsilon", 5, "--out", folder / "out.csv",
     ) == 0  # fmt: skip
 
@@ -489,7 +492,8 @@ def test_a_comparison_is_one_page_that_needs_no_network(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "epsilon",
-    ["0", "-1", "nan", "inf", "-inf", "1e-400", "1e400", "１", "9" * 400, "", " 1", "1_0", "0x1", "1,5", "NaN", "1e-19", "abc",
+    ["0", "-1", "nan", "inf", "-inf", "1e-400", "1e400", "１", "9" * 400, "", " 1", "1_0", "0x1", "1,5",
+        "NaN", "1e-19", "abc",
      "1/3", "1/1", "2/4"],
 )  # fmt: skip
 def test_an_unusable_epsilon_is_refused(
@@ -682,7 +686,8 @@ def test_the_module_runs_as_a_program(tmp_path: Path) -> None:
 def test_a_receipt_is_verified_without_loading_numpy_pandas_or_the_room() -> None:
     code = (
         "import sys; from synth_engine.cli import main; main(['verify', 'absent.json']);"
-        "print([m for m in ('numpy', 'pandas', 'pyarrow', 'opendp', 'synth_engine.pipeline') if m in sys.modules])"
+        "print([m for m in ('numpy', 'pandas', 'pyarrow', 'opendp', 'synth_engine.pipeline') if m in "
+        "sys.modules])"
     )
     outcome = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

@@ -1,5 +1,6 @@
-"""Files that the command line writes: nothing is overwritten unasked, nothing half written is left whatever ends the
-command, and a disk that fills costs no receipt. Disks are small by a limit on files (RLIMIT_FSIZE), processes are real."""
+"""Files that the command line writes: nothing is overwritten unasked, nothing half written is left whatever
+ends the command, and a disk that fills costs no receipt. Disks are small by a limit on files (RLIMIT_FSIZE),
+processes are real."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def left(folder: Path) -> list[str]:
     return sorted({path.name for path in folder.iterdir()} - {"people.csv", "domain.json"})
 
 
-# --- overwriting ---------------------------------------------------------------------------------------------------
+# --- overwriting --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("taken", ["out.csv", "receipt.json", "model.json"])
 def test_an_output_that_exists_is_refused_before_anything_is_read(
     folder: Path, capsys: pytest.CaptureFixture[str], taken: str
@@ -176,7 +177,7 @@ def test_without_hard_links_an_output_is_kept_all_the_same(
     assert left(folder) == ["one"]
 
 
-# --- a full disk ---------------------------------------------------------------------------------------------------
+# --- a full disk --------------------------------------------------------------------------------------------
 def limited(folder: Path, *command: str, size: int) -> subprocess.CompletedProcess[str]:
     """A command on a disk that takes no file beyond `size` bytes."""
     return subprocess.run(
@@ -197,8 +198,8 @@ def test_a_disk_that_fills_after_the_draw_keeps_receipt_and_model_and_says_what_
     done = limited(folder, *asked(folder, "--rows", "2000000"), size=4_000_000)
     assert done.returncode == 1, done.stderr
     assert done.stderr == (
-        "error: the table could not be written, but epsilon = 0.5 was spent; free space, then draw it from the model in "
-        "out.csv.model.json by the command sample, which costs nothing more\n"
+        "error: the table could not be written, but epsilon = 0.5 was spent; free space, then draw it from "
+        "the model in out.csv.model.json by the command sample, which costs nothing more\n"
     )
     assert left(folder) == ["out.csv.model.json", "receipt.json"]
     assert cli.main(["verify", str(folder / "receipt.json")]) == 0
@@ -234,7 +235,7 @@ def test_what_fails_once_noise_may_have_been_drawn_says_so(
     assert left(folder) == []
 
 
-# --- signals -------------------------------------------------------------------------------------------------------
+# --- signals ------------------------------------------------------------------------------------------------
 def started(
     *command: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
@@ -313,7 +314,10 @@ def test_a_signal_while_modules_are_imported_ends_quietly(
 
 
 def test_a_command_under_nohup_goes_on_after_its_terminal_is_gone(folder: Path) -> None:
-    script = "import signal, sys, os; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
+    script = (
+        "import signal, sys, os; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, "
+        "sys.argv[1:])"
+    )
     command = [sys.executable, "-m", "synth_engine", *asked(folder, "--rows", "400000")]
     process = subprocess.Popen(
         [sys.executable, "-c", script, *command], cwd=ROOT, stderr=subprocess.PIPE, text=True

@@ -236,7 +236,8 @@ def test_values_in_one_bin_are_uniform_among_the_ordered() -> None:
     drawn = mechanisms.draw_table(uniform.model(domain, rows=1), 60_000, "s")
     counts = np.bincount(drawn["a"] * 4 + drawn["b"], minlength=16).reshape(4, 4)
     assert counts[np.tril_indices(4, -1)].sum() == 0
-    # Among 16 pairs 10 are in order; one that is not is drawn again, so that each of the 10 has one chance in 10.
+    # Among 16 pairs 10 are in order; one that is not is drawn again, so that each of the 10 has one chance in
+    # 10.
     assert np.abs(counts[np.triu_indices(4)] - 6_000).max() < 400
 
 
@@ -429,7 +430,8 @@ def _all_unlike(columns: int, *, values: int) -> Domain:
 
 
 def test_a_search_that_ends_in_nothing_says_so() -> None:
-    """Nine columns, no two alike, in eight values: nothing is possible, and to see that takes too many steps."""
+    """Nine columns, no two alike, in eight values: nothing is possible, and to see that takes too many
+    steps."""
     assert _all_unlike(8, values=8).constraints
     with pytest.raises(DomainError, match="no record possible"):
         _all_unlike(5, values=4)
@@ -447,7 +449,7 @@ def test_constraints_survive_json_and_a_domain_without_any_keeps_its_digest() ->
     assert full.facts["declared"] == none.facts["declared"] + len(RULES)
 
 
-# --- any small domain, any model, any constraints --------------------------------------------------------------------
+# --- any small domain, any model, any constraints -----------------------------------------------------------
 def _attribute(draw: st.DrawFn, name: str) -> Any:
     missing = draw(st.sampled_from([None, ("?",)]))
     kind = draw(st.sampled_from(["categorical", "integer", "number", "date", "datetime"]))
@@ -573,7 +575,7 @@ def test_no_constraint_is_ever_broken(model: Model, rows: int, joins: bool) -> N
     )
 
 
-# --- what the steward reads ------------------------------------------------------------------------------------------
+# --- what the steward reads ---------------------------------------------------------------------------------
 def test_the_stewards_report_counts_records_that_break_a_constraint(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b,m\n" + "1,2,x\n" * 200 + "2,1,x\n" * 7 + "0,0,\n" * 100 + "2,2,\n" * 3)

@@ -1,4 +1,5 @@
-"""`contingency-table`: what it asks and refuses, what it makes of its one answer, and what is expected of it."""
+"""`contingency-table`: what it asks and refuses, what it makes of its one answer, and what is expected of
+it."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def distance(estimate: np.ndarray, truth: np.ndarray, *, columns: int) -> float:
     return float(np.mean(errors))
 
 
-# ---- what is asked ---------------------------------------------------------------------------------------------
+# ---- what is asked
+# ---------------------------------------------------------------------------------------------
 
 
 def test_it_asks_once_for_all_columns_with_the_whole_budget() -> None:
@@ -150,7 +152,8 @@ def test_a_chart_leaves_it_out_where_it_is_refused() -> None:
         assert [p["mechanism"] for p in curve].count("contingency-table") == points
 
 
-# ---- what is made of the answer --------------------------------------------------------------------------------
+# ---- what is made of the answer
+# --------------------------------------------------------------------------------
 
 
 def test_without_noise_to_speak_of_the_table_comes_back() -> None:
@@ -230,7 +233,8 @@ def test_a_cell_far_above_the_noise_keeps_its_count() -> None:
     assert np.abs(counts - measurement.values).max() < 1
 
 
-# ---- what is expected of it ------------------------------------------------------------------------------------
+# ---- what is expected of it
+# ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -274,7 +278,8 @@ def test_more_cells_need_more_memory_and_time() -> None:
     assert needs[0].seconds < needs[1].seconds < needs[2].seconds
 
 
-# ---- whole runs ------------------------------------------------------------------------------------------------
+# ---- whole runs
+# ------------------------------------------------------------------------------------------------
 
 
 def run(frame: pd.DataFrame, domain: Domain, tmp_path: Any, **spec: Any) -> Any:

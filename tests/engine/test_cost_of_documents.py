@@ -1,6 +1,8 @@
-"""What reading a description costs: it grows with the length of the document, however hostile the document is.
+"""What reading a description costs: it grows with the length of the document, however hostile the document
+is.
 
-Steps are counted, not timed: of attributes compared, of labels made, of an automaton followed, of a text searched."""
+Steps are counted, not timed: of attributes compared, of labels made, of an automaton followed, of a text
+searched."""
 
 from __future__ import annotations
 

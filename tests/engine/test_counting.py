@@ -1,4 +1,5 @@
-"""Tables of counts by the compiled loop: the same as numpy's for every domain, type of codes, and number of threads."""
+"""Tables of counts by the compiled loop: the same as numpy's for every domain, type of codes, and number of
+threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Criteria on the command line: refused before a run, and told after it by the noisy answers of that run alone."""
+"""Criteria on the command line: refused before a run, and told after it by the noisy answers of that run
+alone."""
 
 from __future__ import annotations
 

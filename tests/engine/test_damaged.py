@@ -1,5 +1,6 @@
-"""Clean tables, damaged in every way that is known to be read wrong by others: each is read exactly, or refused with the
-rule and the repair. What is asked is a refusal; no cell of a record is ever the name of a column."""
+"""Clean tables, damaged in every way that is known to be read wrong by others: each is read exactly, or
+refused with the rule and the repair. What is asked is a refusal; no cell of a record is ever the name of a
+column."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ TABLES = {one.__name__: one for one in (people, visits, sales, words, codes)}
 
 def text(table: Table, delimiter: str = ",", ends: str = "\n", **options: object) -> str:
     buffer = io.StringIO()
-    csv.writer(buffer, delimiter=delimiter, lineterminator=ends, **options).writerows(table)  # type: ignore[arg-type]
+    csv.writer(buffer, delimiter=delimiter, lineterminator=ends, **options).writerows(table)
     return buffer.getvalue()
 
 
@@ -188,7 +189,8 @@ DAMAGES: dict[str, Callable[[Table, random.Random], str]] = {
     "a padded blank line": among(padded("")),
     "a padded blank line below": below(padded("")),
     "fixed width": fixed_width,
-    "runs of blanks": lambda table, _: joined([[cell.replace(" ", "_") for cell in row] for row in table], "   "),
+    "runs of blanks": lambda table, _: joined([[cell.replace(" ", "_") for cell in row] for row in table],
+        "   "),
     "prose": lambda table, _: "".join(f"{row[0]} was seen in {row[-1]} by us\n" for row in table[1:]),
     "blanks behind delimiters": lambda table, _: joined(table, ", "),
     "a short line": among(lambda table: table[1][0]),
@@ -268,15 +270,24 @@ def test_an_ordinary_table_is_read_without_a_question(
 def test_an_answered_question_reads_the_table_rightly(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     answers: dict[str, tuple[str, dict[str, object], Table]] = {
-        "no header": ("2018-01-28,Ann,3\n2018-01-29,Bob,4\n", {"header": False}, [["column_1", "column_2", "column_3"], ["2018-01-28", "Ann", "3"], ["2018-01-29", "Bob", "4"]]),
-        "names": ("2018-01-28,Ann\n2018-01-29,Bob\n", {"header": False, "names": ("day", "who")}, [["day", "who"], ["2018-01-28", "Ann"], ["2018-01-29", "Bob"]]),
-        "doubled names": ("a,a,\n1,2,3\n", {"names": ("a", "b", "c"), "header": True}, [["a", "b", "c"], ["1", "2", "3"]]),
-        "blanks": ("a b\n1  2 \n 3 4\n", {"delimiter": " ", "header": True}, [["a", "b"], ["1", "2"], ["3", "4"]]),
+        "no header": ("2018-01-28,Ann,3\n2018-01-29,Bob,4\n", {"header": False},
+            [["column_1", "column_2", "column_3"], ["2018-01-28", "Ann", "3"], ["2018-01-29", "Bob", "4"]]),
+        "names": ("2018-01-28,Ann\n2018-01-29,Bob\n", {"header": False, "names": ("day", "who")},
+            [["day", "who"], ["2018-01-28", "Ann"], ["2018-01-29", "Bob"]]),
+        "doubled names": ("a,a,\n1,2,3\n", {"names": ("a", "b", "c"), "header": True},
+            [["a", "b", "c"], ["1", "2", "3"]]),
+        "blanks": ("a b\n1  2 \n 3 4\n", {"delimiter": " ", "header": True},
+            [["a", "b"], ["1", "2"], ["3", "4"]]),
         "blanks behind": ('a, b\n1, "x, y"\n', {"spaced": True, "header": True}, [["a", "b"], ["1", "x, y"]]),
-        "backslashes": ('a,b\n"say \\"hi\\"","\\\\"\n"x""y",2\n', {"escape": "\\", "header": True}, [["a", "b"], ['say "hi"', "\\"], ['x"y', "2"]]),
-        "two header lines": ("2019,,2020,\nmale,female,male,female\n1,2,3,4\n", {"header_lines": 2, "header": True}, [["2019 male", "2019 female", "2020 male", "2020 female"], ["1", "2", "3", "4"]]),
-        "totals left out": ("name,n\nx,1\nTotal,1\n,\nSource: us,\n", {"extra_rows": "drop", "header": True}, [["name", "n"], ["x", "1"]]),
-        "totals kept": ("name,n\nx,1\nTotal,1\n", {"extra_rows": "keep", "header": True}, [["name", "n"], ["x", "1"], ["Total", "1"]]),
+        "backslashes": ('a,b\n"say \\"hi\\"","\\\\"\n"x""y",2\n', {"escape": "\\", "header": True},
+            [["a", "b"], ['say "hi"', "\\"], ['x"y', "2"]]),
+        "two header lines": ("2019,,2020,\nmale,female,male,female\n1,2,3,4\n",
+            {"header_lines": 2, "header": True},
+            [["2019 male", "2019 female", "2020 male", "2020 female"], ["1", "2", "3", "4"]]),
+        "totals left out": ("name,n\nx,1\nTotal,1\n,\nSource: us,\n", {"extra_rows": "drop", "header": True},
+            [["name", "n"], ["x", "1"]]),
+        "totals kept": ("name,n\nx,1\nTotal,1\n", {"extra_rows": "keep", "header": True},
+            [["name", "n"], ["x", "1"], ["Total", "1"]]),
     }  # fmt: skip
     for name, (content, answer, expected) in answers.items():
         path.write_text(content)

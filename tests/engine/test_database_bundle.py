@@ -1,4 +1,5 @@
-"""A release of a database in one archive: verified as a whole, by both verifiers, and refused where anything in it was changed."""
+"""A release of a database in one archive: verified as a whole, by both verifiers, and refused where anything
+in it was changed."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def contents(path: Path) -> Contents:
 
 
 def packed(path: Path, files: Contents, *, listed: bool) -> Path:
-    """The files in an archive of their own. listed: with a list that fits them, as somebody would write who changes them."""
+    """The files in an archive of their own. listed: with a list that fits them, as somebody would write who
+    changes them."""
     if listed:
         document: Any = json.loads(files["bundle.json"])
         document["statement"]["files"] = [

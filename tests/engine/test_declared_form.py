@@ -1,4 +1,5 @@
-"""A sample in the declared form of its file: what is written, and that the product's own reader reads the same codes."""
+"""A sample in the declared form of its file: what is written, and that the product's own reader reads the
+same codes."""
 
 from __future__ import annotations
 
@@ -306,7 +307,7 @@ def test_every_form_is_read_again_as_the_same_codes(
 def test_a_number_of_another_writing_stays() -> None:
     described = domain.Domain.from_json(BANK)
     attribute = described.attribute("balance")
-    assert attribute.written.write_number("1e+16", described.file.marks) == "1e+16"  # type: ignore[union-attr]
+    assert attribute.written.write_number("1e+16", described.file.marks) == "1e+16"
 
 
 def test_signs_that_the_encoding_lacks_end_no_download() -> None:

@@ -65,7 +65,8 @@ def test_exact_tables_come_back_and_the_rest_is_independent(cliques: list[Clique
         assert np.allclose(
             factors.margin(whole, NAMES, clique), factors.margin(true, NAMES, clique), atol=1e-6
         )
-    # No other table with these margins has more entropy if its logarithm is a sum of functions of single cliques.
+    # No other table with these margins has more entropy if its logarithm is a sum of functions of single
+    # cliques.
     rest = np.log(np.maximum(whole, 1e-300))[whole > 0]
     design = np.hstack([indicators(clique)[(whole > 0).ravel()] for clique in cliques])
     assert np.abs(design @ np.linalg.lstsq(design, rest, rcond=None)[0] - rest).max() < 1e-6
@@ -157,7 +158,8 @@ def test_the_spanning_tree_has_the_greatest_weight_of_all() -> None:
 
 
 def test_pairs_that_are_too_large_are_left_out_and_the_others_stay_what_they_were() -> None:
-    """A forest in which wide attributes stand between narrow ones: every pair that is kept is the one of the whole."""
+    """A forest in which wide attributes stand between narrow ones: every pair that is kept is the one of the
+    whole."""
     rng = np.random.default_rng(8)
     sizes = {"a": 3, "b": 40, "c": 50, "d": 2, "e": 45, "f": 4, "g": 3, "h": 30}
     above = {

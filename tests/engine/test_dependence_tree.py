@@ -1,4 +1,5 @@
-"""`auto` and trees of columns: what a tree predicts, when it explains all scores, and what scores say about predictions."""
+"""`auto` and trees of columns: what a tree predicts, when it explains all scores, and what scores say about
+predictions."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ COPIED = 0.6
 
 
 def tree_tables() -> dict[Pair, Floats]:
-    """Return the exact tables of all pairs of a binary tree: two columns are equal with a chance that falls along their path."""
+    """Return the exact tables of all pairs of a binary tree: two columns are equal with a chance that falls
+    along their path."""
     tables = {}
     for a, b in itertools.combinations(range(NUMBER), 2):
         same = COPIED ** path_length(a, b)

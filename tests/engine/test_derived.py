@@ -1,4 +1,5 @@
-"""Columns that are functions of others: refused where they cannot be, never read, and computed in every sample."""
+"""Columns that are functions of others: refused where they cannot be, never read, and computed in every
+sample."""
 
 from __future__ import annotations
 
@@ -22,18 +23,23 @@ COLUMNS: list[dict[str, Any]] = [
     {"name": "net", "kind": "integer", "low": 0, "high": 9_999, "width": 500, "missing": ["N/A"]},
     {"name": "tax", "kind": "integer", "low": 0, "high": 999, "width": 50},
     {"name": "rate", "kind": "number", "low": 0, "high": 1},
-    {"name": "rest", "kind": "derived", "rule": "difference", "of": ["total", "rate"], "decimals": 2, "marker": "N/A"},
-    {"name": "sold", "kind": "date", "low": "2020-01-01", "high": "2021-12-31", "step_days": 30, "format": "%d.%m.%Y", "missing": ["?"]},
+    {"name": "rest", "kind": "derived", "rule": "difference", "of": ["total", "rate"], "decimals": 2,
+        "marker": "N/A"},
+    {"name": "sold", "kind": "date", "low": "2020-01-01", "high": "2021-12-31", "step_days": 30,
+        "format": "%d.%m.%Y", "missing": ["?"]},
     {"name": "booked", "kind": "derived", "rule": "copy", "of": ["sold"]},
     {"name": "year", "kind": "derived", "rule": "year", "of": ["booked"]},
     {"name": "month", "kind": "derived", "rule": "month", "of": ["sold"]},
     {"name": "weekday", "kind": "derived", "rule": "weekday", "of": ["sold"]},
     {"name": "block", "kind": "categorical", "values": ["1", "2", "3"], "outside": "clamp"},
-    {"name": "town", "kind": "derived", "rule": "lookup", "of": ["block"], "table": [["1", "Rome"], ["2", "Paris"]], "marker": "-"},
+    {"name": "town", "kind": "derived", "rule": "lookup", "of": ["block"],
+        "table": [["1", "Rome"], ["2", "Paris"]], "marker": "-"},
     {"name": "north", "kind": "number", "low": 41, "high": 42},
     {"name": "east", "kind": "number", "low": -72, "high": -71, "missing": ["N/A"]},
-    {"name": "city", "kind": "derived", "rule": "nearest", "of": ["north", "east"], "points": [[41.2, -71.5, "South"], [41.8, -71.5, "North"]], "marker": "-"},
-    {"name": "island", "kind": "derived", "rule": "lookup", "of": ["city"], "table": [["South", "yes"]], "marker": "no"},
+    {"name": "city", "kind": "derived", "rule": "nearest", "of": ["north", "east"],
+        "points": [[41.2, -71.5, "South"], [41.8, -71.5, "North"]], "marker": "-"},
+    {"name": "island", "kind": "derived", "rule": "lookup", "of": ["city"], "table": [["South", "yes"]],
+        "marker": "no"},
     {"name": "key", "kind": "identifier", "regenerate": "sequence"},
 ]  # fmt: skip
 DOCUMENT = {"attributes": COLUMNS, "file": {"thousands": ",", "delimiter": ";"}}

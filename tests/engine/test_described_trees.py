@@ -1,4 +1,5 @@
-"""Descriptions of models with a tree: nodes by the values that they stand for, shares that can be edited, and what is refused."""
+"""Descriptions of models with a tree: nodes by the values that they stand for, shares that can be edited, and
+what is refused."""
 
 from __future__ import annotations
 

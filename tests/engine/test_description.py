@@ -1,4 +1,5 @@
-"""Descriptions: a model for people to read and edit; what nobody edited is the model, what is wrong is said."""
+"""Descriptions: a model for people to read and edit; what nobody edited is the model, what is wrong is
+said."""
 
 from __future__ import annotations
 

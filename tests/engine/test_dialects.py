@@ -1,4 +1,5 @@
-"""How a CSV is written is found out, can be said instead, and is then held to: no row has a say in how others read."""
+"""How a CSV is written is found out, can be said instead, and is then held to: no row has a say in how others
+read."""
 
 from __future__ import annotations
 
@@ -40,14 +41,18 @@ DETECTED = {
     "one column": (b"a\nb\nc\n", Dialect(delimiter=",", header=False, asked=("header",))),
     "a declared delimiter": (b"sep=;\na,b;c\n1;2\n", Dialect(delimiter=";")),
     "a byte order mark": (b"\xef\xbb\xbfa,b\n1,2\n", Dialect(delimiter=",")),
-    "Windows-1252": (UMLAUTS.encode("cp1252"), Dialect(encoding="cp1252", delimiter=";", decimal=",", asked=("encoding",))),
+    "Windows-1252": (UMLAUTS.encode("cp1252"),
+        Dialect(encoding="cp1252", delimiter=";", decimal=",", asked=("encoding",))),
     "UTF-8": (UMLAUTS.encode(), Dialect(delimiter=";", decimal=",")),
     "UTF-16": (UMLAUTS.encode("utf-16"), Dialect(encoding="utf-16", delimiter=";", decimal=",")),
-    "UTF-16 without its mark": (UMLAUTS.encode("utf-16-le"), Dialect(encoding="utf-16-le", delimiter=";", decimal=",")),
-    "single quotation marks": (b"a,b\n'x,y','z'\n", Dialect(delimiter=",", quote="'", header=False, asked=("header",))),
+    "UTF-16 without its mark": (UMLAUTS.encode("utf-16-le"),
+        Dialect(encoding="utf-16-le", delimiter=";", decimal=",")),
+    "single quotation marks": (b"a,b\n'x,y','z'\n",
+        Dialect(delimiter=",", quote="'", header=False, asked=("header",))),
     "an apostrophe": (b"a,b\nit's,o'clock\n", Dialect(delimiter=",", header=False, asked=("header",))),
     "no header": (b"39,1.5\n50,2.5\n", Dialect(delimiter=",", header=False)),
-    "no header and decimal commas": (b"3,5;1,5\n5,0;2,5\n", Dialect(delimiter=";", header=False, decimal=",")),
+    "no header and decimal commas": (b"3,5;1,5\n5,0;2,5\n",
+        Dialect(delimiter=";", header=False, decimal=",")),
     "a title": (b"Our table\n\nof 2020\na,b\n1,2\n3,4\n", Dialect(delimiter=",", skip=3)),
     "a title with a comma": (
         b"Our table, of 2020\na,b,c\n1,2,3\n", Dialect(delimiter=",", asked=("header",))
@@ -221,7 +226,8 @@ def test_a_first_row_of_another_length_is_refused_like_any_other(file: Path) -> 
 
 
 def test_one_row_cannot_change_how_another_is_read(file: Path) -> None:
-    """Two tables that differ in one record, read as it was settled for the table: every other record stays."""
+    """Two tables that differ in one record, read as it was settled for the table: every other record
+    stays."""
     dialect = Dialect(delimiter=",")
     file.write_bytes("a,b\nä,1\n".encode())
     before = cells(file, dialect)

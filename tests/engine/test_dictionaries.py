@@ -1,4 +1,5 @@
-"""Data dictionaries and Table Schemas: what they say becomes public facts, what they do not say stays open."""
+"""Data dictionaries and Table Schemas: what they say becomes public facts, what they do not say stays
+open."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def field(**given: Any) -> dict[str, Any]:
     return {"fields": [{"name": "it", **given}]}
 
 
-# --- data dictionaries ----------------------------------------------------------------------------------------------
+# --- data dictionaries --------------------------------------------------------------------------------------
 def test_every_fact_of_a_dictionary_comes_from_a_public_file() -> None:
     found = read(DICTIONARY)
     assert [a.name for a in found.attributes] == list(DICTIONARY)
@@ -121,7 +122,7 @@ def test_min_and_max_may_be_codes() -> None:
     )
 
 
-# --- ranges -----------------------------------------------------------------------------------------------------------
+# --- ranges -------------------------------------------------------------------------------------------------
 def test_where_the_values_of_a_wide_range_lie_is_learned() -> None:
     found = read(DICTIONARY)
     income, density = column(found, "PINCP"), column(found, "DENSITY")
@@ -148,7 +149,8 @@ def test_the_step_of_a_number_is_a_power_of_ten(low: float, high: float, step: f
 @pytest.mark.parametrize("most", [10**400, "9" * 400, 1e308, -(10**400), 10**30])
 @pytest.mark.parametrize("kind", ["integer", "number", "year"])
 def test_a_range_beyond_all_measure_is_no_accident(kind: str, most: Any) -> None:
-    """Whatever is made of it, it is made in words: the range is taken, or the field stays open with a repair."""
+    """Whatever is made of it, it is made in words: the range is taken, or the field stays open with a
+    repair."""
     ends = {"minimum": -1, "maximum": most}
     for document in (
         {"fields": [{"name": "income", "type": kind, "constraints": ends}]},
@@ -161,7 +163,7 @@ def test_a_range_beyond_all_measure_is_no_accident(kind: str, most: Any) -> None
         assert all(remark.repair for remark in found.remarks)
 
 
-# --- Table Schema, in -------------------------------------------------------------------------------------------------
+# --- Table Schema, in ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -312,7 +314,7 @@ def test_kinds_are_recognised() -> None:
     assert dictionaries.recognise({"attributes": []}) == "domain"
 
 
-# --- out, and in again ------------------------------------------------------------------------------------------------
+# --- out, and in again --------------------------------------------------------------------------------------
 FULL = Domain.from_json(
     {
         "attributes": [

@@ -30,7 +30,8 @@ from synth_engine.values import from_json
 from tests.answers import replaced
 from tests.engine.test_adaptive import SQUARE, clustered
 
-# ---- counts that are handed down ----------------------------------------------------------------------------------
+# ---- counts that are handed down
+# ----------------------------------------------------------------------------------
 
 
 def by_turns(counts: list[int], most: int, start: int) -> list[int]:
@@ -154,7 +155,8 @@ def test_beginnings_are_marked_where_that_is_asked_for() -> None:
     assert drawn["ab…"] > 900 and drawn["a"] > 900
 
 
-# ---- releases -----------------------------------------------------------------------------------------------------
+# ---- releases
+# -----------------------------------------------------------------------------------------------------
 
 
 def released(

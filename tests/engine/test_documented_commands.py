@@ -1,5 +1,5 @@
-"""Every command of the engine that a page shows as an example runs, one after another as the page has them, on small tables of
-the same shapes. A page with an example that has no folder here fails."""
+"""Every command of the engine that a page shows as an example runs, one after another as the page has them,
+on small tables of the same shapes. A page with an example that has no folder here fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`dpsyn`: which views it measures and with how much noise, what it makes of the answers, and what it refuses."""
+"""`dpsyn`: which views it measures and with how much noise, what it makes of the answers, and what it
+refuses."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def table(codes: Mapping[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray
     return np.bincount(cells, minlength=math.prod(shape)) / len(cells)
 
 
-# ---- what is asked ---------------------------------------------------------------------------------------------
+# ---- what is asked
+# ---------------------------------------------------------------------------------------------
 
 
 def test_views_follow_from_public_facts_alone_and_are_the_same_every_time() -> None:
@@ -230,7 +232,8 @@ def test_the_verifier_refuses_calls_that_are_no_views() -> None:
             verifier.verify(resealed(changed))
 
 
-# ---- what is made of the answers -------------------------------------------------------------------------------
+# ---- what is made of the answers
+# -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("synthesis", "within"), [("mcf", 0.01), ("sts", 0.12)])
@@ -303,7 +306,8 @@ def test_tables_of_one_column_or_of_trivial_or_huge_ones(
     assert all(column.max() < sizes[name] for name, column in codes.items())
 
 
-# ---- what is refused, and what is forecast -----------------------------------------------------------------------
+# ---- what is refused, and what is forecast
+# -----------------------------------------------------------------------
 
 
 def test_views_that_are_too_large_together_are_refused_before_anything_is_spent() -> None:

@@ -1,4 +1,5 @@
-"""Enough records? n·ε against the number of codes, and whether the rule agrees with noise that is really drawn."""
+"""Enough records? n·ε against the number of codes, and whether the rule agrees with noise that is really
+drawn."""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ def measurements(columns: int) -> Domain:
 def test_it_says_how_many_learned_columns_will_not_be_found(
     columns: int, rows: int, epsilon: int, least: int, most: int
 ) -> None:
-    """Of 200 releases of 31 columns of 426 records a little over half of the columns are found (bench/values.py)."""
+    """Of 200 releases of 31 columns of 426 records a little over half of the columns are found
+    (bench/values.py)."""
     found = sample_size.verdict(
         measurements(columns), rows=rows, epsilon=Fraction(epsilon), delta=Fraction("1e-9")
     )

@@ -19,11 +19,13 @@ from synth_engine.spec import Spec
 PAIRS = [[f"{a:02}", f"{b:04}"] for a in range(20) for b in range(30) if (a * 7 + b) % 5 == 0]
 DOCUMENT: dict[str, Any] = {
     "attributes": [
-        {"name": "district", "kind": "categorical", "values": [f"{a:02}" for a in range(20)], "missing": [""]},
+        {"name": "district", "kind": "categorical", "values": [f"{a:02}" for a in range(20)],
+            "missing": [""]},
         {"name": "block", "kind": "categorical", "values": [f"{b:04}" for b in range(30)], "other": True},
         {"name": "rooms", "kind": "integer", "low": 1, "high": 9},
     ],
-    "constraints": [{"kind": "existing-pairs", "first": "district", "second": "block", "table": PAIRS, "provenance": "public-file"}],
+    "constraints": [{"kind": "existing-pairs", "first": "district", "second": "block", "table": PAIRS,
+        "provenance": "public-file"}],
 }  # fmt: skip
 
 

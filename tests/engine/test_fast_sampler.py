@@ -1,4 +1,5 @@
-"""Alias tables: the tables' own law, the same bytes under any number of threads, and Parquet without data frames."""
+"""Alias tables: the tables' own law, the same bytes under any number of threads, and Parquet without data
+frames."""
 
 from __future__ import annotations
 

@@ -159,7 +159,8 @@ def test_nothing_to_do() -> None:
 
 @pytest.mark.slow
 def test_where_nothing_can_be_kept_on_disk_functions_are_compiled_anew(tmp_path: Path) -> None:
-    """Neither beside the source, where a file stands in the way, nor in a folder of the user's, who has none."""
+    """Neither beside the source, where a file stands in the way, nor in a folder of the user's, who has
+    none."""
     (tmp_path / "__pycache__").write_text("")
     (tmp_path / "doubled.py").write_text(
         "from synth_engine.jit import compiled\n@compiled\ndef doubled(x: int) -> int:\n    return 2 * x\n"

@@ -1,4 +1,5 @@
-"""What is expected of a release beforehand: from public facts alone, in step with what denoising then leaves."""
+"""What is expected of a release beforehand: from public facts alone, in step with what denoising then
+leaves."""
 
 from __future__ import annotations
 
@@ -128,7 +129,8 @@ def test_what_mending_leaves_grows_with_the_cells_for_a_code_up_to_what_chance_m
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 SURVEY = (20, 96, 2, 7, 5, 9, 10, 12, 3, 3, 20, 264, 20, 13, 85, 11, 61, 7, 3, 3, 2, 2, 100, 92)
-CALLS = (2, 101, 11, 100, 15, 32, 5, 9, 100, 100, 2, 11, 101, 100, 100, 42, 100, 101, 8, 8, 100, 101, 46, 12, 101, 742,
+CALLS = (2, 101, 11, 100, 15, 32, 5, 9, 100, 100, 2, 11, 101, 100, 100, 42, 100, 101, 8, 8, 100, 101, 46, 12,
+    101, 742,
          10, 100, 100, 28)  # fmt: skip
 
 
@@ -149,7 +151,8 @@ CALLS = (2, 101, 11, 100, 15, 32, 5, 9, 100, 100, 2, 11, 101, 100, 100, 42, 100,
 def test_pairs_of_auto_come_out_within_a_factor_of_two_of_what_was_found(
     sizes: tuple[int, ...], rows: int, epsilon: str, found: float
 ) -> None:
-    """What `bench/auto.py` found on the discretised Adult, a survey of households and calls to a fire brigade."""
+    """What `bench/auto.py` found on the discretised Adult, a survey of households and calls to a fire
+    brigade."""
     plan = mechanisms.plan(domain_of(*sizes), spec_of("auto", epsilon=epsilon))
     assert 0.5 < plan.expected_error(rows=rows).mean_pairs / found < 2
 
@@ -301,7 +304,8 @@ def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:
     plain, tuned = (
         mechanisms.forecast_curve(domain, spec=spec, epsilons=[Fraction(1)], rows=9_000)
         for spec in (
-            spec_of("bayesian-network"), replace(spec_of("bayesian-network"), parameters={"columns_share": 0.1}),
+            spec_of("bayesian-network"), replace(spec_of("bayesian-network"),
+                parameters={"columns_share": 0.1}),
         )
     )  # fmt: skip
     changed = {

@@ -1,5 +1,5 @@
-"""Stored results of formulas: read where somebody vouches for them, refused for a steward elsewhere, and empty for a run, so that no record
-changes what another one holds."""
+"""Stored results of formulas: read where somebody vouches for them, refused for a steward elsewhere, and
+empty for a run, so that no record changes what another one holds."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_who_vouches_is_a_name_on_one_line(who: str) -> None:
         Dialect(vouched_by=who)
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
+# --- the command line ---------------------------------------------------------------------------------------
 def run(folder: Path, *more: str, data: str = "t.xlsx") -> dict[str, Any]:
     """A release of the table with ranks, and its receipt."""
     (folder / data).write_bytes(ranked(people=30) if data == "t.xlsx" else b"rank\n1\n")
@@ -200,7 +200,8 @@ def test_an_array_beside_the_table_is_refused(tmp_path: Path) -> None:
 def test_the_form_of_a_file_is_read_once_and_before_anything_is_paid_for(
     tmp_path: Path,
 ) -> None:
-    """A pipe can be read once; of a file that is gone when the receipt is written the loss would be for nothing."""
+    """A pipe can be read once; of a file that is gone when the receipt is written the loss would be for
+    nothing."""
     reading, writing = os.pipe()
     os.write(writing, json.dumps(VOUCHED.to_json()).encode())
     os.close(writing)

@@ -1,4 +1,5 @@
-"""`generalize` with groups that are divided apart: classes of columns, boxes, counts that agree, groups, and the model."""
+"""`generalize` with groups that are divided apart: classes of columns, boxes, counts that agree, groups, and
+the model."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ TRADES = Domain(
 )
 
 
-# ---- classes and boxes -----------------------------------------------------------------------------------------------
+# ---- classes and boxes
+# -----------------------------------------------------------------------------------------------
 
 
 def test_classes_are_the_partitions_or_halves_of_a_range_or_the_values() -> None:
@@ -119,7 +121,8 @@ def test_there_are_not_more_boxes_than_memory_holds() -> None:
         boxes.divided(np.array([0])).divided(np.ones(1_000, dtype=np.int64))
 
 
-# ---- counts and groups -----------------------------------------------------------------------------------------------
+# ---- counts and groups
+# -----------------------------------------------------------------------------------------------
 def two_rounds() -> Boxes:
     """The first column is divided, then its second half by the second column."""
     trees = tuple(
@@ -174,7 +177,8 @@ def test_records_of_a_group_are_spread_by_their_single_columns() -> None:
     assert table.weights[1] == pytest.approx([30.0, 10.0])
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
+# ---- runs
+# ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("rest", ["histogram", "any"])
 def test_a_run_publishes_groups_of_classes_and_draws_rows(rest: str) -> None:
     plan, answers, model = released(epsilon="4", divided="apart", k=100, rest=rest)

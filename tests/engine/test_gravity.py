@@ -1,4 +1,5 @@
-"""What is made of groups drawn anew: geography, the gravity model that explains a draw, and the records placed."""
+"""What is made of groups drawn anew: geography, the gravity model that explains a draw, and the records
+placed."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def place_of(groups: int = 40, *, farthest: float = math.inf, scale: float = 6.0
 
 
 def truth_of(place: Geography, sizes: np.ndarray, *, steep: float, seed: int) -> np.ndarray:
-    """Counts of groups by parts: nearer ones, with another decay than the public one, and one part that many come from."""
+    """Counts of groups by parts: nearer ones, with another decay than the public one, and one part that many
+    come from."""
     rng = np.random.default_rng(seed)
     _, apart = place.rows(0, sizes.size)
     shares = np.exp(-apart / steep)
@@ -130,7 +132,8 @@ def test_without_a_prior_and_a_filter_the_draw_stays() -> None:
 
 
 def test_parts_that_lie_nowhere_are_judged_by_how_many_come_from_there() -> None:
-    """Nobody comes from the first of two, half of all from the second: public decay leaves both alone, a fitted one does not."""
+    """Nobody comes from the first of two, half of all from the second: public decay leaves both alone, a
+    fitted one does not."""
     place, sizes = place_of(30), np.full(30, 60)
     counts = np.hstack(
         [

@@ -1,4 +1,5 @@
-"""Rows of one person in drawn tables: as many as measured, next to one another, under one fresh identifier."""
+"""Rows of one person in drawn tables: as many as measured, next to one another, under one fresh
+identifier."""
 
 from __future__ import annotations
 

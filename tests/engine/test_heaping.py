@@ -1,4 +1,5 @@
-"""Columns whose round numbers stand out are recognised in noisy counts, wherever their codes begin, and no others."""
+"""Columns whose round numbers stand out are recognised in noisy counts, wherever their codes begin, and no
+others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Columns of numbers, codes and names that are no part of `bench/meaning.py`: their readings were written down before they were drafted. Each is drafted
-right, or asked about with a right answer."""
+"""Columns of numbers, codes and names that are no part of `bench/meaning.py`: their readings were written
+down before they were drafted. Each is drafted right, or asked about with a right answer."""
 
 from __future__ import annotations
 
@@ -159,7 +159,10 @@ NAMED: Mapping[str, tuple[str, Sequence[str], Case]] = {
     "names, family first": (
         "patient",
         [
-            f"{['Muster', 'Beispiel', 'Probe', 'Test', 'Niemand'][n // 3 % 5]}, {['Anna', 'Berta', 'Carl', 'Dora', 'Emil', 'Frida', 'Gustav', 'Hanna'][n // 15]}"
+            (
+                f"{['Muster', 'Beispiel', 'Probe', 'Test', 'Niemand'][n // 3 % 5]}, "
+                f"{['Anna', 'Berta', 'Carl', 'Dora', 'Emil', 'Frida', 'Gustav', 'Hanna'][n // 15]}"
+            )
             for n in range(ROWS)
         ],
         LEFT_OUT,

@@ -1,5 +1,5 @@
-"""Columns of days, moments and times of day that are no part of `bench/meaning.py`: their readings were written down before they were drafted. Each is drafted
-right, or asked about with a right answer."""
+"""Columns of days, moments and times of day that are no part of `bench/meaning.py`: their readings were
+written down before they were drafted. Each is drafted right, or asked about with a right answer."""
 
 from __future__ import annotations
 

@@ -256,7 +256,8 @@ def test_a_tree_of_another_hierarchy_is_noticed() -> None:
             list(bad.levels(box(1, 2)))
 
 
-# ---- hierarchies that a domain has --------------------------------------------------------------------------------
+# ---- hierarchies that a domain has
+# --------------------------------------------------------------------------------
 
 
 def test_bins_of_numbers_are_parts_of_the_box() -> None:

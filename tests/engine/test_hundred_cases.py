@@ -1,6 +1,7 @@
-"""The hundred kinds of bad and odd tables, each with its verdict: taken with exactly the cells of its file, taken in a
-form that is shown and told, or refused by line, rule and repair. Numbers are those of the list we were given; what
-needs a browser, a socket or a database is tested where those are, and the last test says where."""
+"""The hundred kinds of bad and odd tables, each with its verdict: taken with exactly the cells of its file,
+taken in a form that is shown and told, or refused by line, rule and repair. Numbers are those of the list we
+were given; what needs a browser, a socket or a database is tested where those are, and the last test says
+where."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ LONGEST = (
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A table that is read, as it is guessed to be written or as `said`. `form` is what of that form is not usual,
-    `note` begins what is told, `asked` is what the steward is asked first, who answers as was guessed but for
-    `answer`."""
+    """A table that is read, as it is guessed to be written or as `said`. `form` is what of that form is not
+    usual, `note` begins what is told, `asked` is what the steward is asked first, who answers as was guessed
+    but for `answer`."""
 
     content: bytes
     cells: dict[str, list[str]]
@@ -79,27 +80,39 @@ STACKED = f"a,b\n1,2\n\na,b\n{CELL},4\n"
 
 ENCODING: dict[str, Taken | Refused] = {
     "1 byte order mark": Taken(content=b"\xef\xbb\xbfa,b\n1,2\n", cells=AB),
-    "2 UTF-16 with its mark": Taken(content=text(STRANGE, "utf-16"), cells=ZOE, form={"encoding": "utf-16", "delimiter": ";"}),
-    "3 UTF-16, big end first, without a mark": Taken(content=text("a,b\n1,2\n", "utf-16-be"), cells=AB, form={"encoding": "utf-16-be"}),
+    "2 UTF-16 with its mark": Taken(content=text(STRANGE, "utf-16"), cells=ZOE,
+        form={"encoding": "utf-16", "delimiter": ";"}),
+    "3 UTF-16, big end first, without a mark": Taken(content=text("a,b\n1,2\n", "utf-16-be"), cells=AB,
+        form={"encoding": "utf-16-be"}),
     "4 UTF-32": Taken(content=text("a,b\n1,2\n", "utf-32"), cells=AB, form={"encoding": "utf-32"}),
-    "5 Latin-1": Taken(content=text(STRANGE, "latin-1"), cells=ZOE, form={"encoding": "cp1252", "delimiter": ";"}, asked=("encoding",)),
-    "5 Latin-1, not said": Refused(content=text(STRANGE, "latin-1"), rule="not text in UTF-8", line=2, said=Dialect()),
+    "5 Latin-1": Taken(content=text(STRANGE, "latin-1"), cells=ZOE,
+        form={"encoding": "cp1252", "delimiter": ";"}, asked=("encoding",)),
+    "5 Latin-1, not said": Refused(content=text(STRANGE, "latin-1"), rule="not text in UTF-8", line=2,
+        said=Dialect()),
     "6 typographic quotation marks": Taken(
-        content=text("a,b\n“x”,€ é\n", "cp1252"), cells={"a": ["“x”"], "b": ["€ é"]}, form={"encoding": "cp1252"},
+        content=text("a,b\n“x”,€ é\n", "cp1252"), cells={"a": ["“x”"], "b": ["€ é"]},
+        form={"encoding": "cp1252"},
         asked=("encoding", "header"), answer={"encoding": "cp1252", "header": True}
     ),
-    "7 encodings mixed by row": Refused(content=text("a\nä\nö\nü\n") + b"\xe4\n", rule="not text in UTF-8", line=5),
-    "8 half a surrogate pair": Refused(content=text("a\näöü\n") + b"\xed\xa0\x80\n", rule="not text in UTF-8", line=3),
+    "7 encodings mixed by row": Refused(content=text("a\nä\nö\nü\n") + b"\xe4\n", rule="not text in UTF-8",
+        line=5),
+    "8 half a surrogate pair": Refused(content=text("a\näöü\n") + b"\xed\xa0\x80\n", rule="not text in UTF-8",
+        line=3),
     "8 an overlong form": Refused(content=text("a\näöü\n") + b"\xc0\xaf\n", rule="not text in UTF-8", line=3),
-    "9 a letter cut in two at the end": Refused(content=text("a\näö\n") + b"x\xe2\x82", rule="not text in UTF-8", line=3),
+    "9 a letter cut in two at the end": Refused(content=text("a\näö\n") + b"x\xe2\x82",
+        rule="not text in UTF-8", line=3),
     "10 NUL": Refused(content=b"a,b\n1,\0\n", rule="a NUL byte", line=2),
     "11 no width": Refused(content=text("a\u200b,b\n1,2\n"), rule="invisible characters", line=1),
     "11 right to left": Refused(content=text("a\u202e,b\n1,2\n"), rule="invisible characters", line=1),
     "11 a hard space": Refused(content=text("a\u00a0b,b\n1,2\n"), rule="invisible characters", line=1),
-    "12 one name in two forms of letters": Refused(content=text("é,e\u0301\n1,2\n"), rule="the same name", line=1),
-    "13 Shift JIS": Refused(content=text("名前,テスト\nカナ,ー\n", "shift_jis"), rule="not text in UTF-8", line=1, said=Dialect(delimiter=",")),
-    "13 Shift JIS of common bytes": Refused(content=text("テスト,カナ\nメモ,ハナ\n", "shift_jis"), rule="not text in UTF-8", line=1, said=Dialect(delimiter=",")),
-    "14 EBCDIC": Refused(content=text("a,b\n1,2\n", "cp037"), rule="not text in UTF-8", line=1, said=Dialect(delimiter=",")),
+    "12 one name in two forms of letters": Refused(content=text("é,e\u0301\n1,2\n"), rule="the same name",
+        line=1),
+    "13 Shift JIS": Refused(content=text("名前,テスト\nカナ,ー\n", "shift_jis"), rule="not text in UTF-8",
+        line=1, said=Dialect(delimiter=",")),
+    "13 Shift JIS of common bytes": Refused(content=text("テスト,カナ\nメモ,ハナ\n", "shift_jis"),
+        rule="not text in UTF-8", line=1, said=Dialect(delimiter=",")),
+    "14 EBCDIC": Refused(content=text("a,b\n1,2\n", "cp037"), rule="not text in UTF-8", line=1,
+        said=Dialect(delimiter=",")),
 }  # fmt: skip
 
 STRUCTURE: dict[str, Taken | Refused] = {
@@ -108,32 +121,45 @@ STRUCTURE: dict[str, Taken | Refused] = {
     "17 only line ends": Refused(content=b"\n\r\n\n", rule="the file is empty"),
     "18 only a header": Refused(content=b"a,b\n", rule="a header and no rows", line=1),
     "19 one row": Taken(content=b"a,b\n1,2\n", cells=AB),
-    "20 no header": Taken(content=b"39,1.5\n50,2.5\n", cells={"column_1": ["39", "50"], "column_2": ["1.5", "2.5"]}, form={"header": False}),
-    "20 no header, not said": Refused(content=b"39,1.5\n50,2.5\n", rule="looks like data", line=1, said=Dialect()),
-    "21 a header of two lines": Refused(content=b"Person,,Pay\na,b,c\n1,2,3\n", rule="column 2 has no name", line=1),
+    "20 no header": Taken(content=b"39,1.5\n50,2.5\n",
+        cells={"column_1": ["39", "50"], "column_2": ["1.5", "2.5"]}, form={"header": False}),
+    "20 no header, not said": Refused(content=b"39,1.5\n50,2.5\n", rule="looks like data", line=1,
+        said=Dialect()),
+    "21 a header of two lines": Refused(content=b"Person,,Pay\na,b,c\n1,2,3\n", rule="column 2 has no name",
+        line=1),
     "21 the same, as said": Taken(
-        content=b"Person,,Pay\na,b,c\n1,2,3\n", cells={**AB, "c": ["3"]}, said=Dialect(skip=1), form={"skip": 1}
+        content=b"Person,,Pay\na,b,c\n1,2,3\n", cells={**AB, "c": ["3"]}, said=Dialect(skip=1),
+        form={"skip": 1}
     ),
     "22 lines above the header": Taken(content=b"Title\nof 2020\n\na,b\n1,2\n", cells=AB, form={"skip": 3}),
     "22 lines with commas above the header": Refused(
-        content=b"Title, long\na,b,c\nSECRET,2,3\n", rule="more or fewer cells than the 2", line=2, asked=("header",), answer={"header": True}),
+        content=b"Title, long\na,b,c\nSECRET,2,3\n", rule="more or fewer cells than the 2", line=2,
+        asked=("header",), answer={"header": True}),
     "22 the same, as said": Taken(
-        content=b"Title, long\na,b,c\n1,2,3\n", cells={**AB, "c": ["3"]}, said=Dialect(skip=1), form={"skip": 1}
+        content=b"Title, long\na,b,c\n1,2,3\n", cells={**AB, "c": ["3"]}, said=Dialect(skip=1),
+        form={"skip": 1}
     ),
-    "23 a footer": Refused(content=b"a,b\n1,2\nSource: SECRET\n", rule="more or fewer cells than the 2", line=3),
+    "23 a footer": Refused(content=b"a,b\n1,2\nSource: SECRET\n", rule="more or fewer cells than the 2",
+        line=3),
     "23 a footer, as said": Taken(
         content=b"a,b\n1,2\nSource: us\n\n", cells=AB, said=Dialect(footer=1), form={"footer": 1}
     ),
     "23 a sum that looks like a row": Refused(
-        content=b"a,b\nx,2\nTotal,2\n", rule="an empty row, a note or a total", line=3, asked=("header",), answer={"header": True}),
+        content=b"a,b\nx,2\nTotal,2\n", rule="an empty row, a note or a total", line=3, asked=("header",),
+        answer={"header": True}),
     "24 the same header again": Refused(content=text(STACKED), rule="the header stands here again", line=4),
-    "24 another table below": Refused(content=b"a,b\n1,2\n\nx,y,z\n3,4,5\n", rule="more or fewer cells", line=4),
+    "24 another table below": Refused(content=b"a,b\n1,2\n\nx,y,z\n3,4,5\n", rule="more or fewer cells",
+        line=4),
     "25 a short row": Refused(content=b"a,b\n1,2\nSECRET\n", rule="more or fewer cells than the 2", line=3),
-    "26 a long row": Refused(content=b"a,b\n1,2\nSECRET,4,5\n", rule="more or fewer cells than the 2", line=3),
-    "27 a delimiter at every end": Taken(content=b"a,b,\n1,2,\n", cells=AB, note="Every line ends with a delimiter"),
-    "27 something behind it": Refused(content=b"a,b,\n1,2,\n1,2,SECRET\n", rule="column 3 has no name", line=3),
+    "26 a long row": Refused(content=b"a,b\n1,2\nSECRET,4,5\n", rule="more or fewer cells than the 2",
+        line=3),
+    "27 a delimiter at every end": Taken(content=b"a,b,\n1,2,\n", cells=AB,
+        note="Every line ends with a delimiter"),
+    "27 something behind it": Refused(content=b"a,b,\n1,2,\n1,2,SECRET\n", rule="column 3 has no name",
+        line=3),
     "28 blank lines": Taken(content=b"a,b\n\n1,2\n", cells=AB, note="1 blank lines"),
-    "28 a blank line of one column": Refused(content=b"a\n1\n\nSECRET\n", rule="a blank line in a table of one", line=4, asked=("header",), answer={"header": True}),
+    "28 a blank line of one column": Refused(content=b"a\n1\n\nSECRET\n",
+        rule="a blank line in a table of one", line=4, asked=("header",), answer={"header": True}),
     "29 no line end at the end": Taken(content=b"a,b\n1,2", cells=AB),
     "30 two of them": Taken(content=b"a,b\n1,2\n\n", cells=AB, note="1 blank lines"),
     "31 carriage returns": Taken(content=b"a,b\r1,2\r", cells=AB),
@@ -145,7 +171,8 @@ STRUCTURE: dict[str, Taken | Refused] = {
         content=text(",".join(f"c{i}" for i in range(10_000)) + "\n" + ",".join(["1"] * 10_000) + "\n"),
         rule="more than 2,000 columns", line=1,
     ),
-    "37 a header of a megabyte": Refused(content=b"a" * 2**20 + b",b\n1,2\n", rule="the line is too long", line=1),
+    "37 a header of a megabyte": Refused(content=b"a" * 2**20 + b",b\n1,2\n", rule="the line is too long",
+        line=1),
     "38 one column": Taken(content=b"a\n1\n2\n", cells={"a": ["1", "2"]}),
     "39 an index without a name": Refused(content=b",a,b\n0,1,2\n", rule="column 1 has no name", line=1),
 }  # fmt: skip
@@ -154,23 +181,37 @@ DIALECT: dict[str, Taken | Refused] = {
     "40 semicolons": Taken(content=b"a;b\n1;2\n", cells=AB, form={"delimiter": ";"}),
     "41 tabs": Taken(content=b"a\tb\n1\t2\n", cells=AB, form={"delimiter": "\t"}),
     "42 bars": Taken(content=b"a|b\n1|2\n", cells=AB, form={"delimiter": "|"}),
-    "43 spaces": Taken(content=b"a b\n1 2\n", cells=AB, form={"delimiter": " "}, asked=("delimiter", "header"), answer={"header": True, "delimiter": " "}),
-    "44 spaces behind commas": Taken(content=b"a, b\n1, 2\n", cells=AB, form={"spaced": True}, asked=("spaced",)),
+    "43 spaces": Taken(content=b"a b\n1 2\n", cells=AB, form={"delimiter": " "},
+        asked=("delimiter", "header"), answer={"header": True, "delimiter": " "}),
+    "44 spaces behind commas": Taken(content=b"a, b\n1, 2\n", cells=AB, form={"spaced": True},
+        asked=("spaced",)),
     "45 two bars": Refused(content=b"a||b\n1||2\n", rule="column 2 has no name", line=1),
-    "46 a line that says the delimiter": Taken(content=b"sep=;\na;b\n1;2\n", cells=AB, form={"delimiter": ";"}, note="The first line says"),
-    "47 single quotation marks": Taken(content=b"a,b\n'x,y','z'\n", cells={"a": ["x,y"], "b": ["z"]}, form={"quote": "'"}, asked=("header",), answer={"header": True}),
-    "48 backslashes": Taken(content=b'a,b\n"say \\"x\\"",2\n', cells={"a": ['say "x"'], "b": ["2"]}, form={"escape": "\\"}, asked=("escape", "header"), answer={"header": True}),
-    "49 a quotation mark that stays open": Refused(content=b'a,b\n1,2\n"SECRET,4\n', rule="never closed", line=3),
-    "49 for two megabytes": Refused(content=b'a,b\n1,2\n"SECRET' + b",x\n" * 700_000, rule="too long", line=3),
-    "50 a quotation mark inside": Refused(content=b'a,b\n5" wide,2\n', rule="a quotation mark inside a cell", line=2, asked=("header",), answer={"header": True}),
-    "51 text behind a closing one": Refused(content=b'a,b\n"SECRET"x,2\n', rule="text after a closing", line=2),
-    "52 a line end in a cell": Taken(content=b'a,b\n"x\r\ny",2\n', cells={"a": ["x\r\ny"], "b": ["2"]}, asked=("header",), answer={"header": True}),
-    "53 doubled quotation marks": Taken(content=b'a,b\n"say ""hi""",2\n', cells={"a": ['say "hi"'], "b": ["2"]}, asked=("header",), answer={"header": True}),
-    "54 a cell of twenty megabytes": Refused(content=b"a,b\n1," + b"x" * (20 * 2**20) + b"\n", rule="too long", line=2),
-    "55 JSON": Taken(content=b'a,b\n"{""k"": [1]}",2\n', cells={"a": ['{"k": [1]}'], "b": ["2"]}, asked=("header",), answer={"header": True}),
+    "46 a line that says the delimiter": Taken(content=b"sep=;\na;b\n1;2\n", cells=AB,
+        form={"delimiter": ";"}, note="The first line says"),
+    "47 single quotation marks": Taken(content=b"a,b\n'x,y','z'\n", cells={"a": ["x,y"], "b": ["z"]},
+        form={"quote": "'"}, asked=("header",), answer={"header": True}),
+    "48 backslashes": Taken(content=b'a,b\n"say \\"x\\"",2\n', cells={"a": ['say "x"'], "b": ["2"]},
+        form={"escape": "\\"}, asked=("escape", "header"), answer={"header": True}),
+    "49 a quotation mark that stays open": Refused(content=b'a,b\n1,2\n"SECRET,4\n', rule="never closed",
+        line=3),
+    "49 for two megabytes": Refused(content=b'a,b\n1,2\n"SECRET' + b",x\n" * 700_000, rule="too long",
+        line=3),
+    "50 a quotation mark inside": Refused(content=b'a,b\n5" wide,2\n', rule="a quotation mark inside a cell",
+        line=2, asked=("header",), answer={"header": True}),
+    "51 text behind a closing one": Refused(content=b'a,b\n"SECRET"x,2\n', rule="text after a closing",
+        line=2),
+    "52 a line end in a cell": Taken(content=b'a,b\n"x\r\ny",2\n', cells={"a": ["x\r\ny"], "b": ["2"]},
+        asked=("header",), answer={"header": True}),
+    "53 doubled quotation marks": Taken(content=b'a,b\n"say ""hi""",2\n',
+        cells={"a": ['say "hi"'], "b": ["2"]}, asked=("header",), answer={"header": True}),
+    "54 a cell of twenty megabytes": Refused(content=b"a,b\n1," + b"x" * (20 * 2**20) + b"\n",
+        rule="too long", line=2),
+    "55 JSON": Taken(content=b'a,b\n"{""k"": [1]}",2\n', cells={"a": ['{"k": [1]}'], "b": ["2"]},
+        asked=("header",), answer={"header": True}),
     "56 comments above": Taken(content=b"# by us, for you, free\na,b\n1,2\n", cells=AB, form={"skip": 1}),
     "56 a header that begins like a comment": Taken(content=b"#a,b\n1,2\n", cells={"#a": ["1"], "b": ["2"]}),
-    "56 comments below": Refused(content=b"a,b\n1,2\n# SECRET\n", rule="more or fewer cells than the 2", line=3),
+    "56 comments below": Refused(content=b"a,b\n1,2\n# SECRET\n", rule="more or fewer cells than the 2",
+        line=3),
 }  # fmt: skip
 
 HOSTILE: dict[str, Taken | Refused] = {
@@ -178,16 +219,23 @@ HOSTILE: dict[str, Taken | Refused] = {
         f"80 formula {cell!r}": Taken(content=text(f'a,b\n"{cell}",2\n'), cells={"a": [cell], "b": ["2"]})
         for cell in ("=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1")
     },
-    "81 markup": Taken(content=b"<script>,b\n<img src=x onerror=a()>,2\n", cells={"<script>": ["<img src=x onerror=a()>"], "b": ["2"]}, asked=("header",), answer={"header": True}),
-    "82 SQL": Taken(content=b"a,b\n'); DROP TABLE x; --,2\n", cells={"a": ["'); DROP TABLE x; --"], "b": ["2"]}),
-    "83 templates": Taken(content=b"{{7*7}},%s\n{0.__class__},%(x)s\n", cells={"{{7*7}}": ["{0.__class__}"], "%s": ["%(x)s"]}, asked=("header",), answer={"header": True}),
-    "84 a line end in a name": Refused(content=b'"a\r\nERROR forged",b\n1,2\n', rule="invisible characters", line=1),
+    "81 markup": Taken(content=b"<script>,b\n<img src=x onerror=a()>,2\n",
+        cells={"<script>": ["<img src=x onerror=a()>"], "b": ["2"]}, asked=("header",),
+        answer={"header": True}),
+    "82 SQL": Taken(content=b"a,b\n'); DROP TABLE x; --,2\n",
+        cells={"a": ["'); DROP TABLE x; --"], "b": ["2"]}),
+    "83 templates": Taken(content=b"{{7*7}},%s\n{0.__class__},%(x)s\n",
+        cells={"{{7*7}}": ["{0.__class__}"], "%s": ["%(x)s"]}, asked=("header",), answer={"header": True}),
+    "84 a line end in a name": Refused(content=b'"a\r\nERROR forged",b\n1,2\n', rule="invisible characters",
+        line=1),
     "86 a workbook": Refused(content=workbook({"D": [["a"], [1]]}), rule="Excel workbook"),
     "86 a PDF": Refused(content=b"%PDF-1.7\n", rule="a PDF"),
     "86 a picture": Refused(content=b"\x89PNG\r\n\x1a\n", rule="a picture"),
     "86 packed": Refused(content=gzip.compress(b"a,b\n1,2\n"), rule="packed with gzip"),
-    "88 an archive of ten thousand files": Refused(content=archive({f"../{i}": b"" for i in range(10_000)}), rule="ZIP archive"),
-    "89 an archive in an archive": Refused(content=archive({"a.zip": archive({"b": b"x"})}), rule="ZIP archive"),
+    "88 an archive of ten thousand files": Refused(content=archive({f"../{i}": b"" for i in range(10_000)}),
+        rule="ZIP archive"),
+    "89 an archive in an archive": Refused(content=archive({"a.zip": archive({"b": b"x"})}),
+        rule="ZIP archive"),
     "99 a pickle": Refused(content=pickle.dumps({"a": [1]}), rule="pickle"),
     "99 Parquet": Refused(content=b"PAR1\x15\x04", rule="Parquet"),
 }  # fmt: skip
@@ -203,8 +251,8 @@ def path(tmp_path: Path) -> Path:
 def read(
     path: Path, said: Dialect | None, case: Taken | Refused | None = None
 ) -> tuple[dict[str, list[str]], readers.Shape]:
-    """All cells, in the form that is said, or else in the one that is guessed, as for a new upload: what is asked is
-    refused until it is answered."""
+    """All cells, in the form that is said, or else in the one that is guessed, as for a new upload: what is
+    asked is refused until it is answered."""
     shape, found = readers.Shape(), {}
     dialect = said or readers.detect(path, kind="csv")
     assert dialect is not None
@@ -260,16 +308,23 @@ def test_a_table_that_is_refused_is_so_by_place_rule_and_repair(path: Path, name
     assert CELL not in str(refusal.value)
 
 
-# --- 57 to 79: values, by what is suggested for them ---------------------------------------------------------------------
+# --- 57 to 79: values, by what is suggested for them --------------------------------------------------------
 SUGGESTED: dict[str, tuple[list[str], dict[str, Any], str]] = {
-    "57 mixed missing values": (["1", "NA", "null", "?", "", "4.5"], {"kind": "scale", "missing": ["", "?", "NA", "null"]}, ""),
+    "57 mixed missing values": (["1", "NA", "null", "?", "", "4.5"],
+        {"kind": "scale", "missing": ["", "?", "NA", "null"]}, ""),
     "59 decimal commas": (["1,5", "2,25"], {"kind": "categorical"}, "“1,5” is 1.5 (decimal comma)"),
-    "60 thousands beside a plain zero": (["2,385,000", "0", "950,000"], {"kind": "categorical"}, "“2,385,000” is 2385000 (comma between thousands"),
-    "60 thousands with apostrophes, and without": (["1'234.5", "7"], {"kind": "categorical"}, "is 1234.5 (apostrophe between thousands, decimal point)"),
-    "66 years of two digits": (["2/9/21", "25/8/21"], {"kind": "scale", "of": "date", "format": "%d/%m/%y"}, "“25/8/21” is 25 August 2021"),
-    "60 thousands": (["1,234", "12,345"], {"kind": "categorical"}, "“1,234” is 1.234 (decimal comma); or “1,234” is 1234 (comma"),
-    "60 thousands and decimals": (["1,234.5", "2,345.5"], {"kind": "categorical"}, "is 1234.5 (comma between thousands, decimal point)"),
-    "60 the other way round": (["1.234,5", "2.345,5"], {"kind": "categorical"}, "is 1234.5 (point between thousands, decimal comma)"),
+    "60 thousands beside a plain zero": (["2,385,000", "0", "950,000"], {"kind": "categorical"},
+        "“2,385,000” is 2385000 (comma between thousands"),
+    "60 thousands with apostrophes, and without": (["1'234.5", "7"], {"kind": "categorical"},
+        "is 1234.5 (apostrophe between thousands, decimal point)"),
+    "66 years of two digits": (["2/9/21", "25/8/21"], {"kind": "scale", "of": "date", "format": "%d/%m/%y"},
+        "“25/8/21” is 25 August 2021"),
+    "60 thousands": (["1,234", "12,345"], {"kind": "categorical"},
+        "“1,234” is 1.234 (decimal comma); or “1,234” is 1234 (comma"),
+    "60 thousands and decimals": (["1,234.5", "2,345.5"], {"kind": "categorical"},
+        "is 1234.5 (comma between thousands, decimal point)"),
+    "60 the other way round": (["1.234,5", "2.345,5"], {"kind": "categorical"},
+        "is 1234.5 (point between thousands, decimal comma)"),
     "61 units": (["$74.69", "12 %"], {"kind": "categorical"}, ""),
     "62 beyond floats": (["1e400", "1"], {"kind": "categorical"}, ""),
     "62 no numbers": (["inf", "1.5"], {"kind": "categorical"}, ""),
@@ -277,15 +332,20 @@ SUGGESTED: dict[str, tuple[list[str], dict[str, Any], str]] = {
     "64 beyond 2^53": (["9007199254740993", "1"], {"kind": "categorical"}, ""),
     "65 leading zeros": (["007", "012"], {"kind": "categorical", "values": ["007", "012"]}, ""),
     "65 leading zeros of decimals": (["007.5", "1.5"], {"kind": "categorical"}, ""),
-    "66 dates of no certain order": (["03/04/2021", "05/06/2021"], {"kind": "categorical"}, "whether the day or the month"),
-    "66 the day first": (["03/04/2021", "25/06/2021"], {"kind": "scale", "of": "date", "format": "%d/%m/%Y"}, ""),
-    "66 the month first": (["03.04.2021", "05.26.2021"], {"kind": "scale", "of": "date", "format": "%m.%d.%Y"}, ""),
+    "66 dates of no certain order": (["03/04/2021", "05/06/2021"], {"kind": "categorical"},
+        "whether the day or the month"),
+    "66 the day first": (["03/04/2021", "25/06/2021"], {"kind": "scale", "of": "date", "format": "%d/%m/%Y"},
+        ""),
+    "66 the month first": (["03.04.2021", "05.26.2021"],
+        {"kind": "scale", "of": "date", "format": "%m.%d.%Y"}, ""),
     "66 both orders": (["25/04/2021", "05/26/2021"], {"kind": "categorical"}, "correct the file"),
     "67 no such day": (["2021-02-31", "2021-02-01"], {"kind": "categorical"}, ""),
-    "67 no such day in another order": (["31/02/2021", "01/02/2021"], {"kind": "categorical"}, "correct the file"),
+    "67 no such day in another order": (["31/02/2021", "01/02/2021"], {"kind": "categorical"},
+        "correct the file"),
     "67 years of none": (["0000-01-01", "10000-01-01"], {"kind": "categorical"}, ""),
     "68 days counted by a spreadsheet": (["43466", "43831"], {"kind": "scale"}, ""),
-    "69 zones": (["2021-03-28T02:30:00+01:00", "2021-03-28T03:30:00+02:00"], {"kind": "identifier"}, "of several time zones"),
+    "69 zones": (["2021-03-28T02:30:00+01:00", "2021-03-28T03:30:00+02:00"], {"kind": "identifier"},
+        "of several time zones"),
     "70 truth values": (["Yes", "No"], {"kind": "boolean", "true": "Yes", "false": "No"}, ""),
     "70 in another language": (["Ja", "Nein"], {"kind": "categorical"}, ""),
     "71 full-width digits": (["１", "２"], {"kind": "scale", "of": "integer"}, ""),
@@ -297,7 +357,8 @@ SUGGESTED: dict[str, tuple[list[str], dict[str, Any], str]] = {
     "77 many of them": ([str(i) for i in range(50_000)], {"kind": "identifier"}, "row ids"),
     "78 many categories": ([f"t{i % 30_000}" for i in range(90_000)], {"kind": "weak"}, "More than 20,000"),
     "79 blanks": ([" ", "x"], {"kind": "categorical", "values": [" ", "x"], "missing": None}, ""),
-    "96 bait for slow patterns": (["1" * 50_000, "1" * 50_000 + "x", "1-" * 20_000], {"kind": "identifier"}, ""),
+    "96 bait for slow patterns": (["1" * 50_000, "1" * 50_000 + "x", "1-" * 20_000], {"kind": "identifier"},
+        ""),
 }  # fmt: skip
 
 
@@ -319,7 +380,7 @@ def test_what_is_suggested_for_odd_values_is_no_guess(path: Path, name: str) -> 
     assert found["x"] == values
 
 
-# --- and by what they are under a description --------------------------------------------------------------------------
+# --- and by what they are under a description ---------------------------------------------------------------
 NUMBER = {
     "kind": "number",
     "low": 0,
@@ -349,22 +410,28 @@ ENCODED: dict[str, tuple[dict[str, Any], Dialect, list[str], list[int]]] = {
         {**NUMBER, "missing": ["NA", "?"]}, Dialect(), ["NA", "?", "1.5", "null", ""], [3, 3, 1, 3, 3]
     ),
     "58 Namibia": (TEXT, Dialect(), ["NA", "DE", "FR", ""], [0, 1, 2, 3]),
-    "59 decimal commas, as said": (NUMBER, Dialect(delimiter=";", decimal=","), ["1,5", "0,5", "1.5", "7", ""], [1, 0, 3, 2, 3]),
+    "59 decimal commas, as said": (NUMBER, Dialect(delimiter=";", decimal=","),
+        ["1,5", "0,5", "1.5", "7", ""], [1, 0, 3, 2, 3]),
     "59 decimal commas, not said": (NUMBER, Dialect(delimiter=";"), ["1,5", "1.5"], [3, 1]),
-    "60 thousands, as said": (WHOLE, Dialect(delimiter=";", thousands=","), ["1,234", "1234", "12,34", "5"], [2, 2, 3, 0]),
+    "60 thousands, as said": (WHOLE, Dialect(delimiter=";", thousands=","), ["1,234", "1234", "12,34", "5"],
+        [2, 2, 3, 0]),
     "60 points between thousands": (
-        WHOLE, Dialect(delimiter=";", decimal=",", thousands="."), ["1.234", "1234", "1.23", "1.234.567"], [2, 2, 3, 2]
+        WHOLE, Dialect(delimiter=";", decimal=",", thousands="."), ["1.234", "1234", "1.23", "1.234.567"],
+        [2, 2, 3, 2]
     ),
-    "60 spaces between thousands": (WHOLE, Dialect(delimiter=";", thousands=" "), ["1 234", "1\u202f234", "1 23"], [2, 2, 3]),
+    "60 spaces between thousands": (WHOLE, Dialect(delimiter=";", thousands=" "),
+        ["1 234", "1\u202f234", "1 23"], [2, 2, 3]),
     "60 not said": (WHOLE, Dialect(delimiter=";"), ["1,234", "1234"], [3, 2]),
     "61 units": (NUMBER, Dialect(), ["$1.5", "1.5 %", "1.5"], [3, 3, 1]),
     "62 beyond floats": (NUMBER, Dialect(), ["1e400", "-1e400", "inf", "nan"], [2, 0, 3, 3]),
     "63 other notations": (WHOLE, Dialect(), ["-0", "+5", "0x10", "1_000", "5.0"], [0, 0, 3, 3, 0]),
     "64 beyond 2^63": (WHOLE, Dialect(), ["99999999999999999999", "9007199254740993"], [2, 2]),
-    "66 dates with the day first": ({**DAY, "format": "%d/%m/%Y"}, Dialect(), ["03/04/2021", "25/06/2021", "06/25/2021"], [0, 0, 1]),
+    "66 dates with the day first": ({**DAY, "format": "%d/%m/%Y"}, Dialect(),
+        ["03/04/2021", "25/06/2021", "06/25/2021"], [0, 0, 1]),
     "67 no such day": (DAY, Dialect(), ["2021-02-31", "2021-02-28", "10000-01-01"], [1, 0, 1]),
     "70 truth values by declaration": (
-        {"kind": "boolean", "true": "Ja", "false": "Nein", "missing": [""]}, Dialect(), ["Ja", "Nein", "ja"], [1, 0, 2]
+        {"kind": "boolean", "true": "Ja", "false": "Nein", "missing": [""]}, Dialect(), ["Ja", "Nein", "ja"],
+        [1, 0, 2]
     ),
     "71 digits of other scripts": (WHOLE, Dialect(), ["１", "١", "1"], [0, 0, 0]),
     "73 a category that nobody declared": (TEXT, Dialect(), ["ZZ", "DE"], [2, 1]),
@@ -416,7 +483,8 @@ def test_97_many_names_are_told_apart_in_time(path: Path) -> None:
     assert time.process_time() - start < LONGEST
 
 
-# Of a body that trickles in (92) the server in front decides when it has had enough; that nothing stays of it is ours.
+# Of a body that trickles in (92) the server in front decides when it has had enough; that nothing stays of it
+# is ours.
 ELSEWHERE = {
     80: "tests/web/test_releases.py",
     84: "tests/web/test_health_and_logs.py::test_a_message_cannot_fake_a_second_record",

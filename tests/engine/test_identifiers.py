@@ -54,9 +54,10 @@ def keys(identifier: Identifier, rows: int, seed: str = "a seed") -> list[str]:
     return mechanisms.draw_table(model(identifier), rows, seed)["key"].tolist()
 
 
-# --- the description -------------------------------------------------------------------------------------------------
+# --- the description ----------------------------------------------------------------------------------------
 def test_descriptions_and_tables_from_before_are_the_same_to_the_byte() -> None:
-    """Figures of the version before identifiers and moments could be described: old receipts name these digests."""
+    """Figures of the version before identifiers and moments could be described: old receipts name these
+    digests."""
     every = (
         Categorical(name="job", values=("clerk", "smith"), other=True, missing=("?", "")),
         Integer(name="age", low=17, high=90, missing=("?",)),
@@ -124,7 +125,7 @@ def test_too_few_identifiers_for_a_public_number_of_rows_are_refused() -> None:
                 Domain(attributes=(few, Boolean(name="x")), **terms)
 
 
-# --- what is drawn ---------------------------------------------------------------------------------------------------
+# --- what is drawn ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("identifier", "form"),
     [

@@ -1,4 +1,5 @@
-"""Several plausible tables of one release: from answers and a public seed alone, with fresh noise of the same law."""
+"""Several plausible tables of one release: from answers and a public seed alone, with fresh noise of the same
+law."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ def test_tables_of_merged_codes_are_read_by_the_bins_of_the_run(number: int) -> 
     answers = plan.run(session)  # type: ignore[arg-type]  # it has the questions of this plan
     pairs = [answer for answer in answers.measurements if len(answer.clique) == 2]
     assert pairs and any(answer.values.size < 300 * 8 for answer in pairs)
-    # Bins of a histogram with more noise have other widths: read by them, the tables of the run would be those of another plan.
+    # Bins of a histogram with more noise have other widths: read by them, the tables of the run would be
+    # those of another plan.
     model = implicates.fit(plan, answers, seed=implicates.seed_of("1" * 64, number))
     assert model.rows > 0
 

@@ -1,4 +1,5 @@
-"""`pip install .` gives the engine with its command line: in an environment of its own, away from the checkout."""
+"""`pip install .` gives the engine with its command line: in an environment of its own, away from the
+checkout."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def test_the_pinned_versions_are_among_the_declared_ones() -> None:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of a fresh environment with the engine installed from the checkout. Its libraries are those of the
-    tests, so that nothing is downloaded."""
+    """The interpreter of a fresh environment with the engine installed from the checkout. Its libraries are
+    those of the tests, so that nothing is downloaded."""
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder / "venv", with_pip=False)
     interpreter = folder / "venv" / "bin" / "python"

@@ -1,4 +1,5 @@
-"""Targets of more than three columns: costs by plain sums, rows near to them, cells that stay empty, and refusals."""
+"""Targets of more than three columns: costs by plain sums, rows near to them, cells that stay empty, and
+refusals."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def changed(records: Codes) -> Codes:
 
 @pytest.mark.parametrize("sets", SETS)
 def test_costs_after_changes_are_those_of_plain_sums(sets: tuple[Axes, ...]) -> None:
-    """Of one change after another, in every attribute; and all costs are then as if they were counted again."""
+    """Of one change after another, in every attribute; and all costs are then as if they were counted
+    again."""
     codes, targets = uniform(0), wished(sets)
     tables = built(codes, targets)
     records, rng = np.ascontiguousarray(codes.T), np.random.default_rng(3)
@@ -172,12 +174,12 @@ def test_cells_that_may_not_be_entered_stay_empty_in_the_loops() -> None:
     assert may[tuple(found[axis] for axis in axes)].all()
 
 
-# --- models -------------------------------------------------------------------------------------------------------
+# --- models -------------------------------------------------------------------------------------------------
 
 
 def parity(inputs: int = 3, *rules: Any, rows: int = 5_000) -> Model:
-    """The last of `inputs` + 1 columns is the parity of the others, and two columns more are independent of all. All pairs are targets, and
-    the table of parity."""
+    """The last of `inputs` + 1 columns is the parity of the others, and two columns more are independent of
+    all. All pairs are targets, and the table of parity."""
     names = [*(f"input {number}" for number in range(inputs)), "label"]
     domain = Domain(
         attributes=(

@@ -1,4 +1,5 @@
-"""Relations of four columns and more in `auto`: which groups are looked for, what is found, and what is left out."""
+"""Relations of four columns and more in `auto`: which groups are looked for, what is found, and what is left
+out."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def measured(answers: Answers) -> list[tuple[str, ...]]:
     return [answer.clique for answer in answers.measurements if len(answer.clique) > 3]
 
 
-# ---- what pairs imply --------------------------------------------------------------------------------------------
+# ---- what pairs imply
+# --------------------------------------------------------------------------------------------
 
 
 def test_the_table_of_most_entropy_is_found_again_from_its_pairs() -> None:
@@ -93,7 +95,8 @@ def test_some_pairs_are_not_all_pairs(number: int) -> None:
         maxent_groups.fitted([np.ones((2, 2))] * number)
 
 
-# ---- what is found -----------------------------------------------------------------------------------------------
+# ---- what is found
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -118,7 +121,8 @@ def test_the_findings_name_the_group_and_say_what_noise_and_chance_would_make() 
     assert of_groups["largest"]["columns"] == list(PARITY)  # type: ignore[index,call-overload]
     assert 0.4 < of_groups["largest"]["distance"] < 0.5  # type: ignore[index,call-overload,operator]
     assert 0 < of_groups["noise"] < of_groups["by_noise"] < 0.05  # type: ignore[operator]
-    # All groups of four; of five those that do not hold the parity; of six those that hold neither that nor the selected five.
+    # All groups of four; of five those that do not hold the parity; of six those that hold neither that nor
+    # the selected five.
     assert 35 + (21 - 3) <= of_groups["candidates"] <= 35 + (21 - 3) + (7 - 3)  # type: ignore[operator]
     assert of_groups["scored"] == 3
 
@@ -166,7 +170,8 @@ def test_a_group_that_holds_an_earlier_one_is_no_candidate() -> None:
     assert not any(set(PARITY) <= set(clique) for clique in (*first[5], *first[6]))
 
 
-# ---- how many there are ------------------------------------------------------------------------------------------
+# ---- how many there are
+# ------------------------------------------------------------------------------------------
 
 
 def search_of(*sizes: int, rows: int = 100_000, target: int | None = None) -> GroupSearch:

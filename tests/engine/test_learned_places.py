@@ -1,4 +1,5 @@
-"""Cells of places that a run learns before a method: what is asked, what a release generates, and what is refused."""
+"""Cells of places that a run learns before a method: what is asked, what a release generates, and what is
+refused."""
 
 from __future__ import annotations
 
@@ -25,8 +26,10 @@ DEGREES: list[dict[str, Any]] = [
     {"name": name, "kind": "number", "low": low, "high": low + 1, "edges": [low + k / 32 for k in range(33)]}
     for name, low in (("north", 41), ("east", -72))
 ]  # fmt: skip
-CORNER = {"name": "corner", "kind": "categorical", "values": ["a", "b", "c", "d"], "outside": "clamp"}  # fmt: skip
-TOWN = {"name": "town", "kind": "derived", "rule": "nearest", "of": ["north", "east"], "points": [[41.2, -71.5, "South"], [41.8, -71.5, "North"]]}  # fmt: skip
+CORNER = {"name": "corner", "kind": "categorical", "values": ["a", "b", "c", "d"],
+    "outside": "clamp"}  # fmt: skip
+TOWN = {"name": "town", "kind": "derived", "rule": "nearest", "of": ["north", "east"],
+    "points": [[41.2, -71.5, "South"], [41.8, -71.5, "North"]]}  # fmt: skip
 HOME = {"name": "home", "latitude": "north", "longitude": "east", "learned": True}
 DOCUMENT = {"attributes": [*DEGREES, CORNER, TOWN], "places": [HOME]}
 DOMAIN = Domain.from_json(DOCUMENT)
@@ -34,7 +37,8 @@ SPEC = Spec(mechanism="auto", epsilon=Fraction(1), delta=Fraction(1, 10**9))
 
 
 def table() -> pd.DataFrame:
-    """Points around the middle, and the corner of the box in which each lies: neither coordinate alone decides it."""
+    """Points around the middle, and the corner of the box in which each lies: neither coordinate alone
+    decides it."""
     rng = np.random.default_rng(5)
     at = np.clip(rng.normal(0.5, 0.15, (ROWS, 2)), 0, 0.999)
     corner = np.array(list("abcd"))[(at[:, 0] > 0.5) * 2 + (at[:, 1] > 0.5)]
@@ -125,7 +129,8 @@ def test_figures_of_a_release_take_the_columns_that_were_counted(
 def test_a_tiny_budget_leaves_few_cells_and_a_table(path: Path) -> None:
     spec = replace(SPEC, epsilon=Fraction(1, 1_000))
     release = pipeline.synthesize(path, domain=DOMAIN, spec=spec)
-    # Each further split needs noise that 1 of 100 cells has: nine of them come about less than once in 10⁹ runs.
+    # Each further split needs noise that 1 of 100 cells has: nine of them come about less than once in 10⁹
+    # runs.
     assert release.model.places[0].size <= 25
     assert len(mechanisms.draw_table(release.model, 100, "s")) == 100
 

@@ -83,7 +83,8 @@ def described() -> Domain:
     return Domain(attributes=(weak(), wide(), day, Integer(name="level", low=0, high=2)))
 
 
-# ---- declaring ---------------------------------------------------------------------------------------------------
+# ---- declaring
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,8 @@ def test_a_grid_of_whole_numbers_covers_its_range_in_few_cells(low: int, high: i
     assert len(number) <= 4_000
 
 
-# ---- from what is open to what was learned -----------------------------------------------------------------------
+# ---- from what is open to what was learned
+# -----------------------------------------------------------------------
 
 
 def test_what_is_not_found_is_other_and_what_is_missing_stays_missing() -> None:
@@ -304,7 +306,8 @@ def test_of_a_grid_without_records_nothing_is_found() -> None:
     assert found.count(None) >= 19
 
 
-# ---- whole runs --------------------------------------------------------------------------------------------------
+# ---- whole runs
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -315,8 +318,8 @@ def test_of_a_grid_without_records_nothing_is_found() -> None:
 def test_a_run_learns_first_stays_within_its_budget_and_can_be_fitted_again(
     mechanism: str, delta: Fraction, tmp_path: Path
 ) -> None:
-    """Of hundreds of empty cells one seems to hold records in some thousand runs, and bounds then reach as far, whatever the
-    budget; but for one so large that noise is less than a record."""
+    """Of hundreds of empty cells one seems to hold records in some thousand runs, and bounds then reach as
+    far, whatever the budget; but for one so large that noise is less than a record."""
     domain = described()
     spec = Spec(mechanism=mechanism, epsilon=Fraction(100), delta=delta)
     release = pipeline.synthesize(table(tmp_path / "people.csv"), domain=domain, spec=spec)
@@ -401,7 +404,7 @@ def test_what_was_found_is_kept_in_order_and_above_its_threshold() -> None:
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
     for found in (((3, 9), (2, 9)), ((2, 4),), ((-1, 9),), ((2, 9.5),)):
         with pytest.raises(TypeError):
-            Discovery(attribute="job", noise=noise, threshold=5, ranked_counts=found)  # type: ignore[arg-type]
+            Discovery(attribute="job", noise=noise, threshold=5, ranked_counts=found)
 
 
 def test_a_forecast_says_what_learning_costs_and_what_declaring_would_save() -> None:

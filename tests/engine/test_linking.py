@@ -1,4 +1,5 @@
-"""Links of two tables: hashing, agreements that are refused, estimates, tables with ids, and the command line."""
+"""Links of two tables: hashing, agreements that are refused, estimates, tables with ids, and the command
+line."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ HASHING = Hashing(ngram=2, functions=4, bits=12, seed=links.SEED)
 CANARY = "Zanzibarbara"
 
 
-# ---- hashing --------------------------------------------------------------------------------------------------
+# ---- hashing
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_bucket_is_a_function_of_the_texts_of_its_record_alone() -> None:
@@ -94,7 +96,8 @@ def test_hashing_out_of_bounds_is_refused(wrong: dict[str, Any]) -> None:
         Hashing(**{"ngram": 2, "functions": 4, "bits": 8, "seed": links.SEED, **wrong})
 
 
-# ---- agreements -----------------------------------------------------------------------------------------------
+# ---- agreements
+# -----------------------------------------------------------------------------------------------
 
 
 def test_an_agreement_reads_back_and_has_one_digest() -> None:
@@ -196,7 +199,8 @@ def test_the_number_of_buckets_grows_with_epsilon() -> None:
     assert many > 14
 
 
-# ---- estimates ------------------------------------------------------------------------------------------------
+# ---- estimates
+# ------------------------------------------------------------------------------------------------
 
 
 def estimated(
@@ -206,8 +210,8 @@ def estimated(
     both: int,
     records: tuple[int, int] = (3000, 2000),
 ) -> LinkEstimate:
-    """An estimate of persons in random buckets, whose columns are equal wherever they are in both tables. Buckets are unequal, so that
-    many different persons share one."""
+    """An estimate of persons in random buckets, whose columns are equal wherever they are in both tables.
+    Buckets are unequal, so that many different persons share one."""
     left_records, right_records = records
     persons = left_records + right_records - both
     uneven = 1 / np.arange(1, agreement.hashing.codes) ** 0.5
@@ -289,7 +293,8 @@ def test_sketches_that_do_not_belong_together_are_refused() -> None:
         Sketch.from_json(document, agreement)
 
 
-# ---- tables with ids ------------------------------------------------------------------------------------------
+# ---- tables with ids
+# ------------------------------------------------------------------------------------------
 
 
 def tables_of(estimate: LinkEstimate) -> drawing.LinkedTables:
@@ -337,7 +342,8 @@ def test_a_model_of_other_columns_is_refused() -> None:
         drawing.draw(estimate, {"left": model, "right": model}, seed="s")
 
 
-# ---- the command line -----------------------------------------------------------------------------------------
+# ---- the command line
+# -----------------------------------------------------------------------------------------
 
 
 def files(folder: Path) -> None:
@@ -362,7 +368,10 @@ AGREE = (
     "link agree left.json right.json --left-texts first last --right-texts first last --left-columns tenant "
     "--right-columns graduate --epsilon 8 --rows 500 --out link.json"
 )
-SKETCH = "link sketch {0}.csv --link link.json --side {0} --domain {0}.json --out {0}.sketch --receipt {0}.receipt"
+SKETCH = (
+    "link sketch {0}.csv --link link.json --side {0} --domain {0}.json --out {0}.sketch --receipt "
+    "{0}.receipt"
+)
 ESTIMATE = "link estimate link.json left.sketch right.sketch --out estimate.json"
 
 
@@ -378,7 +387,10 @@ def test_a_link_from_the_command_line(
         document = uniform.model(links.described(links.COLUMNS[side]), rows=10).to_json()
         (tmp_path / f"{side}.model").write_text(json.dumps(document), "utf-8")
     assert cli.main(ESTIMATE.split()) == 0
-    command = "link draw link.json estimate.json left.model right.model --left-out l.csv --right-out r.csv --record record.json"
+    command = (
+        "link draw link.json estimate.json left.model right.model --left-out l.csv --right-out r.csv "
+        "--record record.json"
+    )
     assert cli.main(command.split()) == 0
     shown = capsys.readouterr()
     assert "in both tables:" in shown.out

@@ -1,4 +1,5 @@
-"""Texts of up to 38 signs of an alphabet of 20: a public set of 2.9 · 10⁴⁹ texts, beyond all machine words and exact floats."""
+"""Texts of up to 38 signs of an alphabet of 20: a public set of 2.9 · 10⁴⁹ texts, beyond all machine words
+and exact floats."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ PATHS = 12
 
 
 def paths(rows: int = ROWS) -> list[str]:
-    """Twelve different paths of 38 signs, the first one the most frequent, of which some records have a beginning alone."""
+    """Twelve different paths of 38 signs, the first one the most frequent, of which some records have a
+    beginning alone."""
     rng = np.random.default_rng(38)
     signs = np.array(list(ALPHABET))
     whole = [ALPHABET[at] + "".join(rng.choice(signs, LONGEST - 1)) for at in range(PATHS)]

@@ -1,4 +1,5 @@
-"""Public look-up tables of a database: what a description may say, and what is written beside generated tables."""
+"""Public look-up tables of a database: what a description may say, and what is written beside generated
+tables."""
 
 from __future__ import annotations
 

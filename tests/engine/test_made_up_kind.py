@@ -1,4 +1,5 @@
-"""A kind of column that nobody thought of is read, released, compared and suggested by what its class says alone."""
+"""A kind of column that nobody thought of is read, released, compared and suggested by what its class says
+alone."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def test_a_kind_whose_differences_have_no_unit_is_refused() -> None:
         type("Quarter", (Attribute,), {"kind": "quarter", "is_comparable": True})
 
 
-# --- check and suggestions -----------------------------------------------------------------------------------------
+# --- check and suggestions ----------------------------------------------------------------------------------
 def test_cells_are_held_against_a_description() -> None:
     attribute = described(missing=["?"], outside="missing")
     cells = ["2022-07", "2024-01", "06/2022", "?"]
@@ -137,7 +138,7 @@ def test_a_table_schema_has_it_both_ways() -> None:
     assert (again.kind, again.details()) == ("month", described().details())
 
 
-# --- a release and its comparison ----------------------------------------------------------------------------------
+# --- a release and its comparison ---------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def folder(kind: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("months")
@@ -165,7 +166,7 @@ def test_a_synthetic_table_has_months(folder: Path) -> None:
     assert lines[0] == "begun,ended,group"
     cells = [line.split(",")[0] for line in lines[1:]]
     assert len(cells) > ROWS / 2
-    assert {*cells} <= {*KINDS["month"](name="x", low="2022-06", high="2023-11").value_labels}  # type: ignore[call-arg]
+    assert {*cells} <= {*KINDS["month"](name="x", low="2022-06", high="2023-11").value_labels}
 
 
 def test_a_report_has_months_and_no_numbers_of_them(folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""Marginals of a release with intervals: from noisy answers where they count a cell, else from the model, marked."""
+"""Marginals of a release with intervals: from noisy answers where they count a cell, else from the model,
+marked."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def of_method(request: pytest.FixtureRequest) -> PublishedCounts:
 def test_intervals_hold_most_counts_and_say_which_cells_were_measured(
     of_method: PublishedCounts,
 ) -> None:
-    """With fixed seeds, so that it cannot fail by chance: 0.95 is expected, of measured cells; of others nearly all."""
+    """With fixed seeds, so that it cannot fail by chance: 0.95 is expected, of measured cells; of others
+    nearly all."""
     real, held = table(), []
     for columns in [("age",), ("town",), ("age", "works"), ("sex", "town"), ("age", "town")]:
         asked = marginals.asked_of(DOMAIN, MarginalQuery(columns=columns))

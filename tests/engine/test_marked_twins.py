@@ -1,5 +1,5 @@
-"""A column whose cells have marks, such as "$1,234.50" or "12 kg", is read like its plain twin wherever the real table is
-read: whatever the kind of the column, declared or learned."""
+"""A column whose cells have marks, such as "$1,234.50" or "12 kg", is read like its plain twin wherever the
+real table is read: whatever the kind of the column, declared or learned."""
 
 from __future__ import annotations
 
@@ -186,11 +186,12 @@ def test_every_kind_that_holds_numbers_is_among_these_twins() -> None:
         for kind, attribute in KINDS.items()
         if attribute.holds_numbers is not Attribute.holds_numbers
     }
-    # Derived columns are computed, not encoded: the comparison below has one. What was not found has no values.
+    # Derived columns are computed, not encoded: the comparison below has one. What was not found has no
+    # values.
     assert held - {"derived", "not-found"} == {each.kind for each in (*WHOLE, *DECIMAL)}
 
 
-# --- the same figures, by everything that reads the real table ------------------------------------------------------
+# --- the same figures, by everything that reads the real table ----------------------------------------------
 def numbers(seed: int) -> list[str]:
     """Prices with two decimals, and some markers."""
     rng = np.random.default_rng(seed)

@@ -1,5 +1,5 @@
-"""A draft says nothing that another reading of the same cells contradicts: it is right, or it asks, for every notation, share of cells
-and repetition."""
+"""A draft says nothing that another reading of the same cells contradicts: it is right, or it asks, for every
+notation, share of cells and repetition."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_draft_does_not_depend_on_the_order_of_rows(order: int) -> None:
         assert again[1].to_json() == drafted(cells)[1].to_json()
 
 
-# --- days ----------------------------------------------------------------------------------------------------------------
+# --- days ---------------------------------------------------------------------------------------------------
 def days(style: str, *, first: int = 2_019, last: int = 2_023) -> list[str]:
     start = datetime.date(first, 1, 1)
     span = (datetime.date(last, 12, 31) - start).days
@@ -237,7 +237,7 @@ def test_serial_days_of_spreadsheets_are_asked_by_the_name_of_the_column() -> No
     assert not drafted(cells, name="meter")[1].question
 
 
-# --- codes and markers -----------------------------------------------------------------------------------------------------
+# --- codes and markers --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("members", [[997, 998, 999], [998], [999], [996, 999]])
 def test_families_of_codes_above_all_values_are_markers(members: list[int]) -> None:
     cells = [str(50 + row % 60) for row in range(ROWS)] + [str(code) for code in members] * 20
@@ -333,7 +333,7 @@ def test_what_has_one_reading_is_not_asked(cells: list[str], name: str) -> None:
     assert not hint.question
 
 
-# --- files -----------------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 def test_titles_that_a_spreadsheet_padded_stand_above_the_table(tmp_path: Path) -> None:
     rows = "".join(f"Rome,{18 + row % 60},male\n" for row in range(50))
     path = tmp_path / "padded.csv"

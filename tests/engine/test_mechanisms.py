@@ -108,7 +108,8 @@ def test_the_method_recommended_is_one_that_suits_the_table() -> None:
 
 @dataclass
 class KnownCounts:
-    """A session over known one-way counts with the real noise: enough for a mechanism that asks for nothing else."""
+    """A session over known one-way counts with the real noise: enough for a mechanism that asks for nothing
+    else."""
 
     domain: Domain
     known: dict[str, np.ndarray]
@@ -269,8 +270,8 @@ def test_the_same_answers_give_the_same_model_and_table_byte_for_byte() -> None:
 
 
 def test_the_model_is_near_the_truth_and_its_error_below_what_was_expected() -> None:
-    """The error of two cells has nearly an exponential law, whose mean is 0.9 of what was expected: the mean of a hundred goes
-    beyond 1.6 once in 10⁸ times."""
+    """The error of two cells has nearly an exponential law, whose mean is 0.9 of what was expected: the mean
+    of a hundred goes beyond 1.6 once in 10⁸ times."""
     domain = domain_of()
     truth = smooth_counts(domain)
     for delta in (Fraction(0), DELTA):
@@ -343,8 +344,10 @@ def test_a_sample_of_an_odd_size_is_refused(rows: Any) -> None:
     "damage",
     [
         {"schema": "other"}, {"rows": -5}, {"tables": []}, {"rows": "many"}, {"domain": {}},
-        {"tables": [{"clique": ["x"], "weights": [1, 2]}]}, {"tables": [{"clique": ["x"], "weights": [-1, WHOLE + 1]}]},
-        {"tables": [{"clique": ["x"], "weights": [WHOLE]}]}, {"tables": [{"clique": ["y"], "weights": [WHOLE, 0]}]},
+        {"tables": [{"clique": ["x"], "weights": [1, 2]}]},
+        {"tables": [{"clique": ["x"], "weights": [-1, WHOLE + 1]}]},
+        {"tables": [{"clique": ["x"], "weights": [WHOLE]}]},
+        {"tables": [{"clique": ["y"], "weights": [WHOLE, 0]}]},
     ],
 )  # fmt: skip
 def test_a_damaged_model_is_refused(damage: dict[str, Any]) -> None:

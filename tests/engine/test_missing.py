@@ -1,4 +1,5 @@
-"""A missing value is a value of its attribute like any other, so what goes together with its being missing is kept."""
+"""A missing value is a value of its attribute like any other, so what goes together with its being missing is
+kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`adaptive` for places with further columns beside them: areas, tables within areas, columns that go together."""
+"""`adaptive` for places with further columns beside them: areas, tables within areas, columns that go
+together."""
 
 from __future__ import annotations
 
@@ -184,7 +185,8 @@ def test_the_forecast_and_the_needs_count_all_columns() -> None:
 
 
 def test_areas_divide_full_nodes_first_and_cover_everything() -> None:
-    """A line of four parts: of its halves the full one alone is divided, and none where records are too few or parts too many."""
+    """A line of four parts: of its halves the full one alone is divided, and none where records are too few
+    or parts too many."""
     line = SpatialHierarchy(columns=("x",), low=(0,), high=(1,), resolution=2)
     counts = (np.array([90, 30]), np.array([60, 30, 20, 10]))
     grown = Growth(

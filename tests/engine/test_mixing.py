@@ -44,7 +44,8 @@ DESCRIBED = Domain.from_json(DOMAIN)
 
 
 def table(path: Path) -> Path:
-    """Town A: 150 contributors on ten days. B: one contributor has 30 of 130. C: 3 records. D: 120 on one day."""
+    """Town A: 150 contributors on ten days. B: one contributor has 30 of 130. C: 3 records. D: 120 on one
+    day."""
     rows: list[tuple[str, str, str, str, str]] = []
     for index in range(150):
         rows.append((f"a{index}", "A", "true", f"2026-01-{1 + index % 10:02d}", "-"))
@@ -79,7 +80,7 @@ def nothing(size: int) -> bytes:
     return bytes(size)
 
 
-# --- the law of filling ----------------------------------------------------------------------------------------------
+# --- the law of filling -------------------------------------------------------------------------------------
 def test_groups_that_meet_the_policy_are_exact_and_others_are_filled(tmp_path: Path) -> None:
     made = counts(
         filling.fill(table(tmp_path / "t.csv"), plan=plan(least_days=2), random_bytes=nothing)
@@ -105,7 +106,8 @@ def test_every_record_is_counted_and_the_bound_of_the_unit_does_not_hold(
 
 
 def test_what_is_added_is_uniform_up_to_what_was_needed() -> None:
-    """Exactly: with each remainder once, a filled group gets each number of further records once, and an exact one none."""
+    """Exactly: with each remainder once, a filled group gets each number of further records once, and an
+    exact one none."""
     asked = plan(least_records=10)
 
     def number(value: int) -> Callable[[int], bytes]:
@@ -172,7 +174,7 @@ def test_mutants_of_the_policy_die(
     assert caught(counts(made))
 
 
-# --- what leaves -----------------------------------------------------------------------------------------------------
+# --- what leaves --------------------------------------------------------------------------------------------
 def test_nothing_but_filled_counts_leaves(tmp_path: Path) -> None:
     made = pipeline.fill(table(tmp_path / "t.csv"), plan=plan())
     document = made.to_json()
@@ -189,14 +191,14 @@ def test_nothing_but_filled_counts_leaves(tmp_path: Path) -> None:
     assert document["guarantee"] is None and "NOT differentially private" in str(
         document["statement"]
     )
-    assert all(set(each) == {"group", "records"} for each in document["groups"])  # type: ignore[union-attr,arg-type]
+    assert all(set(each) == {"group", "records"} for each in document["groups"])
     # No total, and no other number that tells how many records were added.
     text = made.to_csv()
     assert text.splitlines()[0] == "town,works,records"
     assert len(list(csv.reader(io.StringIO(text)))) == 1 + plan().groups
 
 
-# --- refusals --------------------------------------------------------------------------------------------------------
+# --- refusals -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
@@ -249,7 +251,7 @@ def test_a_table_without_a_column_is_refused_by_its_header(tmp_path: Path) -> No
     assert refused.value.column == "who"
 
 
-# --- the private alternative -----------------------------------------------------------------------------------------
+# --- the private alternative --------------------------------------------------------------------------------
 def test_the_private_alternative_has_a_price_and_an_error() -> None:
     one, ten = (alternative(plan(), epsilon=Fraction(epsilon)) for epsilon in (1, 10))
     assert one.plan.epsilon == 1 and one.plan.domain.names == ("town", "works")
@@ -259,7 +261,7 @@ def test_the_private_alternative_has_a_price_and_an_error() -> None:
     assert "standard deviation of 2.8 records a group" in one.sentence
 
 
-# --- repair ----------------------------------------------------------------------------------------------------------
+# --- repair -------------------------------------------------------------------------------------------------
 def synthetic() -> pd.DataFrame:
     rng = np.random.default_rng(7)
     return pd.DataFrame(
@@ -337,7 +339,7 @@ def test_files_of_totals_that_are_none_are_refused(tmp_path: Path, text: str) ->
         totals(tmp_path, "t.csv", text)
 
 
-# --- on the command line ---------------------------------------------------------------------------------------------
+# --- on the command line ------------------------------------------------------------------------------------
 def test_counts_are_filled_on_the_command_line_only_if_somebody_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -379,7 +381,7 @@ def test_the_room_draws_from_the_operating_system() -> None:
     assert filling.fill.__kwdefaults__["random_bytes"] is os.urandom
 
 
-# --- repair of a release ---------------------------------------------------------------------------------------------
+# --- repair of a release ------------------------------------------------------------------------------------
 AGED = Domain.from_json(
     {
         "attributes": [

@@ -1,4 +1,5 @@
-"""The compiled loops that fit a mixture give the slopes of the loss, checked against arrays and against small differences."""
+"""The compiled loops that fit a mixture give the slopes of the loss, checked against arrays and against small
+differences."""
 
 import numpy as np
 import numpy.typing as npt

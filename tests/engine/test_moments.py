@@ -41,7 +41,7 @@ def drawn(attribute: DateTime, wanted: np.ndarray, seed: int = 1) -> pd.Series:
 DAY = clock("2024-02-28T00:00", "2024-03-01T23:59:59", unit="hours", step=6)
 
 
-# --- what it accepts -------------------------------------------------------------------------------------------------
+# --- what it accepts ----------------------------------------------------------------------------------------
 def test_a_moment_counts_as_the_step_before_it() -> None:
     assert DAY.points == DAY.size == 12  # 28 and 29 February and 1 March, four steps each
     assert DAY.labels[4] == "2024-02-29 00:00"
@@ -67,8 +67,10 @@ def test_iso_texts_may_hold_a_fraction_and_a_zone_which_are_passed_over() -> Non
 
 def test_what_cannot_be_read_is_missing_or_the_first_step() -> None:
     missing = clock("2024-02-28", "2024-03-01", unit="days", missing=("-",))
-    odd = ["", None, "-", "now", "today", "NaT", "2024-02-30", "2024-02-28T24:00", "2024-02-28T10:60", "20240228",
-           "2024-2-28", "2024-02-28T1:00", "１024-02-28", "2024-02-28Z", "2024-02-28T00:00:00 UTC", "1" * 9_000]  # fmt: skip
+    odd = ["", None, "-", "now", "today", "NaT", "2024-02-30", "2024-02-28T24:00", "2024-02-28T10:60",
+        "20240228",
+           "2024-2-28", "2024-02-28T1:00", "１024-02-28", "2024-02-28Z", "2024-02-28T00:00:00 UTC",
+           "1" * 9_000]  # fmt: skip
     assert codes(missing, *odd) == [missing.missing_code] * len(odd)
     assert codes(DAY, *odd) == [0] * len(odd)
     outside = clock("2024-02-28", "2024-03-01", unit="days", missing=("-",), outside="missing")
@@ -183,7 +185,7 @@ def test_a_zone_is_plain_text_of_a_declared_format() -> None:
     assert texts["x"].tolist() == ["01.01.2024 03:00Z", ""]
 
 
-# --- there and back --------------------------------------------------------------------------------------------------
+# --- there and back -----------------------------------------------------------------------------------------
 @settings(max_examples=60)
 @given(
     low=st.datetimes(datetime.datetime(1000, 1, 1), datetime.datetime(2200, 1, 1)),  # noqa: DTZ001  # no zone

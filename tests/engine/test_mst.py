@@ -1,4 +1,5 @@
-"""`mst`: what it makes of its answers, what it refuses, and rows whose columns are not spuriously dependent."""
+"""`mst`: what it makes of its answers, what it refuses, and rows whose columns are not spuriously
+dependent."""
 
 from __future__ import annotations
 

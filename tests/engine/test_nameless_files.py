@@ -1,5 +1,5 @@
-"""A table in a file without a name, given as /proc/self/fd/N: every kind of file is read from it as from a path, and a
-process that reads it for trial does not outlive the one that asked."""
+"""A table in a file without a name, given as /proc/self/fd/N: every kind of file is read from it as from a
+path, and a process that reads it for trial does not outlive the one that asked."""
 
 from __future__ import annotations
 

@@ -121,7 +121,8 @@ def test_as_many_rows_are_reckoned_with_as_the_sampler_refines(rows: int) -> Non
 
 
 def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:
-    """Of pairs that make none, nothing; of ever more and larger pairs no more memory than there is room for."""
+    """Of pairs that make none, nothing; of ever more and larger pairs no more memory than there is room
+    for."""
     pair = (200, 200)
     one, three, many, more = (
         resources.of_finish(1_000, [pair] * count, attributes=20) for count in (1, 3, 190, 380)

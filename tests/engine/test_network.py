@@ -1,4 +1,5 @@
-"""Tables that form a network: drawing from them, denoising them, and what `bayesian-network` makes of its answers."""
+"""Tables that form a network: drawing from them, denoising them, and what `bayesian-network` makes of its
+answers."""
 
 from __future__ import annotations
 
@@ -148,7 +149,8 @@ def test_a_reference_asked_about_again_keeps_its_distance_and_another_in_its_pla
         assert chosen([0, 0], [1000, 0]) == 0
         assert chosen([1000, 0], [0, 0]) == 1
     kept = [
-        Candidate(clique=("a",), reference=np.array([500, 0])), Candidate(clique=("b",), reference=np.array([1000, 0])),
+        Candidate(clique=("a",), reference=np.array([500, 0])),
+        Candidate(clique=("b",), reference=np.array([1000, 0])),
     ]  # fmt: skip
     with pytest.raises(ValueError, match="read-only"):
         kept[0].reference[0] = 1000
@@ -240,7 +242,8 @@ def test_one_column_is_a_histogram() -> None:
     ("parameters", "reason"),
     [
         ({"degree": 4}, "only 3 others"), ({"degree": -1}, "between"), ({"degree": "two"}, "type integer"),
-        ({"table_cells": 10**7}, "between"), ({"columns_share": 0.9, "structure_share": 0.1}, "nothing for tables"),
+        ({"table_cells": 10**7}, "between"),
+        ({"columns_share": 0.9, "structure_share": 0.1}, "nothing for tables"),
         ({"columns_share": "nan"}, "type number"), ({"structure_share": -0.1}, "between"),
     ],
 )  # fmt: skip

@@ -281,7 +281,8 @@ def test_a_place_of_which_noise_chose_the_cells_is_named(tmp_path: Path) -> None
             sentences = verifier.verify(receipt).sentences
             assert sum("north, east" in sentence for sentence in sentences) == len(stated) / 2
             named += bool(stated)
-        # Noise makes a tree that records could have made in one of sixty runs: in seven of twelve less than once in 10⁹.
+        # Noise makes a tree that records could have made in one of sixty runs: in seven of twelve less than
+        # once in 10⁹.
         assert named > 5 if rows == 3 else named == 0
 
 
@@ -303,7 +304,8 @@ def test_a_basket_of_which_noise_chose_the_items_is_named(tmp_path: Path) -> Non
         verifier.verify(receipt)
 
 
-# ---- the rule ----------------------------------------------------------------------------------------------------
+# ---- the rule
+# ----------------------------------------------------------------------------------------------------
 
 
 def looked_at(
@@ -327,7 +329,8 @@ def looked_at(
 
 
 def test_noise_alone_is_taken_for_a_column_less_often_than_stated() -> None:
-    """Of 400 columns without a record 5e-5 · 400 = 0.02 are found at most on the mean; four or more at less than once in 10^8."""
+    """Of 400 columns without a record 5e-5 · 400 = 0.02 are found at most on the mean; four or more at less
+    than once in 10^8."""
     found = sum(
         scale_tree.is_found(looked_at([], spread=200.0, seed=seed)) for seed in range(400)
     )
@@ -423,7 +426,8 @@ def test_noise_far_from_a_column_does_not_keep_its_cells_from_being_split() -> N
 
 
 def test_zeros_do_not_hide_the_other_numbers_of_a_column() -> None:
-    """Of 1,000 records 680 are 0 and the others spread over 1 to 63, none of whose cells is clear by itself."""
+    """Of 1,000 records 680 are 0 and the others spread over 1 to 63, none of whose cells is clear by
+    itself."""
     others = [(number, 320 / 63) for number in range(1, 64)]
     kept = 0
     for seed in range(40):
@@ -438,7 +442,8 @@ def test_zeros_do_not_hide_the_other_numbers_of_a_column() -> None:
 
 @pytest.mark.parametrize("parts", [1, 2, 5])
 def test_the_bound_of_laplace_noise_holds(parts: int) -> None:
-    """Chernoff's bound is at least the exact tail, which is known for one part, and that of simulated sums."""
+    """Chernoff's bound is at least the exact tail, which is known for one part, and that of simulated
+    sums."""
     values = np.array([1.0, 4.0, 8.0, 12.0]) * math.sqrt(parts)
     bound = np.exp(
         log_tail(values, np.full(4, 2.0 * parts), largest=np.full(4, 2.0), laplace=True)

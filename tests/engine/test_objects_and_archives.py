@@ -1,4 +1,5 @@
-"""JSON objects as records, one file in an archive, and texts of other kinds: read exactly, or refused by place and rule."""
+"""JSON objects as records, one file in an archive, and texts of other kinds: read exactly, or refused by
+place and rule."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def test_every_kind_gives_the_same_table(tmp_path: Path, kind: Kind) -> None:
         assert readers.columns(path, kind=kind) == tuple(expected)
 
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
+# --- JSON ---------------------------------------------------------------------------------------------------
 LINES = (
     '{"id": 12345678901234567, "x": 1.10, "t": "007", "yes": true, "gone": null}\n'
     "\n"
@@ -303,7 +304,7 @@ def test_too_many_keys_are_refused(file: Path) -> None:
         cells(file, "json")
 
 
-# --- archives ---------------------------------------------------------------------------------------------------------
+# --- archives -----------------------------------------------------------------------------------------------
 def streamed(name: str, content: bytes) -> bytes:
     """As programs write to a pipe: sizes stand behind the content."""
 
@@ -456,7 +457,7 @@ def test_what_is_unpacked_comes_in_pieces_of_bounded_size() -> None:
     assert max(sizes) <= 2**20
 
 
-# --- texts of other kinds ---------------------------------------------------------------------------------------------
+# --- texts of other kinds -----------------------------------------------------------------------------------
 OTHER_TEXTS = {
     "a web page": (
         b"<!DOCTYPE html>\n<html><body><table><tr><td>1</td></tr></table></body></html>",

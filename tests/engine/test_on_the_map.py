@@ -1,4 +1,5 @@
-"""`on-the-map`: from a description with public totals to a release, its receipt and its forecast; and what it refuses."""
+"""`on-the-map`: from a description with public totals to a release, its receipt and its forecast; and what it
+refuses."""
 
 from __future__ import annotations
 
@@ -135,8 +136,8 @@ def test_the_papers_priors_are_for_one_record_each() -> None:
 
 
 def test_the_filter_moves_what_the_prior_put_far_away(tmp_path: Path) -> None:
-    """At this budget the prior of the south is 209 records for its 90: it puts 31 of them in D, E and F, and 5 or fewer once in
-    10⁸ times."""
+    """At this budget the prior of the south is 209 records for its 90: it puts 31 of them in D, E and F, and
+    5 or fewer once in 10⁸ times."""
     plan = plan_of(domain_of(), "0.6", decay_miles=5)
     answers, model = released(tmp_path, plan)
     plain = plan_of(domain_of(), "0.6", filter=False).fit(answers)
@@ -253,13 +254,13 @@ def test_a_forged_prior_does_not_verify() -> None:
 def test_priors_of_the_paper_are_larger_and_verify(prior: str) -> None:
     least, published = plan_of(domain_of()), plan_of(domain_of(), prior=prior)
     (one,), (other,) = least.events, published.events
-    assert all(a[1] <= b[1] for a, b in zip(one.priors, other.priors, strict=True))  # type: ignore[union-attr]
+    assert all(a[1] <= b[1] for a, b in zip(one.priors, other.priors, strict=True))
     assert one.priors != other.priors  # type: ignore[union-attr]
     pipeline.confirm(published)
 
 
 def test_the_forecast_says_how_much_comes_from_the_prior() -> None:
-    shares = [plan_of(domain_of(), epsilon).prior_share for epsilon in ("0.6", "2", "6")]  # type: ignore[attr-defined]
+    shares = [plan_of(domain_of(), epsilon).prior_share for epsilon in ("0.6", "2", "6")]
     assert 1 > shares[0] > shares[1] > shares[2] > 0
     found = plan_of(domain_of()).expected_error()
     assert found.attributes["work"] == 0
@@ -338,7 +339,7 @@ def test_counted_by_a_partition_there_is_less_prior_and_the_values_come_back(
 ) -> None:
     plan = plan_of(parted(domain_of()), "1", parts="shore")
     (call,) = plan.calls
-    assert (call.query.parting, call.query.cells, call.event.origins) == ("shore", 6, 2)  # type: ignore[union-attr]
+    assert (call.query.parting, call.query.cells, call.event.origins) == ("shore", 6, 2)
     answers, model = released(tmp_path, plan)
     assert answers.resampled is not None
     assert answers.resampled.shape == (3, 2)

@@ -1,4 +1,5 @@
-"""`on-the-map` beside an earlier table of the same columns: what it improves, what stays, and what is refused."""
+"""`on-the-map` beside an earlier table of the same columns: what it improves, what stays, and what is
+refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`on-the-map`: by how many miles average distances will be off, said before anything is spent and measured afterwards."""
+"""`on-the-map`: by how many miles average distances will be off, said before anything is spent and measured
+afterwards."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def county(rng: np.random.Generator) -> tuple[Domain, pd.DataFrame]:
 def test_miles_are_foreseen_within_a_factor_of_two(
     epsilon: str, parameters: dict[str, Any], tmp_path: Path
 ) -> None:
-    """What is foreseen is a mean: that of one release strays from it by a fifth, that of ten releases by a fifteenth."""
+    """What is foreseen is a mean: that of one release strays from it by a fifth, that of ten releases by a
+    fifteenth."""
     domain, rows = county(np.random.default_rng(4))
     rows.to_csv(tmp_path / "county.csv", index=False)
     plan = plan_of(domain, epsilon, "1e-5", **parameters)

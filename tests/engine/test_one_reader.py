@@ -1,5 +1,5 @@
-"""A column that a run learned is read as the run read it, whoever opens the table again: for every kind that is not
-declared, every set of values and every spelling."""
+"""A column that a run learned is read as the run read it, whoever opens the table again: for every kind that
+is not declared, every set of values and every spelling."""
 
 from __future__ import annotations
 
@@ -72,10 +72,13 @@ SETS: dict[str, dict[str, object]] = {
     },
     "union of exact parts": {"set": "union", "parts": [LISTED, {"set": "list", "values": ["x"]}]},
 }  # fmt: skip
-ODD = ["", " ", "(other)", "(missing)", "((missing))", "N/A", "?", "+7", "007", "7.0", "1e1", "0.50", "é", "É-a", "ſ", "İ",
-       "STRASSE", "2020-1-1", "20200101", "2020-01-01T00:00", "de", "ab/de", "AB/DE", "ab/", "a/x", "A/X", "nan"]  # fmt: skip
+ODD = ["", " ", "(other)", "(missing)", "((missing))", "N/A", "?", "+7", "007", "7.0", "1e1", "0.50", "é",
+    "É-a", "ſ", "İ",
+       "STRASSE", "2020-1-1", "20200101", "2020-01-01T00:00", "de", "ab/de", "AB/DE", "ab/", "a/x", "A/X",
+       "nan"]  # fmt: skip
 READINGS = [
-    {"missing": ["N/A", "?"]}, {"missing": ["N/A", "?"], "outside": "missing"}, {"missing": None}, {"missing": [""]},
+    {"missing": ["N/A", "?"]}, {"missing": ["N/A", "?"], "outside": "missing"}, {"missing": None},
+    {"missing": [""]},
     {"missing": ["(missing)"], "outside": "missing"},
 ]  # fmt: skip
 
@@ -430,7 +433,8 @@ def test_a_value_that_its_set_spells_otherwise_is_refused(fields: dict[str, obje
     assert refused.value.field in ("values", "items")
 
 
-# ---- whole runs --------------------------------------------------------------------------------------------------
+# ---- whole runs
+# --------------------------------------------------------------------------------------------------
 
 
 def people(path: Path, *, sexes: Sequence[str], records: int = 4_000) -> Path:
@@ -454,7 +458,8 @@ def described_people(values: dict[str, object]) -> Domain:
 def report_on(
     path: Path, *, of: Path, values: dict[str, object]
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Of the column: its distance, its fidelity, and the verdict on its values. path: the table that is compared."""
+    """Of the column: its distance, its fidelity, and the verdict on its values. path: the table that is
+    compared."""
     # At an epsilon of 20 noise makes one record of "(other)" in one of fifty runs; here in one of 10⁸.
     spec = Spec(mechanism="weak-domain", epsilon=Fraction(100))
     release = pipeline.synthesize(of, domain=described_people(values), spec=spec)

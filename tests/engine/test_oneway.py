@@ -98,7 +98,8 @@ def test_rows_are_projected_as_each_by_itself_bit_for_bit(
 
 
 def two_errors(truth: np.ndarray, *, sigma: float, runs: int = 20) -> tuple[float, float]:
-    """Mean total variation distances of a column read along its order alone, and of the mean of two readings."""
+    """Mean total variation distances of a column read along its order alone, and of the mean of two
+    readings."""
     rng = np.random.default_rng(3)
     total = int(truth.sum())
     errors = []

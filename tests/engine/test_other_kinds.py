@@ -45,7 +45,7 @@ def sheet(tmp_path: Path) -> Path:
     return tmp_path / "table.xlsx"
 
 
-# --- workbooks --------------------------------------------------------------------------------------------------------
+# --- workbooks ----------------------------------------------------------------------------------------------
 def test_cells_of_a_sheet_are_what_a_csv_would_hold(sheet: Path) -> None:
     rows = [
         ["whole", "number", "text", "yes", "day", "moment"],
@@ -125,7 +125,8 @@ REFUSED: list[tuple[str, bytes, int | None]] = [
     ("looks like data", workbook({"D": [[1.5, 2.5], [3, 4]]}), 1),
     ("the file is empty", workbook({"D": []}), None),
     ("without rows", workbook({"D": [["a"]]}), None),
-    ("cells far from each other", workbook({"D": [*PLAIN, [("1", "") if i in (0, 25) else None for i in range(26)]]}, start=1_000_000), None),
+    ("cells far from each other", workbook({"D": [*PLAIN,
+        [("1", "") if i in (0, 25) else None for i in range(26)]]}, start=1_000_000), None),
     ("not an Excel workbook", workbook({"D": PLAIN})[:-30], None),
     ("not an Excel workbook", workbook({"D": PLAIN})[:200], None),
 ]  # fmt: skip
@@ -286,7 +287,7 @@ def test_other_archives_are_no_workbooks(tmp_path: Path) -> None:
             cells(path, "xlsx")
 
 
-# --- files with a codebook ---------------------------------------------------------------------------------------------
+# --- files with a codebook ----------------------------------------------------------------------------------
 SURVEY = pd.DataFrame(
     {
         "sex": [1.0, 2.0, 9.0, None, 2.0],

@@ -1,4 +1,5 @@
-"""Figures of a classifier that is trained on a synthetic table: their values, their intervals, and what they ask of the room."""
+"""Figures of a classifier that is trained on a synthetic table: their values, their intervals, and what they
+ask of the room."""
 
 from __future__ import annotations
 

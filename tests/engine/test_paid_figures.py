@@ -1,4 +1,5 @@
-"""Figures of a check: their intervals hold the figure of the real table as often as they say, whatever the noise."""
+"""Figures of a check: their intervals hold the figure of the real table as often as they say, whatever the
+noise."""
 
 from __future__ import annotations
 
@@ -248,7 +249,7 @@ def test_figures_are_read_as_they_are_written(figure: CheckedFigure) -> None:
     assert CheckedFigure.from_json(figure.to_json()) == figure
 
 
-# --- worst groups -----------------------------------------------------------------------------------------------------
+# --- worst groups -------------------------------------------------------------------------------------------
 WORST = CheckedFigure(kind="worst-groups", columns=("a", "b", "c"), size=2, tables=1)
 
 
@@ -260,8 +261,8 @@ def worst_plan(*figures: CheckedFigure, delta: Fraction = Fraction(0)) -> CheckP
 
 
 def records_beside(plan: CheckPlan, *, moved: int) -> Rows:
-    """Records as the synthetic table has them, but for so many of each value of `a` whose values of `c` are exchanged, so that
-    only the table of `a` and `c` is another one."""
+    """Records as the synthetic table has them, but for so many of each value of `a` whose values of `c` are
+    exchanged, so that only the table of `a` and `c` is another one."""
     counts = plan.synthetic(("a", "b", "c")) + moved // 3 * np.array([[[-1, 1]], [[1, -1]]])
     cells = np.repeat(np.arange(counts.size), counts.ravel())
     return exact.rows_of(

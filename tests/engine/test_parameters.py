@@ -1,4 +1,5 @@
-"""Parameters that are lists and objects: as they are, or as JSON text; strict, bounded, and told without repeating them."""
+"""Parameters that are lists and objects: as they are, or as JSON text; strict, bounded, and told without
+repeating them."""
 
 from __future__ import annotations
 

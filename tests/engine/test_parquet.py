@@ -1,4 +1,5 @@
-"""Parquet: the cells as text, block by block; what is nested, damaged or swollen is refused by column and rule."""
+"""Parquet: the cells as text, block by block; what is nested, damaged or swollen is refused by column and
+rule."""
 
 from __future__ import annotations
 

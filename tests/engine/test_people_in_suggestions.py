@@ -1,4 +1,5 @@
-"""No draft lists who is in a table: columns that say who a row is about, whatever they hold and however often it repeats."""
+"""No draft lists who is in a table: columns that say who a row is about, whatever they hold and however often
+it repeats."""
 
 from __future__ import annotations
 
@@ -26,10 +27,13 @@ from synth_engine.values import is_public_list
 PERSONS = 300
 FIRST = [f"{a}{b}" for a in ("An", "Ber", "Cla", "Do", "El") for b in ("na", "ta", "ra", "ris")]
 NAMES = (
-    *("ssn", "name", "email", "e-mail", "plate", "Kennzeichen", "iban", "personnummer", "street", "Straße", "mrn", "Patient MRN"),
+    *("ssn", "name", "email", "e-mail", "plate", "Kennzeichen", "iban", "personnummer", "street", "Straße",
+        "mrn", "Patient MRN"),
     *("npi", "phone", "Telefon", "participant id", "patient_id", "PatientID", "hh_id", "nr", "kundennr"),
-    *("Versichertennummer", "nhs_number", "user id", "employee no", "last_name", "apellido", "prénom", "achternaam", "efternamn"),
-    *("número de paciente", "numéro client", "rekeningnummer", "policy number", "CustomerName", "passport", "Steuernummer", "id"),
+    *("Versichertennummer", "nhs_number", "user id", "employee no", "last_name", "apellido", "prénom",
+        "achternaam", "efternamn"),
+    *("número de paciente", "numéro client", "rekeningnummer", "policy number", "CustomerName", "passport",
+        "Steuernummer", "id"),
 )  # fmt: skip
 FORMS = {
     "digits": lambda person: str(100_000 + 37 * person),
@@ -178,9 +182,12 @@ def test_persons_are_counted_over_blocks_and_only_where_most_rows_have_one() -> 
     "name",
     [
         *NAMES,
-        *("Name", "NAME", "patientid", "PATIENTID", "KundenNr", "Kunden-Nr.", "KUNDENNR", "id_patient", "MRNPatient", "cust_firstname"),
-        *("Sozialversicherungsnummer", "Matrikelnummer", "case no", "SubjectID", "subject key", "eMail", "E-Mail-Adresse", "Vorname"),
-        *("Personalnummer", "driver license number", "account_no", "Kontonummer", "IBAN Konto", "DNI", "codice_cliente_id", "rut_id"),
+        *("Name", "NAME", "patientid", "PATIENTID", "KundenNr", "Kunden-Nr.", "KUNDENNR", "id_patient",
+            "MRNPatient", "cust_firstname"),
+        *("Sozialversicherungsnummer", "Matrikelnummer", "case no", "SubjectID", "subject key", "eMail",
+            "E-Mail-Adresse", "Vorname"),
+        *("Personalnummer", "driver license number", "account_no", "Kontonummer", "IBAN Konto", "DNI",
+            "codice_cliente_id", "rut_id"),
     ],
 )  # fmt: skip
 def test_names_of_identifiers_are_known_in_every_spelling(name: str) -> None:
@@ -203,9 +210,12 @@ def test_few_values_of_a_column_that_may_number_anything_are_asked_about(
 @pytest.mark.parametrize(
     "name",
     [
-        *("age", "patient_age", "account_type", "id_type", "phone_calls", "invoice_date", "invoice_amount", "household size"),
-        *("country", "country name", "product_name", "number_of_children", "paid", "covid", "valid", "acid", "Kundentyp", "Kundengruppe"),
-        *("Anzahl Kunden", "age_of_patient", "members", "zip code", "ICD code", "colour", "x", "", "§", "nose", "note", "state name"),
+        *("age", "patient_age", "account_type", "id_type", "phone_calls", "invoice_date", "invoice_amount",
+            "household size"),
+        *("country", "country name", "product_name", "number_of_children", "paid", "covid", "valid", "acid",
+            "Kundentyp", "Kundengruppe"),
+        *("Anzahl Kunden", "age_of_patient", "members", "zip code", "ICD code", "colour", "x", "", "§",
+            "nose", "note", "state name"),
     ],
 )  # fmt: skip
 def test_a_fact_about_somebody_is_no_name(name: str) -> None:

@@ -1,5 +1,5 @@
-"""Tables in which a person has several rows, from file to file: how many rows a person has is asked for first, whatever the
-method, within one budget, and comes back in the synthetic table."""
+"""Tables in which a person has several rows, from file to file: how many rows a person has is asked for
+first, whatever the method, within one budget, and comes back in the synthetic table."""
 
 from __future__ import annotations
 
@@ -296,7 +296,8 @@ def test_open_columns_are_learned_beside_group_sizes(table: Path) -> None:
             {"name": "spent", "kind": "range", "of": "integer", "low": 0, "high": 100_000},
         ]
     )
-    # Noise of scale 0.15 takes none of the hundred thousand empty cells to the six records that stand out, but once in 10¹² times.
+    # Noise of scale 0.15 takes none of the hundred thousand empty cells to the six records that stand out,
+    # but once in 10¹² times.
     release = pipeline.synthesize(
         table, domain=domain, spec=spec_of("independent", epsilon="300")
     )
@@ -355,7 +356,8 @@ def test_the_whole_run_tells_neighbours_apart_by_no_more_than_epsilon(
     assert exact.proves(ratio, epsilon=epsilon)
 
 
-# ---- what is refused ---------------------------------------------------------------------------------------------
+# ---- what is refused
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -418,7 +420,8 @@ def test_rows_that_belong_to_nobody_are_one_person(tmp_path: Path) -> None:
     assert int(answers.measurements[0].values) == pytest.approx(4, abs=1)
 
 
-# ---- what the steward is shown -------------------------------------------------------------------------------------
+# ---- what the steward is shown
+# -------------------------------------------------------------------------------------
 
 
 def test_the_report_puts_group_sizes_beside_the_real_ones(table: Path) -> None:

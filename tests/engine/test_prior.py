@@ -290,7 +290,8 @@ def published_text(table: np.ndarray) -> bytes:
 
 def synthesize(folder: Path, *more: object, out: str = "out.csv") -> int:
     arguments: list[object] = [
-        "synthesize", folder / "table.csv", "--domain", folder / "domain.json", "--mechanism", "auto", "--epsilon", "1",
+        "synthesize", folder / "table.csv", "--domain", folder / "domain.json", "--mechanism", "auto",
+        "--epsilon", "1",
         "--delta", "1e-9", "--out", folder / out, *more,
     ]  # fmt: skip
     return cli.main([str(argument) for argument in arguments])

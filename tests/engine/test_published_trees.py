@@ -1,4 +1,5 @@
-"""Trees as published, and `adaptive` of texts: whole runs, what is drawn, refusals, tables of which nothing is learned."""
+"""Trees as published, and `adaptive` of texts: whole runs, what is drawn, refusals, tables of which nothing
+is learned."""
 
 from __future__ import annotations
 
@@ -285,7 +286,8 @@ def test_a_threshold_below_the_noise_is_taken_with_a_warning_that_says_what_is_e
     )
 
 
-# ---- partitions ----------------------------------------------------------------------------------------------------------
+# ---- partitions
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_where_a_tree_ends_is_said_in_the_order_of_codes() -> None:
@@ -311,7 +313,8 @@ def test_where_a_tree_ends_is_said_in_the_order_of_codes() -> None:
     assert found.prefixes.tolist() == [0, 1, 2, 3]
 
 
-# ---- refusals --------------------------------------------------------------------------------------------------------------
+# ---- refusals
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES[1:])
@@ -401,7 +404,7 @@ def test_a_text_that_stands_out_is_kept_though_all_counts_together_are_too_many(
         _, _, model = run(
             "adaptive", rows_of({"cafe": 500, "abba": 300, "a": 200}), epsilon="4"
         )
-        assert model.tree is not None and {"cafe", "abba", "a"} <= set(model.tree.texts)  # type: ignore[union-attr]
+        assert model.tree is not None and {"cafe", "abba", "a"} <= set(model.tree.texts)
 
 
 def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
@@ -454,8 +457,10 @@ def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"set": "list", "values": ["a"], "weights": [1, 2]}, {"set": "list", "values": ["a"], "weights": [-1]},
-        {"set": "list", "values": ["a"], "weights": ["1"]}, {"set": "list", "values": ["a"], "weights": "1"}, ["a"],
+        {"set": "list", "values": ["a"], "weights": [1, 2]},
+        {"set": "list", "values": ["a"], "weights": [-1]},
+        {"set": "list", "values": ["a"], "weights": ["1"]}, {"set": "list", "values": ["a"], "weights": "1"},
+        ["a"],
         {"set": "strings", "alphabet": "abcdefghij", "min_length": 1, "max_length": 7},
     ],
 )  # fmt: skip
@@ -468,8 +473,8 @@ def test_completions_that_are_no_list_are_refused_by_column(wrong: object) -> No
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("epsilon", ["1", "8"])
 def test_how_many_texts_will_not_be_found_is_foreseen(name: str, epsilon: str) -> None:
-    """Texts whose frequencies fall off a little faster than the forecast takes them to, as those of languages do, and which are few
-    of all that could be."""
+    """Texts whose frequencies fall off a little faster than the forecast takes them to, as those of languages
+    do, and which are few of all that could be."""
     rng, shares = np.random.default_rng(8), 1 / (np.arange(30_000) + 4.0) ** 1.1
     drawn = rng.multinomial(20_000, shares / shares.sum())
     texts = [

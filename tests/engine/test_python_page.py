@@ -1,4 +1,5 @@
-"""docs/python.md: its examples run, one after the other, in a folder that has the example data and nothing else."""
+"""docs/python.md: its examples run, one after the other, in a folder that has the example data and nothing
+else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Counts of uncoded cells: exact while they are few, bounded when they are many, and read as leniently as people write."""
+"""Counts of uncoded cells: exact while they are few, bounded when they are many, and read as leniently as
+people write."""
 
 from __future__ import annotations
 

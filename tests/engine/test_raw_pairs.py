@@ -1,4 +1,5 @@
-"""Figures of two columns of uncoded values: exact by hand on tiny tables, independent of blocks, bounded in memory."""
+"""Figures of two columns of uncoded values: exact by hand on tiny tables, independent of blocks, bounded in
+memory."""
 
 from __future__ import annotations
 

@@ -219,7 +219,8 @@ def test_whatever_is_written_in_a_form_is_read_back_exactly(
 
 
 def test_a_reading_that_is_given_up_waits_for_nobody(tmp_path: Path) -> None:
-    """It may be collected while Python itself starts or ends a thread, under the lock that ending one needs."""
+    """It may be collected while Python itself starts or ends a thread, under the lock that ending one
+    needs."""
     path = tmp_path / "long.csv"
     path.write_text("a,b\n" + "1,2\n" * 3_000_000)
     reading = readers.blocks(

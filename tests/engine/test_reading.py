@@ -61,7 +61,8 @@ ACCEPTED: list[tuple[str, bytes, dict[str, list[str]]]] = [
     ("a line end in a cell", b'a,b\n"1\n2",3\n', {"a": ["1\n2"], "b": ["3"]}),
     ("quotation marks in a cell", b'a,b\n"say ""hi""",2\n', {"a": ['say "hi"'], "b": ["2"]}),
     ("JSON in a cell", b'a,b\n"{""k"": [1, 2]}",x\n', {"a": ['{"k": [1, 2]}'], "b": ["x"]}),
-    ("leading zeros and long numbers", b"a,b\n007,99999999999999999999\n", {"a": ["007"], "b": ["99999999999999999999"]}),
+    ("leading zeros and long numbers", b"a,b\n007,99999999999999999999\n",
+        {"a": ["007"], "b": ["99999999999999999999"]}),
     ("spaces around cells", b"a, b\n 1 , 2 \n", {"a": [" 1 "], "b": [" 2 "]}),
     ("formulas and markup", b"a,b\n=1+1,<script>\n", {"a": ["=1+1"], "b": ["<script>"]}),
     ("texts that look missing", b"a,b\nNA,null\n", {"a": ["NA"], "b": ["null"]}),
@@ -263,7 +264,8 @@ def test_what_was_normalised_is_told(file: Path) -> None:
 @given(
     table=st.integers(1, 4).flatmap(
         lambda width: st.lists(
-            st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=width, max_size=width),
+            st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+                min_size=width, max_size=width),
             min_size=1,
             max_size=6,
         )

@@ -1,4 +1,5 @@
-"""Public reference tables: LODES files as they are, bad coordinates, and what becomes points and partitions."""
+"""Public reference tables: LODES files as they are, bad coordinates, and what becomes points and
+partitions."""
 
 from __future__ import annotations
 
@@ -109,7 +110,7 @@ def test_the_public_files_of_rhode_island_are_read() -> None:
     ) == (25_181, 246, 817)
 
 
-# --- what is written in coordinates --------------------------------------------------------------------------------
+# --- what is written in coordinates -------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("lines", "rule"),
     [
@@ -202,7 +203,7 @@ def test_roles_that_say_nothing_or_contradict_each_other_are_refused(
         Roles(**roles)
 
 
-# --- what is said of a column --------------------------------------------------------------------------------------
+# --- what is said of a column -------------------------------------------------------------------------------
 def test_blocks_get_points_and_every_partition_that_says_something() -> None:
     reference = crosswalk()
     values = [BLOCKS[2], BLOCKS[0], BLOCKS[3]]
@@ -310,7 +311,7 @@ def test_an_earlier_release_gives_weights_and_a_place_that_it_lacks_needs_one() 
         )
 
 
-# --- many codes ----------------------------------------------------------------------------------------------------
+# --- many codes ---------------------------------------------------------------------------------------------
 def test_a_column_may_have_more_than_10000_codes_where_all_of_them_have_points() -> None:
     def domain(number: int, *, placed: bool) -> Domain:
         values = [f"{each:05}" for each in range(number)]
@@ -344,7 +345,7 @@ def test_the_middle_of_all_blocks_is_where_their_state_is() -> None:
     assert math.isclose(longitude, -71.37515)
 
 
-# --- the command line ----------------------------------------------------------------------------------------------
+# --- the command line ---------------------------------------------------------------------------------------
 def test_a_crosswalk_writes_values_points_and_partitions_into_a_description(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

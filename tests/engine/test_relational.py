@@ -98,7 +98,8 @@ def test_a_model_of_other_tables_is_refused(release: pipeline.DatabaseRelease) -
         DatabaseModel.from_json({**stored, "schema": "another"})
 
 
-# ---- constraints across tables -------------------------------------------------------------------------------
+# ---- constraints across tables
+# -------------------------------------------------------------------------------
 
 
 def test_values_keep_to_a_bound_of_a_row_above(tmp_path: Path) -> None:
@@ -131,7 +132,8 @@ def test_values_keep_to_a_bound_of_a_row_above(tmp_path: Path) -> None:
     assert (joined["age"] <= joined["area"]).all()
 
 
-# ---- placement -----------------------------------------------------------------------------------------------
+# ---- placement
+# -----------------------------------------------------------------------------------------------
 
 
 def test_exchanges_bring_tables_of_parents_and_of_siblings_to_their_targets() -> None:
@@ -140,7 +142,8 @@ def test_exchanges_bring_tables_of_parents_and_of_siblings_to_their_targets() ->
     parents = np.repeat(np.arange(number // 2), 2)
     above = rng.integers(0, 3, number // 2)[parents]
     wanted = rng.permutation(above)
-    rows = {"p": wanted, "x": (wanted + (rng.random(number) < 0.2)) % 3, "y": rng.integers(0, 4, number)}  # fmt: skip
+    rows = {"p": wanted, "x": (wanted + (rng.random(number) < 0.2)) % 3,
+        "y": rng.integers(0, 4, number)}  # fmt: skip
     same = rng.integers(0, 4, number // 2)
     pairing = placement.Pairing(
         later={"x": np.zeros(number // 2, dtype=int), "y": same},
@@ -163,7 +166,8 @@ def test_exchanges_bring_tables_of_parents_and_of_siblings_to_their_targets() ->
     assert abs(agree - (rows["x"] == rows["p"]).mean()) < 0.03
 
 
-# ---- files ---------------------------------------------------------------------------------------------------
+# ---- files
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_an_order_between_tables_holds_without_changing_a_column() -> None:
@@ -223,7 +227,8 @@ def test_a_bound_weighs_noise_against_rows_that_are_left_out() -> None:
 
 
 def test_views_are_bounded_by_what_units_have(tmp_path: Path) -> None:
-    """A declared maximum of 40 costs hardly more noise than one of 2, and the receipt says by which bounds."""
+    """A declared maximum of 40 costs hardly more noise than one of 2, and the receipt says by which
+    bounds."""
     folder = databases.write(tmp_path, databases.random_rows(homes=2_000))
     database = databases.described(HOMES, {**PEOPLE, "most": 40}, TRIPS)
     plan = plans.plan(database, epsilon=Fraction(1), delta=Fraction(1, 10**9))
@@ -310,7 +315,8 @@ def test_folder_and_zip_hold_the_same_tables(
     assert read.equals(pd.read_csv(tmp_path / "made" / "people.csv").astype(read.dtypes))
 
 
-# ---- what is refused, before anything is read ----------------------------------------------------------------
+# ---- what is refused, before anything is read
+# ----------------------------------------------------------------
 
 
 def refusals() -> Iterator[tuple[str, Any, str]]:
@@ -328,7 +334,8 @@ def refusals() -> Iterator[tuple[str, Any, str]]:
     yield "no such order", document(HOMES, {**PEOPLE, "order": "size"}), "order is no column"
     yield "no siblings", document(HOMES, {**PEOPLE, "siblings": "all"}), "siblings is unknown"
     yield "wrong domain", document({**HOMES, "domain": {"area": 0}}), "table 'homes'"
-    own = {"attributes": [{"name": "area", "kind": "integer", "low": 0, "high": 1}], "unit": {"max_records": 3}}  # fmt: skip
+    own = {"attributes": [{"name": "area", "kind": "integer", "low": 0, "high": 1}],
+        "unit": {"max_records": 3}}  # fmt: skip
     yield "own unit", document({**HOMES, "domain": own}), "privacy unit"
     bound = {"table": "homes", "column": "area", "at_most": "people.age"}
     yield "bound from below", document(HOMES, PEOPLE, constraints=[bound]), "not above it"
@@ -336,7 +343,8 @@ def refusals() -> Iterator[tuple[str, Any, str]]:
 
 
 def huge() -> list[dict[str, Any]]:
-    return [{**PEOPLE, "most": 1000}, {**TRIPS, "most": 1000, "key": "trip"}, {**TRIPS, "name": "stops", "parent": "trips", "reference": "trip", "most": 1000}]  # fmt: skip
+    return [{**PEOPLE, "most": 1000}, {**TRIPS, "most": 1000, "key": "trip"},
+        {**TRIPS, "name": "stops", "parent": "trips", "reference": "trip", "most": 1000}]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -355,7 +363,8 @@ def test_a_description_can_name_files_of_descriptions(tmp_path: Path) -> None:
     assert read_database(path).root.domain.sizes == {"area": 2}
 
 
-# ---- the command line ----------------------------------------------------------------------------------------
+# ---- the command line
+# ----------------------------------------------------------------------------------------
 
 
 def run(*arguments: object) -> int:

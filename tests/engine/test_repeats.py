@@ -67,8 +67,10 @@ def test_a_row_counts_as_often_as_it_says_and_as_the_records_written_out(
 @pytest.mark.parametrize(
     ("cell", "times"),
     [
-        ("3", 3), ("0", 0), ("003", 3), (" 2 ", 2), ("+4", 4), ("2.0", 2), ("5", 5), ("6", 5), ("999999999999", 5),
-        ("", 1), ("-3", 1), ("2.5", 1), ("many", 1), ("1e1", 1), ("nan", 1), ("\u0663", 3), ("9" * 40, 5), ("0" * 40 + "2", 2), ("2,000", 1),
+        ("3", 3), ("0", 0), ("003", 3), (" 2 ", 2), ("+4", 4), ("2.0", 2), ("5", 5), ("6", 5),
+        ("999999999999", 5),
+        ("", 1), ("-3", 1), ("2.5", 1), ("many", 1), ("1e1", 1), ("nan", 1), ("\u0663", 3), ("9" * 40, 5),
+        ("0" * 40 + "2", 2), ("2,000", 1),
     ],
 )  # fmt: skip
 def test_whatever_stands_in_the_cell_has_an_answer(
@@ -84,7 +86,8 @@ def test_numbers_are_read_with_the_marks_of_the_file(tmp_path: Path) -> None:
 
 
 def test_one_record_more_or_less_is_one_more_or_less_in_the_table(tmp_path: Path) -> None:
-    """Neighbours of the file, a person more in one cell, are neighbours of what is counted: never more apart than one."""
+    """Neighbours of the file, a person more in one cell, are neighbours of what is counted: never more apart
+    than one."""
     for times in itertools.product(range(8), repeat=2):
         lines = [f"a,x,{times[0]}", f"b,y,{times[1]}"]
         here = counted(opened(tmp_path, lines))
@@ -117,8 +120,8 @@ PUBLIC = {"relation": "replace-one", "totals": {"column": "work", "counts": {"x"
 def test_public_totals_seem_right_in_all_neighbours_or_in_none_or_nothing_is_drawn(
     tmp_path: Path, most: int
 ) -> None:
-    """Neighbours: records of one place of work that come from other homes. A table is refused by its totals after it was cut, so
-    that cutting must not make other totals of them."""
+    """Neighbours: records of one place of work that come from other homes. A table is refused by its totals
+    after it was cut, so that cutting must not make other totals of them."""
     domain = Domain.from_json(
         {**DOCUMENT, **PUBLIC, "repeats": {"column": "S000", "most": most}}
     )

@@ -46,7 +46,8 @@ def sums(clique: Clique) -> Floats:
 
 
 def dense(noisy: list[Noisy], *, total: float | None) -> tuple[Floats, Floats]:
-    """Design and answers, each row divided by the standard deviation of its noise; a total that is known by a huge weight."""
+    """Design and answers, each row divided by the standard deviation of its noise; a total that is known by a
+    huge weight."""
     rows = [sums(table.clique) / np.sqrt(table.variance) for table in noisy]
     answers = [table.values.ravel() / np.sqrt(table.variance) for table in noisy]
     if total is not None:

@@ -1,4 +1,5 @@
-"""`aim` and `privsyn`: what they make of their answers beyond a tree, what they ask for, and what they refuse."""
+"""`aim` and `privsyn`: what they make of their answers beyond a tree, what they ask for, and what they
+refuse."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def released(
 
 
 def circle(rows: int, *, size: int, seed: int = 0) -> np.ndarray:
-    """Three columns each of which depends on both others, so that no tree says it all; and one that depends on none."""
+    """Three columns each of which depends on both others, so that no tree says it all; and one that depends
+    on none."""
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, size, (2, rows))
     third = np.where(rng.random(rows) < 0.5, first, second)
@@ -147,7 +149,8 @@ def test_targets_stay_within_what_rows_can_be_finished_towards(
     assert 0 < sum(table.weights.size for table in model.targets) <= 60
 
 
-# ---- the workload of `aim` -----------------------------------------------------------------------------------------
+# ---- the workload of `aim`
+# -----------------------------------------------------------------------------------------
 
 
 def test_pairs_with_the_column_to_predict_are_asked_for_first() -> None:
@@ -195,7 +198,8 @@ def test_a_workload_that_cannot_be_is_refused_before_anything_is_spent(
         mechanisms.plan(domain_of(3, 3, 3, 1), spec)
 
 
-# ---- the selection of `privsyn` -----------------------------------------------------------------------------------
+# ---- the selection of `privsyn`
+# -----------------------------------------------------------------------------------
 
 
 def expectations(sizes: dict[str, int], *, total: float) -> dict[tuple[str, str], Expectation]:

@@ -1,4 +1,5 @@
-"""Chosen rows: conditions and quotas hold, what remains is distributed as the model has it, and refusals say why."""
+"""Chosen rows: conditions and quotas hold, what remains is distributed as the model has it, and refusals say
+why."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ SHARES = {"north": 0.7, "south": 0.2995, "isle": 0.0005}
 
 
 def plain() -> Model:
-    """Independent columns: a region with a rare value, an age with missing cells, a day, and a number for each row."""
+    """Independent columns: a region with a rare value, an age with missing cells, a day, and a number for
+    each row."""
     domain = Domain(
         attributes=(
             Identifier(name="id", regenerate="sequence"),
@@ -111,7 +113,8 @@ def codes_of(model: Model, frame: pd.DataFrame) -> dict[str, npt.NDArray[np.uint
 
 
 def of_quotas(model: Model, *, seed: str) -> tuple[float, float]:
-    """The mean distance of the pairs of plain rows, and of as many rows by quotas that are the model's own shares."""
+    """The mean distance of the pairs of plain rows, and of as many rows by quotas that are the model's own
+    shares."""
     (shop,) = (
         one.weights.sum(axis=1) for one in model.targets if one.clique == ("shop", "size")
     )

@@ -179,7 +179,8 @@ def test_every_record_of_a_unit_has_the_same_chance_to_stay(visits: Path) -> Non
 
 
 def test_which_records_stay_is_exactly_uniform_over_the_random_order(visits: Path) -> None:
-    """With every order of the keys played through, each subset of two of Ann's three records comes up equally often."""
+    """With every order of the keys played through, each subset of two of Ann's three records comes up equally
+    often."""
     subsets: Counter[tuple[int, ...]] = Counter()
     for keys in itertools.permutations(range(3)):
         places = {
@@ -195,7 +196,8 @@ def test_which_records_stay_is_exactly_uniform_over_the_random_order(visits: Pat
 
 
 def test_one_unit_more_changes_the_counts_by_no_more_than_the_bound(tmp_path: Path) -> None:
-    """The neighbour: a table with all records of a unit taken out; what others keep does not depend on them."""
+    """The neighbour: a table with all records of a unit taken out; what others keep does not depend on
+    them."""
     path, without = tmp_path / "with.csv", tmp_path / "without.csv"
     records = [
         ("ann", 0),
@@ -276,7 +278,7 @@ def test_no_value_of_a_cell_can_make_opening_fail(tmp_path: Path, value: str) ->
     assert counts.contingency(open_table(path, SMALL), ("a",)).sum() == 2
 
 
-# --- before a charge ------------------------------------------------------------------------------------------------
+# --- before a charge ----------------------------------------------------------------------------------------
 def test_a_record_has_no_say_in_how_the_others_are_read(tmp_path: Path) -> None:
     """Without a header the first line is a record: what stands between cells is said, or nothing is read."""
     table = tmp_path / "table.csv"

@@ -63,7 +63,8 @@ def positions_of(*texts: str, **facts: Any) -> list[int]:
     return scale(**facts).positions(texts)[0].tolist()
 
 
-# ---- lattices ----------------------------------------------------------------------------------------------------
+# ---- lattices
+# ----------------------------------------------------------------------------------------------------
 
 LATTICES = [
     scale(low=0, high=9),
@@ -222,7 +223,8 @@ def test_divisors_divide_each_other_and_find_round_numbers(attribute: Scale) -> 
             assert lattice.number(first) % unit == 0
 
 
-# ---- declaring ---------------------------------------------------------------------------------------------------
+# ---- declaring
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -319,7 +321,8 @@ def test_texts_are_missing_as_declared() -> None:
         ]
 
 
-# ---- what was learned --------------------------------------------------------------------------------------------
+# ---- what was learned
+# --------------------------------------------------------------------------------------------
 
 
 def learned(attribute: Scale, *, shares: bool = False) -> ScaleBins:
@@ -420,8 +423,8 @@ def test_shares_of_round_numbers_give_multiples(low: int) -> None:
 
 
 def test_a_narrow_piece_around_a_round_number_has_little_else() -> None:
-    """Half of the values are multiples of 50. A piece of 10 positions with one of them holds 5 parts to 1 of these, and a
-    piece without one none."""
+    """Half of the values are multiples of 50. A piece of 10 positions with one of them holds 5 parts to 1 of
+    these, and a piece without one none."""
     column = scale(low=0, high=999)
     fifty = column.lattice.divisors.index(50)
     shares = tuple(int(place in (0, fifty)) for place in range(len(column.lattice.divisors)))
@@ -511,7 +514,8 @@ def test_only_bins_of_the_same_lattice_are_admitted() -> None:
     assert not column.admits(column)
 
 
-# ---- the tree of rounds ------------------------------------------------------------------------------------------
+# ---- the tree of rounds
+# ------------------------------------------------------------------------------------------
 
 
 @given(count=st.integers(2, 2**64), zero=st.integers(-(2**70), 2**70))
@@ -560,7 +564,8 @@ def test_partitions_refine_each_other_and_counts_add_up(
     counts = scale_tree.leaf_counts(rounds)
     assert counts.shape == (len(rounds[-1].cuts) - 1,)
     assert counts.min() >= 0
-    # Estimates of the coarse cells are sums of those of the fine ones; with one round, they are the counts themselves.
+    # Estimates of the coarse cells are sums of those of the fine ones; with one round, they are the counts
+    # themselves.
     if len(rounds) == 1 and rounds[0].values.min() >= 0:
         assert counts == pytest.approx(rounds[0].values)
     pieces = scale_tree.pieces(rounds, zero=zero)
@@ -606,7 +611,8 @@ def test_shares_of_rounds_never_add_up_to_more_than_the_budget(
 
 
 def test_estimates_agree_with_exact_counts_and_put_records_where_they_are() -> None:
-    """10,000 records at 700, and 10,000 spread over 0 … 99, on a lattice of 2^60 positions, almost without noise."""
+    """10,000 records at 700, and 10,000 spread over 0 … 99, on a lattice of 2^60 positions, almost without
+    noise."""
     values = np.sort(np.append(np.full(10_000, 700), np.repeat(np.arange(100), 100)))
     rounds: list[CountedCells] = []
     while scale_tree.next_share(rounds) is not None:
@@ -635,7 +641,8 @@ def test_estimates_agree_with_exact_counts_and_put_records_where_they_are() -> N
 def test_rounds_go_on_splitting_however_many_records_there_are(
     count: int, first: int, step: int
 ) -> None:
-    """A million records at 1,000 positions that lie in one cell of the first round: they are told apart in the end."""
+    """A million records at 1,000 positions that lie in one cell of the first round: they are told apart in
+    the end."""
     values = first + np.repeat(step * np.arange(1_000, dtype=np.int64), 1_000)
     rounds: list[CountedCells] = []
     while scale_tree.next_share(rounds) is not None:
@@ -654,8 +661,8 @@ def test_rounds_go_on_splitting_however_many_records_there_are(
 
 
 def noisy_pieces(values: npt.NDArray[np.int64], *, count: int, first_spread: float) -> Pieces:
-    """The density learned from rounds with noise of one seed. first_spread: its standard deviation in the first round; of
-    the others by their shares."""
+    """The density learned from rounds with noise of one seed. first_spread: its standard deviation in the
+    first round; of the others by their shares."""
     rng = np.random.default_rng(12)
     rounds: list[CountedCells] = []
     while (share := scale_tree.next_share(rounds)) is not None:
@@ -684,8 +691,8 @@ def kolmogorov_distance(pieces: Pieces, values: npt.NDArray[np.int64]) -> float:
 
 
 def test_a_few_frequent_values_among_very_many_positions_are_found() -> None:
-    """20 values, each of a twentieth of the records, with as much noise as one of 18 learned columns has: leaves in which
-    one value is drawn anywhere would be half of its share off."""
+    """20 values, each of a twentieth of the records, with as much noise as one of 18 learned columns has:
+    leaves in which one value is drawn anywhere would be half of its share off."""
     rng = np.random.default_rng(5)
     frequent = np.sort(np.exp(rng.uniform(np.log(100), np.log(500_000), 20)).astype(np.int64))
     values = np.repeat(frequent, 1_350)
@@ -694,7 +701,8 @@ def test_a_few_frequent_values_among_very_many_positions_are_found() -> None:
 
 
 def test_a_peak_beside_an_outermost_leaf_does_not_tilt_it() -> None:
-    """A leaf of 200 positions beside one of 10 that is ten times as dense, and 190 that are as dense as itself."""
+    """A leaf of 200 positions beside one of 10 that is ten times as dense, and 190 that are as dense as
+    itself."""
     cuts = (0, 190, 200, 400)
     flat = scale_tree._tilts(cuts, np.array([1_900.0, 1_000.0, 2_000.0]))
     alone = scale_tree._tilts((190, 200, 400), np.array([1_000.0, 2_000.0]))
@@ -735,7 +743,8 @@ def test_shares_of_round_numbers_always_make_a_column(
         )
 
 
-# ---- whole runs --------------------------------------------------------------------------------------------------
+# ---- whole runs
+# --------------------------------------------------------------------------------------------------
 
 
 def people(path: Path, *, records: int = 3_000) -> Path:
@@ -982,7 +991,8 @@ def test_a_table_without_a_value_still_gives_a_column(tmp_path: Path) -> None:
     assert mechanisms.draw_table(release.model, 30, "seed")["pay"].isna().all()
 
 
-# ---- constraints -------------------------------------------------------------------------------------------------
+# ---- constraints
+# -------------------------------------------------------------------------------------------------
 
 
 def test_a_constraint_waits_until_a_column_is_known() -> None:

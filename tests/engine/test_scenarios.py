@@ -1,4 +1,5 @@
-"""Test data that are wrong on purpose: each step does what it says, the record names every change, and bad scenarios are refused."""
+"""Test data that are wrong on purpose: each step does what it says, the record names every change, and bad
+scenarios are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _LAW = {
 
 
 def model() -> Model:
-    """Independent columns: a key, two unordered and one ordered column of texts, numbers with missing cells, decimals and days."""
+    """Independent columns: a key, two unordered and one ordered column of texts, numbers with missing cells,
+    decimals and days."""
     domain = Domain(
         attributes=(
             Identifier(name="id", regenerate="sequence", pattern="P#####"),
@@ -317,7 +319,8 @@ def test_a_shift_moves_the_mean(by: float) -> None:
         built({"kind": "shift", "column": "wage", "by": by}).table["wage"].astype(float),
     )
     moved = (after.mean() - before.mean()) / before.std(ddof=0)
-    # Systematic sampling moves the mean by at most one record of 4,000 for each step of the cumulated weights.
+    # Systematic sampling moves the mean by at most one record of 4,000 for each step of the cumulated
+    # weights.
     assert moved == pytest.approx(by, abs=0.01)
 
 

@@ -56,7 +56,7 @@ def table(path: Path) -> Path:
     return path
 
 
-# --- what is described -------------------------------------------------------------------------------------------------
+# --- what is described --------------------------------------------------------------------------------------
 def test_a_description_with_separate_markers_is_read_as_it_is_written() -> None:
     assert Domain.from_json(DOMAIN.to_json()) == DOMAIN
     assert DOMAIN.names == ("income", MARKERS, "place", "place (marker)")
@@ -92,7 +92,7 @@ def test_the_name_of_the_column_of_markers_is_free() -> None:
         Domain.from_json({"attributes": [INCOME | {"name": "a" * 195}]})
 
 
-# --- what is read, and written -----------------------------------------------------------------------------------------
+# --- what is read, and written ------------------------------------------------------------------------------
 def test_each_marker_has_a_code_and_everything_else_is_a_value() -> None:
     codes = encoded(DOMAIN, income=TEXTS, place=["north"] * len(TEXTS))
     assert codes[MARKERS] == CODES
@@ -166,7 +166,7 @@ def test_a_value_with_a_marker_stays_a_value() -> None:
     assert codec.as_text(DOMAIN, frame_of([5], [2]))["income"].tolist() == ["5"]
 
 
-# --- a release ---------------------------------------------------------------------------------------------------------
+# --- a release ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["integer", "scale"])
 @pytest.mark.parametrize("mechanism", ["independent", "auto"])
 def test_samples_have_each_marker_as_often_as_the_table(

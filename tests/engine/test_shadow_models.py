@@ -1,4 +1,5 @@
-"""Shadow models: a method that keeps every record is found out, one with a small epsilon is not, and what is not tried is said."""
+"""Shadow models: a method that keeps every record is found out, one with a small epsilon is not, and what is
+not tried is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tables of databases and object stores: copied whole and encrypted before a run, or refused clearly before anything is spent."""
+"""Tables of databases and object stores: copied whole and encrypted before a run, or refused clearly before
+anything is spent."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture
 def postgres(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a database for an account that can read one table, whose password is in the environment."""
+    """The address of a database for an account that can read one table, whose password is in the
+    environment."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("CREATE TABLE pays (id INT, job TEXT, pay DECIMAL(8, 2), born DATE)")
         with connection.cursor() as cursor:
@@ -250,7 +252,7 @@ def test_a_full_disk_is_said(duck: str, folder: Path, monkeypatch: pytest.Monkey
         read(SnapshotSource(address=duck, query="SELECT * FROM pays"))
 
 
-# --- what a query may do ----------------------------------------------------------------------------------------------
+# --- what a query may do ------------------------------------------------------------------------------------
 SELECTIONS = [
     "SELECT * FROM pays",
     "select id, job AS work, pay wage from pays;",
@@ -340,7 +342,7 @@ def test_whoever_vouches_has_a_name_on_one_line(who: str) -> None:
         SnapshotSource(address="duckdb:x", query="SELECT 1", vouched_by=who)
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
+# --- the command line ---------------------------------------------------------------------------------------
 def test_a_release_of_a_query(duck: str, tmp_path: Path, folder: Path) -> None:
     domain, out, receipt = (tmp_path / name for name in ("d.json", "out.csv", "r.json"))
     domain.write_text(json.dumps(DOMAIN))

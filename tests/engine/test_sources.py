@@ -105,7 +105,8 @@ def test_every_unit_keeps_as_many_records_as_in_memory(tmp_path: Path) -> None:
 def test_the_records_that_a_unit_keeps_are_spread_evenly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One unit of four records that lie in several parts: over all orders of its keys, each is kept as often."""
+    """One unit of four records that lie in several parts: over all orders of its keys, each is kept as
+    often."""
     monkeypatch.setattr(part_writer.parts, "rows_of_part", lambda _sizes: 3)
     monkeypatch.setattr(part_writer, "IDS_AT_ONCE", 2)
     (tmp_path / "one.csv").write_text("person,x\n" + "".join(f"a,{k}\n" for k in range(4)))

@@ -1,5 +1,5 @@
-"""A Spark cluster that loses executors, or their processes of Python, in the middle of a question: counts are those of memory, or
-the question fails clearly and the next one begins anew."""
+"""A Spark cluster that loses executors, or their processes of Python, in the middle of a question: counts are
+those of memory, or the question fails clearly and the next one begins anew."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ def test_a_question_may_take_long_but_no_task_of_it(
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is asked of Spark here. looks: what it says each time that it is asked, so many seconds after the last time; then it
-    has the replies."""
+    """Nothing is asked of Spark here. looks: what it says each time that it is asked, so many seconds after
+    the last time; then it has the replies."""
     now, left, over = [0.0], list(looks), threading.Event()
 
     def look(_context: object, _question: str) -> cluster._Progress:

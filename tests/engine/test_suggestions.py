@@ -1,4 +1,5 @@
-"""Suggestions for the columns of real files: dirty numbers, dates, codes, markers, sentinels and free text."""
+"""Suggestions for the columns of real files: dirty numbers, dates, codes, markers, sentinels and free
+text."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from synth_engine.formats import Dialect, Marks
 def read(
     tmp_path: Path, columns: dict[str, list[str]], *, delimiter: str = ",", **form: Any
 ) -> Reading:
-    """A file with these columns, read as the application reads it: the form is guessed, and open facts are taken as guessed."""
+    """A file with these columns, read as the application reads it: the form is guessed, and open facts are
+    taken as guessed."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
@@ -56,18 +58,26 @@ def one(
     return reading.suggestions[0], reading.hints[name]
 
 
-# --- numbers -----------------------------------------------------------------------------------------------------------
+# --- numbers ------------------------------------------------------------------------------------------------
 NUMBERS: dict[str, tuple[list[str], str, Marks, dict[str, Any]]] = {
-    "thousands beside lone zeros": (["0", "2,385,000", "0", "950,000", "7"], ",", Marks(thousands=","), {"kind": "scale", "of": "integer"}),
-    "points between thousands": (["1.096.300", "12", "2.385.000"], ";", Marks(decimal=",", thousands="."), {"kind": "scale", "of": "integer"}),
-    "thousands and decimals": (["1.096,50", "12,25"], ";", Marks(decimal=",", thousands="."), {"kind": "scale", "of": "number", "step": 0.01}),
-    "spaces between thousands": (["1 234,5", "12,5"], ";", Marks(decimal=",", thousands=" "), {"kind": "scale", "of": "number"}),
+    "thousands beside lone zeros": (["0", "2,385,000", "0", "950,000", "7"], ",", Marks(thousands=","),
+        {"kind": "scale", "of": "integer"}),
+    "points between thousands": (["1.096.300", "12", "2.385.000"], ";", Marks(decimal=",", thousands="."),
+        {"kind": "scale", "of": "integer"}),
+    "thousands and decimals": (["1.096,50", "12,25"], ";", Marks(decimal=",", thousands="."),
+        {"kind": "scale", "of": "number", "step": 0.01}),
+    "spaces between thousands": (["1 234,5", "12,5"], ";", Marks(decimal=",", thousands=" "),
+        {"kind": "scale", "of": "number"}),
     "apostrophes": (["1'234.5", "7"], ",", Marks(thousands="'"), {"kind": "scale", "of": "number"}),
-    "dollars": (["$1,200.50", "$3.10", "$0.00", "$2,100,000.00"], ",", Marks(thousands=",", units=("$",)), {"kind": "scale", "of": "number"}),
-    "negative dollars": (["-$5.00", "$3.10"], ",", Marks(units=("$",)), {"kind": "scale", "of": "number", "step": 0.1}),
+    "dollars": (["$1,200.50", "$3.10", "$0.00", "$2,100,000.00"], ",", Marks(thousands=",", units=("$",)),
+        {"kind": "scale", "of": "number"}),
+    "negative dollars": (["-$5.00", "$3.10"], ",", Marks(units=("$",)),
+        {"kind": "scale", "of": "number", "step": 0.1}),
     "percent": (["12 %", "7%", "100 %"], ",", Marks(units=("%",)), {"kind": "scale", "of": "integer"}),
-    "euros behind decimal commas": (["1.200,50 €", "3,10 €"], ";", Marks(decimal=",", thousands=".", units=("€",)), {"kind": "scale", "of": "number"}),
-    "a dash for missing": (["1,200", "-", "2,385,000"], ",", Marks(thousands=","), {"kind": "scale", "missing": ["-"]}),
+    "euros behind decimal commas": (["1.200,50 €", "3,10 €"], ";",
+        Marks(decimal=",", thousands=".", units=("€",)), {"kind": "scale", "of": "number"}),
+    "a dash for missing": (["1,200", "-", "2,385,000"], ",", Marks(thousands=","),
+        {"kind": "scale", "missing": ["-"]}),
 }  # fmt: skip
 
 
@@ -242,21 +252,33 @@ def test_a_form_without_units_is_stored_as_before() -> None:
     assert Dialect.from_json(with_units.to_json()) == with_units
 
 
-# --- dates -------------------------------------------------------------------------------------------------------------
+# --- dates --------------------------------------------------------------------------------------------------
 DATES: dict[str, tuple[list[str], dict[str, Any], str]] = {
-    "month first, two digits": (["2/9/21", "2/13/21", "3/14/21", "4/30/21"], {"kind": "scale", "of": "date", "format": "%m/%d/%y"}, "sure"),
-    "one deciding cell": (["2/9/21", "13/2/21"], {"kind": "scale", "of": "date", "format": "%d/%m/%y"}, "probable"),
-    "beside a dash": (["2/9/21", "2/13/21", "-", "3/14/21", "4/30/21"], {"kind": "scale", "of": "date", "format": "%m/%d/%y", "missing": ["-"]}, "probable"),
-    "beside a day that is none": (["2021-02-09", "2021-12-30", "0000-00-00"], {"kind": "scale", "of": "date", "missing": ["0000-00-00"]}, "probable"),
-    "points": (["09.02.2021", "28.02.2021", "13.01.2020", "14.12.1999"], {"kind": "scale", "of": "date", "format": "%d.%m.%Y"}, "sure"),
-    "two digits of the last century": (["9/2/69", "28/2/78"], {"of": "date", "format": "%d/%m/%y"}, "probable"),
-    "the year first": (["2021/02/09", "2021/12/30"], {"kind": "scale", "of": "date", "format": "%Y/%m/%d"}, "sure"),
+    "month first, two digits": (["2/9/21", "2/13/21", "3/14/21", "4/30/21"],
+        {"kind": "scale", "of": "date", "format": "%m/%d/%y"}, "sure"),
+    "one deciding cell": (["2/9/21", "13/2/21"], {"kind": "scale", "of": "date", "format": "%d/%m/%y"},
+        "probable"),
+    "beside a dash": (["2/9/21", "2/13/21", "-", "3/14/21", "4/30/21"],
+        {"kind": "scale", "of": "date", "format": "%m/%d/%y", "missing": ["-"]}, "probable"),
+    "beside a day that is none": (["2021-02-09", "2021-12-30", "0000-00-00"],
+        {"kind": "scale", "of": "date", "missing": ["0000-00-00"]}, "probable"),
+    "points": (["09.02.2021", "28.02.2021", "13.01.2020", "14.12.1999"],
+        {"kind": "scale", "of": "date", "format": "%d.%m.%Y"}, "sure"),
+    "two digits of the last century": (["9/2/69", "28/2/78"], {"of": "date", "format": "%d/%m/%y"},
+        "probable"),
+    "the year first": (["2021/02/09", "2021/12/30"], {"kind": "scale", "of": "date", "format": "%Y/%m/%d"},
+        "sure"),
     "the same day either way": (["3/3/2021", "4/4/2021"], {"kind": "scale", "of": "date"}, "probable"),
-    "names of months": (["9-Feb-21", "28-Dec-20"], {"kind": "scale", "of": "date", "format": "%d-%b-%y"}, "sure"),
-    "long names of months": (["February 9, 2021", "May 28, 2020"], {"kind": "scale", "of": "date", "format": "%B %d, %Y"}, "sure"),
-    "a midnight behind each": (["02/09/2021 12:00:00 AM", "02/19/2021 12:00:00 AM"], {"kind": "scale", "of": "date", "format": "%m/%d/%Y %I:%M:%S %p"}, "probable"),
-    "clocks": (["19.02.2021 14:05", "09.02.2021 00:30"], {"kind": "scale", "of": "datetime", "format": "%d.%m.%Y %H:%M", "step": 60}, "probable"),
-    "eight digits": (["20210209", "20210228", "20201231", "20210101", "20210102"], {"kind": "scale", "of": "date", "format": "%Y%m%d"}, "probable"),
+    "names of months": (["9-Feb-21", "28-Dec-20"], {"kind": "scale", "of": "date", "format": "%d-%b-%y"},
+        "sure"),
+    "long names of months": (["February 9, 2021", "May 28, 2020"],
+        {"kind": "scale", "of": "date", "format": "%B %d, %Y"}, "sure"),
+    "a midnight behind each": (["02/09/2021 12:00:00 AM", "02/19/2021 12:00:00 AM"],
+        {"kind": "scale", "of": "date", "format": "%m/%d/%Y %I:%M:%S %p"}, "probable"),
+    "clocks": (["19.02.2021 14:05", "09.02.2021 00:30"],
+        {"kind": "scale", "of": "datetime", "format": "%d.%m.%Y %H:%M", "step": 60}, "probable"),
+    "eight digits": (["20210209", "20210228", "20201231", "20210101", "20210102"],
+        {"kind": "scale", "of": "date", "format": "%Y%m%d"}, "probable"),
 }  # fmt: skip
 
 
@@ -330,7 +352,7 @@ def test_many_dates_with_clocks_are_judged_by_some_of_them(
     assert (draft["kind"], draft["format"]) == ("scale", "%d/%m/%Y %H:%M")
 
 
-# --- markers and sentinels -----------------------------------------------------------------------------------------------
+# --- markers and sentinels ----------------------------------------------------------------------------------
 def test_markers_among_numbers_make_no_categories(tmp_path: Path) -> None:
     values = [str(1_000 * i) for i in range(1, 40)] + ["N", "N/A", ".", "", "-"]
     draft, hint = one(tmp_path, values)
@@ -399,14 +421,18 @@ SENTINELS: dict[str, tuple[list[str], list[str] | None, dict[str, Any]]] = {
     "999 above ages": ([*AGES, "999", "999"], ["999"], {"kind": "scale", "of": "integer"}),
     "998 and 999": ([*AGES, "998", "999"], ["998", "999"], {"kind": "scale", "of": "integer"}),
     "-1 below counts": (["-1"] * 50 + AGES, ["-1"], {"kind": "scale", "of": "integer"}),
-    "-1 beside empty cells stays a value": (["-1"] * 50 + AGES + [""], [""], {"kind": "scale", "of": "integer"}),
+    "-1 beside empty cells stays a value": (["-1"] * 50 + AGES + [""], [""],
+        {"kind": "scale", "of": "integer"}),
     "negative values": ([str(value) for value in range(-20, 20)], None, {"kind": "scale", "of": "integer"}),
     "99 among ages": ([*AGES, "99"], None, {"kind": "scale", "of": "integer"}),
     "9999 among amounts": ([str(700 * i) for i in range(20)] + ["9999"], None, {}),
-    "0 among years": (["0", *(str(year) for year in range(1950, 2020))], ["0"], {"kind": "scale", "of": "integer"}),
+    "0 among years": (["0", *(str(year) for year in range(1950, 2020))], ["0"],
+        {"kind": "scale", "of": "integer"}),
     "0 among amounts": (["0", *(str(1_600 + 50 * i) for i in range(40))], None, {"kind": "scale"}),
-    "the last day": (["9999-12-31", *(f"201{i}-05-01" for i in range(8))], ["9999-12-31"], {"kind": "scale", "of": "date"}),
-    "the first day": (["1900-01-01", *(f"201{i}-05-01" for i in range(8))], ["1900-01-01"], {"kind": "scale", "of": "date"}),
+    "the last day": (["9999-12-31", *(f"201{i}-05-01" for i in range(8))], ["9999-12-31"],
+        {"kind": "scale", "of": "date"}),
+    "the first day": (["1900-01-01", *(f"201{i}-05-01" for i in range(8))], ["1900-01-01"],
+        {"kind": "scale", "of": "date"}),
     "old days": (["1900-01-01", *(f"190{i}-05-01" for i in range(8))], None, {"kind": "scale", "of": "date"}),
 }  # fmt: skip
 
@@ -427,7 +453,7 @@ def test_values_that_stand_for_none_are_markers(tmp_path: Path, name: str) -> No
         assert (choice["key"], choice["facts"]["missing"]) == ("marker", ["", "-1"])
 
 
-# --- codes, keys, free text, constants -----------------------------------------------------------------------------------
+# --- codes, keys, free text, constants ----------------------------------------------------------------------
 ZIPS = ["10001", "10002", "10003", "10009", "10282", "10463"]
 CODES: dict[str, tuple[str, list[str], str]] = {
     "postal codes": ("ZIP CODE", ZIPS * 20, "categorical"),
@@ -438,7 +464,8 @@ CODES: dict[str, tuple[str, list[str], str]] = {
     "salaries of five digits": ("salary", [str(30_000 + 17 * i) for i in range(500)], "scale"),
     "years": ("year", [str(year) for year in range(1990, 2020)] * 10, "scale"),
     "telephone numbers": ("phone", [str(2_000_000_000 + 7_919 * i) for i in range(50)], "identifier"),
-    "telephone numbers with signs": ("contact", [f"0{300 + i}/{400_000 + 31 * i}" for i in range(50)], "identifier"),
+    "telephone numbers with signs": ("contact", [f"0{300 + i}/{400_000 + 31 * i}" for i in range(50)],
+        "identifier"),
     "keys": ("order", [str(1_000_000_000 + 7_919_333 * i) for i in range(150)], "identifier"),
     "keys by their name": ("customer_id", [str(7 * i * i) for i in range(150)], "identifier"),
     "amounts of different lengths": ("amount", [str(7 * i * i) for i in range(150)], "scale"),
@@ -494,7 +521,7 @@ def test_unique_and_constant_columns_say_so(tmp_path: Path) -> None:
     assert hint["choices"] == []
 
 
-# --- a second header line ------------------------------------------------------------------------------------------------
+# --- a second header line -----------------------------------------------------------------------------------
 def test_a_line_of_units_below_the_header_is_asked(tmp_path: Path) -> None:
     columns = {
         "name": ["", "a", "b", "a"],
@@ -524,13 +551,18 @@ def test_a_first_record_like_the_others_is_not_asked_about(
     assert read(tmp_path, columns).questions == []
 
 
-# --- any cells whatever --------------------------------------------------------------------------------------------------
+# --- any cells whatever -------------------------------------------------------------------------------------
 ODD_CELLS = (
-    *("", "0", "-1", "999", "2,385,000", "1,096", "1.096", "1.096,50", "1'000", "1 000", "$5", "12 %", "5 kg", "7kg", "-", "."),
-    *("N", " - ", "2/9/21", "13/2/21", "2/13/21", "02.09.2021", "2021-02-09", "9999-12-31", "0000-00-00", "2021-02-30", "31/12/9999"),
-    *("1/1/0001", "99/99/99", "20210209", "20211399", "14:05", "25:61", "2/9/2021 12:00:00 AM", "2/9/2021 13:00 PM", "31-Feb-21"),
-    *("Feb 9, 2021", "x" * 150, "10001", "02139", "１２", "١", "0x10", "1e400", "nan", "inf", "1" * 16, "--5", "\u00a05", "\t5", ",5"),
-    *("1..5", "€", "k", "\ufffd", "\u202f000", "1/2/345", "1/2-2021", "00/00/0000", "1900-01-01", "1,23,456", "a,b", "'"),
+    *("", "0", "-1", "999", "2,385,000", "1,096", "1.096", "1.096,50", "1'000", "1 000", "$5", "12 %", "5 kg",
+        "7kg", "-", "."),
+    *("N", " - ", "2/9/21", "13/2/21", "2/13/21", "02.09.2021", "2021-02-09", "9999-12-31", "0000-00-00",
+        "2021-02-30", "31/12/9999"),
+    *("1/1/0001", "99/99/99", "20210209", "20211399", "14:05", "25:61", "2/9/2021 12:00:00 AM",
+        "2/9/2021 13:00 PM", "31-Feb-21"),
+    *("Feb 9, 2021", "x" * 150, "10001", "02139", "１２", "١", "0x10", "1e400", "nan", "inf", "1" * 16, "--5",
+        "\u00a05", "\t5", ",5"),
+    *("1..5", "€", "k", "\ufffd", "\u202f000", "1/2/345", "1/2-2021", "00/00/0000", "1900-01-01", "1,23,456",
+        "a,b", "'"),
 )  # fmt: skip
 CELLS = st.sampled_from(ODD_CELLS) | st.text("0123456789.,/-: $€%kgamPN", max_size=12)
 

@@ -1,4 +1,5 @@
-"""Public points: which cells are there, where records go, what is drawn, and descriptions that are refused."""
+"""Public points: which cells are there, where records go, what is drawn, and descriptions that are
+refused."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def bins(points: tuple[tuple[float, float, float], ...]) -> np.ndarray:
     return np.floor(np.array(points)[:, :2]).astype(int) - 10
 
 
-# ---- which cells are there ----------------------------------------------------------------------------------------
+# ---- which cells are there
+# ----------------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -132,7 +134,8 @@ def test_a_record_goes_to_the_nearest_public_point() -> None:
     assert np.allclose(np.linalg.norm(found * scale - start, axis=1), best)
 
 
-# ---- releases -----------------------------------------------------------------------------------------------------
+# ---- releases
+# -----------------------------------------------------------------------------------------------------
 
 
 def commutes(rows: int = 8_000) -> tuple[np.ndarray, np.ndarray]:
@@ -242,7 +245,8 @@ def test_adaptive_is_offered_for_columns_of_codes_with_points() -> None:
     assert not mechanisms.REGISTRY["adaptive"].suits(replace(MIXED, points=(), places=()))
 
 
-# ---- descriptions -------------------------------------------------------------------------------------------------
+# ---- descriptions
+# -------------------------------------------------------------------------------------------------
 
 
 def test_points_and_their_source_are_written_and_read() -> None:

@@ -1,4 +1,5 @@
-"""Models whose rows are finished: near to many tables at once, with bins of large columns, and every constraint kept."""
+"""Models whose rows are finished: near to many tables at once, with bins of large columns, and every
+constraint kept."""
 
 from __future__ import annotations
 
@@ -160,7 +161,8 @@ def test_constraints_hold_in_every_row_though_targets_wish_otherwise(
 
 
 def test_the_finish_keeps_constraints_by_itself() -> None:
-    """It comes as near to targets that can be as it does without constraints; nothing is undone and mended again."""
+    """It comes as near to targets that can be as it does without constraints; nothing is undone and mended
+    again."""
     free, bound = model(), model(Order(first="low", second="high"))
     assert (
         distance(bound, bound.sample(ROWS, seed="s"))

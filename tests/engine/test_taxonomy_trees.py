@@ -1,4 +1,5 @@
-"""Trees over declared classes, alone and with other columns: what a description becomes, what is drawn, what is refused."""
+"""Trees over declared classes, alone and with other columns: what a description becomes, what is drawn, what
+is refused."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def cells(codes: dict[str, np.ndarray]) -> np.ndarray:
     return (codes["trade"].astype(np.int64) // 20 * 8 + codes["north"] // 8) * 2 + codes["age"]
 
 
-# ---- what a description becomes ------------------------------------------------------------------------------------
+# ---- what a description becomes
+# ------------------------------------------------------------------------------------
 
 
 def test_partitions_that_nest_are_the_levels_of_a_classification() -> None:
@@ -221,7 +223,8 @@ def test_for_which_tables_trees_of_classes_are() -> None:
         )
 
 
-# ---- what is drawn -------------------------------------------------------------------------------------------------
+# ---- what is drawn
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", TREES)

@@ -1,4 +1,5 @@
-"""Texts and classes in one tree: which texts go with which values, whatever the rule by which the tree is grown."""
+"""Texts and classes in one tree: which texts go with which values, whatever the rule by which the tree is
+grown."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def released(
     return plan, answers, plan.fit(answers)
 
 
-# ---- the hierarchy ---------------------------------------------------------------------------------------------------
+# ---- the hierarchy
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_child() -> None:
@@ -146,7 +148,8 @@ def test_only_one_column_of_texts_and_as_many_signs_as_a_symbol_has_fit_into_one
     assert refused.value.column == "query"
 
 
-# ---- what is drawn -----------------------------------------------------------------------------------------------------
+# ---- what is drawn
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", METHODS)
@@ -251,7 +254,8 @@ def test_beginnings_are_completed_by_public_texts_class_by_class() -> None:
     ).keys() == {"query"}
 
 
-# ---- models, answers and needs -----------------------------------------------------------------------------------------
+# ---- models, answers and needs
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", METHODS)
@@ -285,7 +289,8 @@ def test_hardly_any_budget_and_no_records_give_a_release(
 
 
 def test_a_root_alone_is_told_as_of_columns_together() -> None:
-    """Noise is taken for something in one run of 20 at most, or exp(300/1000) times as often with so many records."""
+    """Noise is taken for something in one run of 20 at most, or exp(300/1000) times as often with so many
+    records."""
     found = [released(epsilon="1/1000", columns=asked(300))[2] for _ in range(8)]
     model, *others = (
         each for each in found if each.tree is not None and factory.root_alone(each.tree)
@@ -353,7 +358,8 @@ def test_a_tree_whose_every_depth_costs_reads_as_many_signs_as_one_of_texts_alon
     assert plan.growth_rule()[0].depth == 21  # type: ignore[attr-defined]
 
 
-# ---- what a tree shows ---------------------------------------------------------------------------------------------------
+# ---- what a tree shows
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_texts_of_a_class_are_listed_by_themselves() -> None:

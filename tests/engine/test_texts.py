@@ -93,7 +93,8 @@ def test_every_text_whatever_has_a_code(cells: list[str | None]) -> None:
 
 
 def test_lengths_and_first_signs_come_through_and_no_word_does(tmp_path: Path) -> None:
-    # Six letters drawn at random for two thousand records are a given word once in 150,000 runs; nine or ten hardly ever.
+    # Six letters drawn at random for two thousand records are a given word once in 150,000 runs; nine or ten
+    # hardly ever.
     words = ["Pneumonia", "Bronchitis", "7th visit"]
     table = tmp_path / "table.csv"
     table.write_text(

@@ -1,4 +1,5 @@
-"""Threads that cannot be waited for in vain: what a process without memory does, and what whoever waits is told."""
+"""Threads that cannot be waited for in vain: what a process without memory does, and what whoever waits is
+told."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ import pytest
 from synth_engine import threads
 from synth_engine.threads import Pool, Thread
 
-# Each child has used threads before, so that the stacks of new ones need no memory, and then gets none but a few objects. How it
-# ends is its libraries' matter; that it ends is ours.
+# Each child has used threads before, so that the stacks of new ones need no memory, and then gets none but a
+# few objects. How it ends is its libraries' matter; that it ends is ours.
 WITHOUT_MEMORY = textwrap.dedent(
     """
     import os, psutil, resource, sys, time

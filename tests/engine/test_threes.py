@@ -79,7 +79,7 @@ def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: Any) -> Co
     )
 
 
-# --- what follows from pairs --------------------------------------------------------------------------------------
+# --- what follows from pairs --------------------------------------------------------------------------------
 
 
 def test_the_table_foreseen_has_its_pairs() -> None:
@@ -164,7 +164,7 @@ def test_bins_are_of_neighbours_where_codes_are_in_order(targets: Targets) -> No
     assert (np.diff(bins(True)) >= 0).all() and not (np.diff(bins(False)) >= 0).all()
 
 
-# --- the records --------------------------------------------------------------------------------------------------
+# --- the records --------------------------------------------------------------------------------------------
 
 
 def test_threes_come_nearer_and_pairs_stay_as_near(
@@ -247,7 +247,8 @@ def test_records_stay_in_their_places(start: Codes, targets: Targets) -> None:
 
 
 def test_cells_that_may_not_be_entered_stay_empty(start: Codes, targets: Targets) -> None:
-    """Of two and of three attributes, though the targets wish for records there; and records that are in one may leave."""
+    """Of two and of three attributes, though the targets wish for records there; and records that are in one
+    may leave."""
     two, three = np.ones((5, 80), dtype=np.bool_), np.ones((4, 6, 3), dtype=np.bool_)
     two[:2, 40:], three[0, 3:, 1:] = False, False
     allowed = [((0, 4), two), ((1, 2, 3), three)]
@@ -298,7 +299,8 @@ def test_few_records(rows: int, targets: Targets) -> None:
 
 
 def test_nothing_to_do(start: Codes, targets: Targets) -> None:
-    """No pairs; one pair; pairs without a third; pairs with nothing in them; a table of three that is given."""
+    """No pairs; one pair; pairs without a third; pairs with nothing in them; a table of three that is
+    given."""
     empty: Targets = [(axes, np.zeros_like(table)) for axes, table in targets]
     whole = (0, 1, 2)
     given: Targets = [

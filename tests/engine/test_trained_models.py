@@ -1,5 +1,5 @@
-"""Models trained on synthetic records: the same where the tables are, no better than guessing where a column is noise, and
-bad input told in words."""
+"""Models trained on synthetic records: the same where the tables are, no better than guessing where a column
+is noise, and bad input told in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How many nodes a tree is foretold to have, how deep one with classes goes by itself, and what of points is refused or taken."""
+"""How many nodes a tree is foretold to have, how deep one with classes goes by itself, and what of points is
+refused or taken."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def table(domain: Domain, rows: int) -> dict[str, np.ndarray]:
     return found
 
 
-# ---- forecasts ----------------------------------------------------------------------------------------------------
+# ---- forecasts
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("domain", [PLACES, TRADES], ids=["places", "trades"])
@@ -94,7 +96,8 @@ def test_there_is_room_for_as_many_nodes_as_can_be_there() -> None:
     )
 
 
-# ---- how deep ------------------------------------------------------------------------------------------------------
+# ---- how deep
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_with_classes_a_basic_tree_is_as_deep_as_records_and_budget_bear() -> None:
@@ -129,7 +132,8 @@ def test_with_classes_a_basic_tree_is_as_deep_as_records_and_budget_bear() -> No
     assert found[0] < found[1]
 
 
-# ---- what is refused, and what is taken ------------------------------------------------------------------------------
+# ---- what is refused, and what is taken
+# ------------------------------------------------------------------------------
 
 
 def synthesized(
@@ -141,7 +145,8 @@ def synthesized(
     said = io.StringIO()
     given = [f"--{name}={value}" for name, value in ({"epsilon": "1"} | options).items()]
     with contextlib.redirect_stderr(said):
-        code = cli.main(["synthesize", str(folder / "t.csv"), "--domain", str(folder / "domain.json"), "--mechanism",
+        code = cli.main(["synthesize", str(folder / "t.csv"), "--domain", str(folder / "domain.json"),
+            "--mechanism",
                          mechanism, "--out", str(folder / "o.csv"), *given])  # fmt: skip
     return code, said.getvalue()
 
@@ -221,7 +226,8 @@ def test_boxes_that_make_no_sense_are_refused_by_column_and_repair(
     ],
 )
 def test_no_point_makes_a_run_fail(tmp_path: Path, mechanism: str, cell: str) -> None:
-    """It goes to the nearest bound, or to the first bin if it is no number: a refusal would tell of one person."""
+    """It goes to the nearest bound, or to the first bin if it is no number: a refusal would tell of one
+    person."""
     text = "lat,lon\n" + f"{cell},-71.2\n" * 400
     code, said = synthesized(
         tmp_path, box(LAT, LON, places=AT_HOME), text, mechanism, epsilon="10"

@@ -1,4 +1,5 @@
-"""Remarks about trees: that nothing but noise is in one, or what ended it; by the engine, in models, by the command line."""
+"""Remarks about trees: that nothing but noise is in one, or what ended it; by the engine, in models, by the
+command line."""
 
 from __future__ import annotations
 
@@ -112,8 +113,9 @@ def test_more_nodes_or_one_larger_count_than_noise_gives_stand_out() -> None:
 def test_a_release_of_noise_is_told_and_one_of_records_is_not(
     mechanism: str, delta: str
 ) -> None:
-    """Of an empty table it is told 19 times out of 20 or more. Each of 20 records makes any answer exp(1/100) times likelier at
-    most, so that one run in 16 goes untold at most, and more than eight of twelve do once in 10⁸ times."""
+    """Of an empty table it is told 19 times out of 20 or more. Each of 20 records makes any answer exp(1/100)
+    times likelier at most, so that one run in 16 goes untold at most, and more than eight of twelve do once
+    in 10⁸ times."""
     domain, rng = square(), np.random.default_rng(0)
     few = {name: rng.integers(0, 64, 20) for name in domain.names}
     found = [fitted(mechanism, domain, few, epsilon="1/100", delta=delta) for _ in range(12)]
@@ -176,8 +178,8 @@ def test_methods_with_columns_beside_a_tree_say_it_of_the_tree_and_those_without
 def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(
     mechanism: str,
 ) -> None:
-    """By noise that is really drawn; everybody lies at one place, which is the best case. With a quarter of the records one tree
-    in five is deeper: half of 120 once in 10⁸ times even if it were one in four."""
+    """By noise that is really drawn; everybody lies at one place, which is the best case. With a quarter of
+    the records one tree in five is deeper: half of 120 once in 10⁸ times even if it were one in four."""
 
     def deeper(times: float) -> int:
         domain, records = square(), 100
@@ -317,8 +319,10 @@ def test_the_command_line_tells(tmp_path: Path, capsys: pytest.CaptureFixture[st
         for _ in range(8):  # noise is taken for records in one run of 20 at most
             if said:
                 break
-            code = cli.main(["synthesize", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json"), "--mechanism",
-                             "adaptive", "--epsilon", epsilon, "--out", str(tmp_path / "o.csv"), "--overwrite"])  # fmt: skip
+            code = cli.main(["synthesize", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json"),
+                "--mechanism",
+                             "adaptive", "--epsilon", epsilon, "--out", str(tmp_path / "o.csv"),
+                             "--overwrite"])  # fmt: skip
             assert code == 0
             said = words in capsys.readouterr().err
         assert said

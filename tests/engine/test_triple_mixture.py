@@ -1,4 +1,5 @@
-"""Triples that a mixture explains: tables fitted from its own, models that store it, and when `auto` takes it."""
+"""Triples that a mixture explains: tables fitted from its own, models that store it, and when `auto` takes
+it."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def away(found: Floats, wanted: Floats) -> float:
     return float(np.abs(found / found.sum() - wanted / wanted.sum()).sum() / 2)
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
+# --- tables -------------------------------------------------------------------------------------------------
 
 
 def test_a_mixture_with_the_right_pairs_stays_as_it_is() -> None:
@@ -98,7 +99,7 @@ def test_bins_are_sums_of_values() -> None:
     assert np.array_equal(binned.columns[0], start().columns[0])
 
 
-# --- models -------------------------------------------------------------------------------------------------------
+# --- models -------------------------------------------------------------------------------------------------
 
 
 def model(*, mixed: bool = True) -> Model:
@@ -209,7 +210,7 @@ def test_values_of_a_bin_are_spread_as_their_histogram() -> None:
     )
 
 
-# --- when it is taken ---------------------------------------------------------------------------------------------
+# --- when it is taken ---------------------------------------------------------------------------------------
 
 
 def profiles(rows: int, columns: int) -> npt.NDArray[np.int64]:

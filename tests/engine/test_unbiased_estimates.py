@@ -1,4 +1,5 @@
-"""Unbiased estimates of counts: exact without noise, and with the variance that their own linear weights have."""
+"""Unbiased estimates of counts: exact without noise, and with the variance that their own linear weights
+have."""
 
 from __future__ import annotations
 
@@ -134,7 +135,8 @@ def test_cells_are_measured_where_answers_count_them(
 def test_the_variance_is_that_of_the_weights_of_the_answers(
     asked: str, clique: str, total: float | None
 ) -> None:
-    """The estimate is linear: moving one answer by one shows its weight, and the variance is the sum of their squares."""
+    """The estimate is linear: moving one answer by one shows its weight, and the variance is the sum of their
+    squares."""
     tables = ASKED[asked]
     before = estimated(tables, clique, total)
     variances = np.zeros(before.values.shape)

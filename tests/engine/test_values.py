@@ -80,7 +80,8 @@ def test_a_set_survives_its_document_and_refuses_what_lies_outside(
 
 
 SMALL = [
-    "a|b{2,3}", "[A-C]{2}[0-2]{0,2}", "(foo|ba[rz])-[0-3]", "(a|ab)(c|bcd)(d{0,1})", "", "(a?b?){0,3}", "[0-9]{1,2}|1[0-5]",
+    "a|b{2,3}", "[A-C]{2}[0-2]{0,2}", "(foo|ba[rz])-[0-3]", "(a|ab)(c|bcd)(d{0,1})", "", "(a?b?){0,3}",
+    "[0-9]{1,2}|1[0-5]",
 ]  # fmt: skip
 
 
@@ -127,7 +128,8 @@ def test_no_text_is_too_odd_to_be_looked_up(document: dict[str, Any]) -> None:
 def test_many_texts_are_looked_up_as_each_by_itself(
     document: dict[str, Any], data: st.DataObject
 ) -> None:
-    """Also where what stands side by side in two texts would be a third, and of signs that a number may be written with."""
+    """Also where what stands side by side in two texts would be a third, and of signs that a number may be
+    written with."""
     found = _made(json.dumps(document))
     inside = st.integers(0, found.size - 1).map(found.unrank)
     odd = st.sampled_from(
@@ -266,8 +268,10 @@ def test_strings_are_read_as_declared() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"case": "title"}, {"case": "upper"}, {"case": 1}, {"replace": {"ab": "a"}}, {"replace": {"": "a"}}, {"replace": {"a": "b"}},
-        {"replace": {"x": "y"}}, {"replace": {"x": 1}}, {"replace": ["x"]}, {"case": "lower", "replace": {"X": "a"}},
+        {"case": "title"}, {"case": "upper"}, {"case": 1}, {"replace": {"ab": "a"}}, {"replace": {"": "a"}},
+        {"replace": {"a": "b"}},
+        {"replace": {"x": "y"}}, {"replace": {"x": 1}}, {"replace": ["x"]},
+        {"case": "lower", "replace": {"X": "a"}},
     ],
 )  # fmt: skip
 def test_readings_that_contradict_the_alphabet_are_refused(changes: dict[str, object]) -> None:

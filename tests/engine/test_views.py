@@ -60,7 +60,8 @@ def disagreement(views: list[View]) -> float:
     return worst
 
 
-# ---- agreement -------------------------------------------------------------------------------------------------
+# ---- agreement
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("groups", GROUPS, ids=str)
@@ -123,7 +124,8 @@ def test_a_view_that_is_none_is_refused(
         View(axes=axes, values=np.zeros(shape), variance=variance)
 
 
-# ---- ripple ----------------------------------------------------------------------------------------------------
+# ---- ripple
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_a_ripple_takes_from_cells_that_differ_in_one_attribute() -> None:
@@ -176,7 +178,8 @@ def test_views_of_no_records_are_empty() -> None:
     assert all((view.values == 0).all() for view in ripple.nonnegative_views(views))
 
 
-# ---- which groups ----------------------------------------------------------------------------------------------
+# ---- which groups
+# ----------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=30, deadline=None)
@@ -260,7 +263,8 @@ def test_a_covering_of_binary_attributes_is_near_the_least() -> None:
     assert least <= len(groups) <= 2 * least
 
 
-# ---- records: minimum-cost flow --------------------------------------------------------------------------------
+# ---- records: minimum-cost flow
+# --------------------------------------------------------------------------------
 
 
 def records(rows: int, *, sizes: tuple[int, ...] = SIZES, seed: int = 3) -> np.ndarray:
@@ -356,7 +360,8 @@ def test_nothing_is_done_without_records() -> None:
     ).shape == (5, 0)
 
 
-# ---- records: topologically sorted views -----------------------------------------------------------------------
+# ---- records: topologically sorted views
+# -----------------------------------------------------------------------
 
 
 def test_an_order_adds_as_few_attributes_as_possible() -> None:
@@ -372,8 +377,8 @@ def test_an_order_adds_as_few_attributes_as_possible() -> None:
 
 
 def test_a_record_takes_the_largest_cell_that_agrees_with_what_it_has() -> None:
-    """The example of the paper, figure 3: its first record is (1, 0, 1, 1), whichever table comes first of those that
-    begin with it."""
+    """The example of the paper, figure 3: its first record is (1, 0, 1, 1), whichever table comes first of
+    those that begin with it."""
     wishes = [
         ((0, 1), np.array([[30, 20], [40, 10]])),
         ((1, 2), np.array([[20, 31], [30, 20]])),

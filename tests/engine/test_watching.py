@@ -1,4 +1,5 @@
-"""Progress from inside computations: shares only grow, nested parts divide them, and they follow from plans alone."""
+"""Progress from inside computations: shares only grow, nested parts divide them, and they follow from plans
+alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Columns of more codes than 16 bits hold: how they are stored, which methods take them, and what others say beforehand."""
+"""Columns of more codes than 16 bits hold: how they are stored, which methods take them, and what others say
+beforehand."""
 
 from __future__ import annotations
 
@@ -150,7 +151,8 @@ def test_a_method_takes_such_a_column_or_says_beforehand_which_column_is_too_wid
         return
     with pytest.raises(
         DomainError,
-        match=r"column 'home': .* takes columns of up to 65,536 codes, and this one has 70,000; .*larger areas",
+        match=r"column 'home': .* takes columns of up to 65,536 codes, and this one has 70,000; .*larger "
+        r"areas",
     ):
         mechanisms.plan(domain, spec(mechanism))
 

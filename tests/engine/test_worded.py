@@ -1,4 +1,5 @@
-"""`adaptive` for one column of texts with further columns beside it: which texts go with which values, and which columns with which."""
+"""`adaptive` for one column of texts with further columns beside it: which texts go with which values, and
+which columns with which."""
 
 from __future__ import annotations
 
@@ -39,8 +40,9 @@ TEXTS = ("a", "abba", "abed", "cafe", "cage", "dead", "deaf", "fade", "jade", "j
 
 
 def asked(rows: int = 20_000, *, others: int = 0) -> dict[str, np.ndarray]:
-    """Numbers of texts, frequent ones first; the first letter says the region, the text the band, the band the shift. `others`: how many
-    of them are no text of the set, all of which are in the first region and of the first band."""
+    """Numbers of texts, frequent ones first; the first letter says the region, the text the band, the band
+    the shift. `others`: how many of them are no text of the set, all of which are in the first region and of
+    the first band."""
     rng = np.random.default_rng(5)
     texts = np.minimum(len(TEXTS) * rng.random(rows) ** 2, len(TEXTS) - 1).astype(int)
     first = np.array([ord(text[0]) - ord("a") for text in TEXTS])[texts]
@@ -258,7 +260,8 @@ def test_frequent_texts_and_beginnings_are_parts_and_cover_every_leaf() -> None:
 
 
 def test_a_part_says_what_it_has_where_that_is_more_than_noise() -> None:
-    """Of 40 parts in two halves that are unlike: large ones are believed, small ones follow their half, all noise follows the whole."""
+    """Of 40 parts in two halves that are unlike: large ones are believed, small ones follow their half, all
+    noise follows the whole."""
     rng = np.random.default_rng(2)
     half = np.repeat([0, 1], 20)
     shares = np.where(half[:, None] == 0, [[0.8, 0.2]], [[0.3, 0.7]])

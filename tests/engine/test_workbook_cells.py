@@ -1,4 +1,5 @@
-"""What a cell of a workbook is read as: exactly what the sheet stores and shows, or a refusal by sheet, row and column."""
+"""What a cell of a workbook is read as: exactly what the sheet stores and shows, or a refusal by sheet, row
+and column."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def read(
     return cells(sheet, "xlsx", dialect=Dialect(vouched_by=vouched_by))["a"]
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------------
+# --- numbers ------------------------------------------------------------------------------------------------
 NUMBERS = [
     ("12345678901234567", "12345678901234567"),
     ("1.2345678901234567E+16", "12345678901234567"),
@@ -73,7 +74,7 @@ def test_a_number_of_double_precision_is_read_as_itself(number: float) -> None:
         assert float(text) == number
 
 
-# --- number formats ---------------------------------------------------------------------------------------------------
+# --- number formats -----------------------------------------------------------------------------------------
 ZEROS = [
     ("00000", 1234, "01234"),
     ("00000", 123456, "123456"),
@@ -152,7 +153,7 @@ def test_a_style_that_is_not_declared_is_refused(sheet: Path) -> None:
         read(sheet, [(1, 's="9"')])
 
 
-# --- texts ------------------------------------------------------------------------------------------------------------
+# --- texts --------------------------------------------------------------------------------------------------
 def test_texts_are_read_whole(sheet: Path) -> None:
     shared = [
         "<t>plain</t>",
@@ -185,7 +186,7 @@ def test_a_text_that_is_not_there_is_refused(sheet: Path) -> None:
         read(sheet, [(1, 't="s"')], shared=["<t>x</t>"])
 
 
-# --- cells without a text ---------------------------------------------------------------------------------------------
+# --- cells without a text -----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("cell", "rule", "repair"),
     [
@@ -249,7 +250,7 @@ def test_cells_of_an_old_workbook_are_read_in_the_same_way(tmp_path: Path) -> No
     assert refusal.value.line == 3
 
 
-# --- what a sheet hides -----------------------------------------------------------------------------------------------
+# --- what a sheet hides -------------------------------------------------------------------------------------
 def test_hidden_rows_are_read_and_said(sheet: Path) -> None:
     sheet.write_bytes(workbook({"Data": [["a"], ["x"], ["y"]]}, hidden_rows=[2]))
     reading = ingest.read(sheet, kind="xlsx")
@@ -287,7 +288,7 @@ def test_cells_that_stand_twice_or_out_of_order_are_refused(sheet: Path, body: s
         cells(sheet, "xlsx")
 
 
-# --- work -------------------------------------------------------------------------------------------------------------
+# --- work ---------------------------------------------------------------------------------------------------
 def swollen(path: Path, *, cell: bytes, megabytes: int, head: bytes = b"") -> None:
     """A sheet of so much XML in few bytes."""
     start, end = (
@@ -319,7 +320,8 @@ def test_a_small_workbook_that_unpacks_to_much_is_refused_by_its_directory(sheet
 
 
 def test_the_work_for_many_empty_cells_is_bounded_by_the_size_of_the_file(sheet: Path) -> None:
-    """Twelve megabytes of empty cells, in one row or in many: no more elements are looked at than the file's size allows."""
+    """Twelve megabytes of empty cells, in one row or in many: no more elements are looked at than the file's
+    size allows."""
     for cell in (b"<c/>", b'</row><row><c s="1"/>'):
         swollen(sheet, cell=cell, megabytes=12)
         with archive.Archive(sheet, limits=readers.Limits()) as parts:

@@ -19,12 +19,17 @@ from synth_engine.formats import Dialect, kind_of
 DOMAIN = Domain.from_json(
     {
         "attributes": [
-            {"name": "a<b", "kind": "integer", "low": -9, "high": 10**15, "width": 10**12, "missing": ["N/A"]},
+            {"name": "a<b", "kind": "integer", "low": -9, "high": 10**15, "width": 10**12,
+                "missing": ["N/A"]},
             {"name": "height", "kind": "number", "low": 0, "high": 3},
-            {"name": "born", "kind": "date", "low": "1890-01-01", "high": "2020-12-31", "step_days": 30, "missing": [""]},
-            {"name": "seen", "kind": "datetime", "low": "2020-01-01", "high": "2020-12-31", "step": 1, "unit": "minutes", "width": 1440},
-            {"name": "zip", "kind": "integer", "low": 0, "high": 99_999, "width": 1_000, "written": {"width": 5}},
-            {"name": "code", "kind": "categorical", "values": ["007", "=1+1", "-2", "@x", "a & <b>", " x "], "missing": ["?"]},
+            {"name": "born", "kind": "date", "low": "1890-01-01", "high": "2020-12-31", "step_days": 30,
+                "missing": [""]},
+            {"name": "seen", "kind": "datetime", "low": "2020-01-01", "high": "2020-12-31", "step": 1,
+                "unit": "minutes", "width": 1440},
+            {"name": "zip", "kind": "integer", "low": 0, "high": 99_999, "width": 1_000,
+                "written": {"width": 5}},
+            {"name": "code", "kind": "categorical", "values": ["007", "=1+1", "-2", "@x", "a & <b>", " x "],
+                "missing": ["?"]},
         ]
     }
 )  # fmt: skip

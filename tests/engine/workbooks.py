@@ -42,9 +42,10 @@ def workbook(
     hidden: Sequence[str] = (),
     hidden_rows: Sequence[int] = (),
 ) -> bytes:
-    """An .xlsx with these sheets. `below` follows the cells of each, `first` stands before the root of each, the first
-    row has the number `start`. `codes` are number formats: a cell with the style 3 has the first of them. `shared` are the
-    texts that sheets share, as XML. `hidden` are names of sheets, `hidden_rows` numbers of rows, that are not shown."""
+    """An .xlsx with these sheets. `below` follows the cells of each, `first` stands before the root of each,
+    the first row has the number `start`. `codes` are number formats: a cell with the style 3 has the first of
+    them. `shared` are the texts that sheets share, as XML. `hidden` are names of sheets, `hidden_rows`
+    numbers of rows, that are not shown."""
     numbers = range(1, len(sheets) + 1)
     parts = "".join(
         f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_TYPES}.worksheet+xml"/>'
@@ -66,17 +67,23 @@ def workbook(
     styles += "".join(f'<xf numFmtId="{164 + i}"/>' for i in range(len(codes)))
     epoch = '<workbookPr date1904="1"/>' * since_1904
     files = {
-        "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels" ContentType="application/'
-        f'vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPES}.sheet.main+xml"/>{parts}</Types>',
+        "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" '
+        'ContentType="application/xml"/><Override PartName="/xl/workbook.xml" '
+        f'ContentType="{_TYPES}.sheet.main+xml"/>{parts}</Types>',
         "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" '
         f'Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}">{epoch}<sheets>{named}</sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{links}<Relationship Id="rs" '
-        f'Type="{_OFFICE}/styles" Target="styles.xml"/><Relationship Id="rt" Type="{_OFFICE}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
-        "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts>{spelled}</numFmts><cellStyleXfs><xf numFmtId="14"/>'
+        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" '
+        f'xmlns:r="{_OFFICE}">{epoch}<sheets>{named}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": "<Relationships "
+        f'xmlns="{_PACKAGE}/relationships">{links}<Relationship Id="rs" Type="{_OFFICE}/styles" '
+        f'Target="styles.xml"/><Relationship Id="rt" Type="{_OFFICE}/sharedStrings" '
+        'Target="sharedStrings.xml"/></Relationships>',
+        "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts>{spelled}</numFmts><cellStyleXfs><xf '
+        'numFmtId="14"/>'
         f"</cellStyleXfs><cellXfs>{styles}</cellXfs></styleSheet>",
-        "xl/sharedStrings.xml": f'<sst xmlns="{_MAIN}">{"".join(f"<si>{text}</si>" for text in shared)}</sst>',
+        "xl/sharedStrings.xml": "<sst "
+        f'xmlns="{_MAIN}">{"".join(f"<si>{text}</si>" for text in shared)}</sst>',
     }
     for i, rows in enumerate(sheets.values(), 1):
         body = "".join(
@@ -122,13 +129,14 @@ def _cell(place: str, cell: Cell) -> str:
 
 _OLD = (
     "c-rk)J!n%=6#ni@()`e-"
-    "FEtfgp@f1}YZq~GX`hPP$x>Yu5j1HtNJ}cg!8&NQW)uV`#ih{2rRt&;9dvULDmn;)km%?nC^)ovp8MrKO>2h+G^pI~an3#OoO9njx#!&ba^I"
-    "_^RC(?}cLi%Ogb=EJ94&P^B@_>CT!`KGwHUN9A>ZPkLOdpkY>D7W+smlVq0V;&4(^Aa3kN<3ox(YcOcnB(CgK2N$SNJfpm2pdqDi8QQFV}yk"
-    "#8cuN6)9^`>452J}ACrbrMV7NdI0_#V4Fz+LF-EeZ)TRsM(E9ywFvA`G%_bMzFtlHaq!u8hXO5n1|$TIA6#Yvy)|{C4uw!>Sus2!AgCWvHIr"
-    "f6-57SwLZFz{-zTKX5gP;ftO@+T@2L{d~g|CAV!iTJu8$Gx*#;2(EBjgt-EU7wy~aDg^#11a*9>$%Feue_w(x`xl!*lH8b3+YdiWj9Rz$_(L"
-    "JPdk`~56-+uC4<X8FBt(3dT(^8Al_KkKL;qWYduF={j<Ln{cc-!mb9U_-L9bN1xee`yUyf9q3m|l46&7oH&VO;v_YZe1)K;6Ej@z@JmWmf-"
-    "t@~&TYf|%o)*nRWbYR3u^6jS82J3Twf_^UPkmz)H3DbB0*S3hP``#bCSJM>Q&|Jv;9SsZdY@K76NU;2pzEG#T6EG#T6EG(K2W&Y)d%vmF1&J"
-    "t1cU1vq8YCn_ww>X9=xz5YM^biWt7BSsW{cJ`=1<z6&>=S%1)Hp7q7cqex<Cti;e&sBv>VMCMJG#Gb2{k%?wUIdg@c7>W9QM9D"
+    "FEtfgp@f1}YZq~GX`hPP$x>Yu5j1HtNJ}cg!8&NQW)uV`#ih{2rRt&;9dvULDmn;)km%?nC^)ovp8MrKO>2h+"
+    "G^pI~an3#OoO9njx#!&ba^I_^RC(?}cLi%Ogb=EJ94&P^B@_>CT!`KGwHUN9A>ZPkLOdpkY>D7W+smlVq0V;&"
+    "4(^Aa3kN<3ox(YcOcnB(CgK2N$SNJfpm2pdqDi8QQFV}yk#8cuN6)9^`>452J}ACrbrMV7NdI0_#V4Fz+LF-EeZ)"
+    "TRsM(E9ywFvA`G%_bMzFtlHaq!u8hXO5n1|$TIA6#Yvy)|{C4uw!>Sus2!AgCWvHIrf6-57SwLZFz{-zTKX5gP;ftO@+T@2L{d~g|"
+    "CAV!iTJu8$Gx*#;2(EBjgt-EU7wy~aDg^#11a*9>$%Feue_w(x`xl!*lH8b3+YdiWj9Rz$_(LJPdk`~56-+uC4<X8FBt(3dT(^8Al_"
+    "KkKL;qWYduF={j<Ln{cc-!mb9U_-L9bN1xee`yUyf9q3m|l46&7oH&VO;v_YZe1)K;6Ej@z@JmWmf-t@~&TYf|%o)"
+    "*nRWbYR3u^6jS82J3Twf_^UPkmz)H3DbB0*S3hP``#bCSJM>Q&|Jv;9SsZdY@K76NU;2pzEG#T6EG#T6EG(K2W&Y)d%vmF1&"
+    "Jt1cU1vq8YCn_ww>X9=xz5YM^biWt7BSsW{cJ`=1<z6&>=S%1)Hp7q7cqex<Cti;e&sBv>VMCMJG#Gb2{k%?wUIdg@c7>W9QM9D"
 )  # what xlwt writes for the rows a, b / 1, x / 2, y
 
 
@@ -155,18 +163,21 @@ def old_workbook_with_a_formula() -> bytes:
 
 
 _OLD_OF_ALL_SORTS = (
-    "c-rk)T}TvB6#nj=*<buwbqzF-MaXK^D0(OYUCT^}66>Xipk|vT#a3nA2iJ$P%*P_=sh<}?gI=s2`lEt^9(o9jdI*9*>oEv|f*#cA+%vPwx*51oLN"
-    "ebnXYM&?&i&5JJ@?+(c{5WnJ8`de4h3k1hD9p?Z=Oxi5y&bbkl(UYGkf;aVY&FP5b)DLdOdhj`r4<)P>uH-B<|`jNCKbeIF3Pd4fH1>tB5_EgCSH"
-    "7EhGhQlBEnaoK+>uQ!J}k-r*~svTS3^C6+C8?W{P4nOIkJr&Gm8Wj*`Kp!$8tF(25n4b^z1s`%U$VPEUP?o_XFX3ab5^b$;hN}w~*pGYY^h$(Vnt"
-    "3sV#jazEUX9&&7WV2~TdU|#xld}j@$xPyh6#>3y*M{d2*S@-T0kZ#GYWMxY?x%rW&K{s4Ud|pQPoe#))PYf0CwXd)qXai}<<YU%NE`FCeFU7%LIX"
-    "y62WfKkn$$Fn49QGlh$?HS$4DheiyJ1zrW3<yO_kdYD$L=aisq#$v}9>2<tbZ2(nLA8D|q6D=&t5(e|vi{-W@x^mQmi0>`iNf$`%&Rs|X4%V~@sC"
-    "bsgo1MwS=2*Y(`4Wf`VvK<9?;YNxSpjIX)K-Ui~?&UhEwnAhG!?eQ;%9@UM1j%}v)bm!bic=~;80`>G<Oo~^(F*J!Las8UY<5>1AoCWS9%bMR7JH"
-    "HG$xm(W8T#f|<xmm%|*3{DxIZZmx%GNZ}w4A1srsp&dX`Y<sCC%%wiUQWNGRU?{?60Ce>B$OaeK~c1OZ00;yX}{h_soHS@JK&t8fW#4Vgzx9ahkL"
-    "CGOuD3%;<9%<uZ)+7I0bEjCK{+Xlu9qijjLHM#+qDA{Ap}&ZF)$Dio_^R#h{tvJwv@_m=na6NC#FE?l^9;ljn5fZ!KH`(;??S1|iU+vj}OS)gOl{"
-    "Y<iEaTo*iOVi)G4)oJGg-lWPvko4S?MtjMCi}fm;Rvy((1$qZ(N}c+(jO&}e?Kb@4E?<+R4o5uF?s%D{$F&x`#="
+    "c-rk)T}TvB6#nj=*<buwbqzF-MaXK^D0(OYUCT^}66>Xipk|vT#a3nA2iJ$P%*P_=sh<}?gI=s2`lEt^9(o9jdI*9*>oEv|f*#cA+"
+    "%vPwx*51oLNebnXYM&?&i&5JJ@?+(c{5WnJ8`de4h3k1hD9p?Z=Oxi5y&bbkl(UYGkf;aVY&FP5b)DLdOdhj`r4<)P>uH-B<|"
+    "`jNCKbeIF3Pd4fH1>tB5_EgCSH7EhGhQlBEnaoK+>uQ!J}k-r*~svTS3^C6+C8?W{P4nOIkJr&"
+    "Gm8Wj*`Kp!$8tF(25n4b^z1s`%U$VPEUP?o_XFX3ab5^b$;hN}w~*pGYY^h$(Vnt3sV#jazEUX9&&7WV2~TdU|#xld}j@$xPyh6#>"
+    "3y*M{d2*S@-T0kZ#GYWMxY?x%rW&K{s4Ud|pQPoe#))PYf0CwXd)qXai}<<YU%NE`FCeFU7%LIXy62WfKkn$$Fn49QGlh$?"
+    "HS$4DheiyJ1zrW3<yO_kdYD$L=aisq#$v}9>2<tbZ2(nLA8D|q6D=&t5(e|vi{-W@x^mQmi0>`iNf$`%&Rs|X4%V~@sCbsgo1MwS="
+    "2*Y(`4Wf`VvK<9?;YNxSpjIX)K-Ui~?&UhEwnAhG!?eQ;%9@UM1j%}v)bm!bic=~;80`>G<Oo~^(F*J!Las8UY<5>"
+    "1AoCWS9%bMR7JHHG$xm(W8T#f|<xmm%|*3{DxIZZmx%GNZ}w4A1srsp&dX`Y<sCC%%wiUQWNGRU?{?60Ce>B$OaeK~c1OZ00;"
+    "yX}{h_soHS@JK&t8fW#4Vgzx9ahkLCGOuD3%;<9%<uZ)+7I0bEjCK{+Xlu9qijjLHM#+qDA{Ap}&ZF)$Dio_^R#h{tvJwv@_m="
+    "na6NC#FE?l^9;ljn5fZ!KH`(;??S1|iU+vj}OS)gOl{Y<iEaTo*iOVi)G4)oJGg-lWPvko4S?MtjMCi}fm;Rvy((1$qZ(N}c+(jO&"
+    "}e?Kb@4E?<+R4o5uF?s%D{$F&x`#="
 )  # what xlwt writes for zip, id, day, yes, share, bad, text, and two rows
 
 
 def old_workbook_of_all_sorts() -> bytes:
-    """An .xls with a code of zeros, long numbers, moments, truth values, percentages, an error cell and a text."""
+    """An .xls with a code of zeros, long numbers, moments, truth values, percentages, an error cell and a
+    text."""
     return zlib.decompress(base64.b85decode(_OLD_OF_ALL_SORTS))

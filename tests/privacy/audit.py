@@ -1,10 +1,12 @@
-"""A statistical audit: run something many times on two neighbouring tables, and bound from below what tells them apart.
+"""A statistical audit: run something many times on two neighbouring tables, and bound from below what tells
+them apart.
 
-Nothing here looks inside a mechanism. A run is a row of whole numbers, everything that left the room. On the first
-half of the runs an event is chosen (a score on the first quarter, a threshold on the second); on the second half, which
-had no part in that, Clopper and Pearson (1934) bound its two chances. With chance 1 - ALPHA at least the bound on epsilon lies below the true one, so a mechanism that keeps
-its claim is flagged with chance ALPHA at most, and twice in a row on fresh runs with ALPHA² = 1e-8.
-Randomness is that of the room and never seeded.
+Nothing here looks inside a mechanism. A run is a row of whole numbers, everything that left the room. On the
+first half of the runs an event is chosen (a score on the first quarter, a threshold on the second); on the
+second half, which had no part in that, Clopper and Pearson (1934) bound its two chances. With chance 1 -
+ALPHA at least the bound on epsilon lies below the true one, so a mechanism that keeps its claim is flagged
+with chance ALPHA at most, and twice in a row on fresh runs with ALPHA² = 1e-8. Randomness is that of the room
+and never seeded.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class Claim:
 def epsilon_bound(
     runs: Runs, pair: tuple[Table, Table], *, size: int, delta: float = 0.0
 ) -> float:
-    """A lower bound on epsilon at this delta, wrong with chance ALPHA at most. Minus infinity: nothing was shown."""
+    """A lower bound on epsilon at this delta, wrong with chance ALPHA at most. Minus infinity: nothing was
+    shown."""
     samples = [runs(table, size) for table in pair]
     quarter, half = size // 4, size // 2
     x, y = _scores([sample[:quarter] for sample in samples], samples)
@@ -79,9 +82,9 @@ def flagged(runs: Runs, pair: tuple[Table, Table], claim: Claim, *, size: int) -
 
 
 def _scores(early: list[Counts], samples: list[Counts]) -> list[Floats]:
-    """How much more likely a run is on x than on y, judged by its numbers one by one: the sum of log ratios of how
-    often each was seen in the early runs. Rare numbers are merged with their neighbours, and a ratio that may be
-    chance says nothing."""
+    """How much more likely a run is on x than on y, judged by its numbers one by one: the sum of log ratios
+    of how often each was seen in the early runs. Rare numbers are merged with their neighbours, and a ratio
+    that may be chance says nothing."""
     totals: list[Floats] = [np.zeros(len(sample)) for sample in samples]
     rare = min(0.2, max(0.1, 4 / math.sqrt(len(early[0]))))
     for column in range(samples[0].shape[1]):
@@ -119,15 +122,16 @@ def _bound(x: Floats, y: Floats, runs: int, delta: float) -> Floats:
     return found
 
 
-# ---- runs, through the room and its noise -------------------------------------------------------------------------
+# ---- runs, through the room and its noise
+# -------------------------------------------------------------------------
 
 Program = Callable[[RoomSession], object]
 Change = Callable[[Fraction], Fraction]
 
 
 class AllAtOnce:
-    """For programs whose questions do not depend on answers: every question is answered for all runs in one call of
-    the sampler; the program sees the answers of the first run."""
+    """For programs whose questions do not depend on answers: every question is answered for all runs in one
+    call of the sampler; the program sees the answers of the first run."""
 
     def __init__(self, size: int, *, change: Change) -> None:
         self.size, self.change = size, change
@@ -145,8 +149,8 @@ class AllAtOnce:
 
 
 class InBatches:
-    """For the others: one run after the other. Counts that are asked for again and again are answered in batches, of
-    which every answer is used once."""
+    """For the others: one run after the other. Counts that are asked for again and again are answered in
+    batches, of which every answer is used once."""
 
     batch = 256
 

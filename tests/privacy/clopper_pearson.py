@@ -12,7 +12,8 @@ Floats = npt.NDArray[np.float64]
 
 
 def lower(seen: Any, runs: int, *, alpha: float) -> Floats:
-    """The chance is at least that, wrong with probability `alpha` at most. seen: counts from 0 to `runs`, of any shape."""
+    """The chance is at least that, wrong with probability `alpha` at most. seen: counts from 0 to `runs`, of
+    any shape."""
     seen = np.asarray(seen)
     # The beta law has no first parameter 0: an event that was never seen has no lower bound but 0.
     bound = stats.beta.ppf(alpha, np.maximum(seen, 1), runs - seen + 1)

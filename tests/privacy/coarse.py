@@ -1,13 +1,16 @@
-"""What whole runs lose whose noise is Gaussian, or whose answers are too many to walk through: runs that are told little of their answers.
+"""What whole runs lose whose noise is Gaussian, or whose answers are too many to walk through: runs that are
+told little of their answers.
 
-A run is told of each noisy number only in which of a few ranges it lies; so it has few branches, and each of them is walked. The
-numbers themselves leave the room as well: within a branch they are independent, each by its own law cut to its range. What has left
-the room is therefore an adaptive sequence of the very questions that ship, under the very cap, and the losses of all of it are added
-up here, whatever the rules by which the room adds up. Numbers that a range tells apart are public: any ranges will do.
+A run is told of each noisy number only in which of a few ranges it lies; so it has few branches, and each of
+them is walked. The numbers themselves leave the room as well: within a branch they are independent, each by
+its own law cut to its range. What has left the room is therefore an adaptive sequence of the very questions
+that ship, under the very cap, and the losses of all of it are added up here, whatever the rules by which the
+room adds up. Numbers that a range tells apart are public: any ranges will do.
 
-Losses are kept on a grid. A loss between two points of it is divided over both so that neither of the two laws changes its sum, which
-makes no delta smaller (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022); `least` rounds them down instead, which makes none larger.
-Sums are floats: off by less than ROUNDING, which no comparison here comes near.
+Losses are kept on a grid. A loss between two points of it is divided over both so that neither of the two
+laws changes its sum, which makes no delta smaller (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022);
+`least` rounds them down instead, which makes none larger. Sums are floats: off by less than ROUNDING, which
+no comparison here comes near.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ _LAPLACE_REACH, _GAUSSIAN_REACH = 40, 9
 
 @dataclass(frozen=True)
 class Ranges:
-    """What is told of a number: told[i] where it is at most bounds[i] and above all bounds before, the last where it is above all."""
+    """What is told of a number: told[i] where it is at most bounds[i] and above all bounds before, the last
+    where it is above all."""
 
     told: tuple[int, ...]
     bounds: tuple[int, ...] = ()
@@ -66,7 +70,8 @@ class Told:
 
 @dataclass(frozen=True)
 class Number:
-    """A noisy number that left the room: its exact value, its noise, what was told of it, and which of its ranges it lies in."""
+    """A noisy number that left the room: its exact value, its noise, what was told of it, and which of its
+    ranges it lies in."""
 
     exact: int
     noise: Noise
@@ -83,7 +88,8 @@ class Choice:
 
 
 class Coarse:
-    """A sampler that follows a script of ranges and choices, takes the first one after its end, and notes the others."""
+    """A sampler that follows a script of ranges and choices, takes the first one after its end, and notes the
+    others."""
 
     def __init__(self, script: tuple[int, ...], telling: Telling) -> None:
         self.script, self.telling = script, telling
@@ -137,10 +143,12 @@ class Coarse:
 
 
 Run = Callable[[Coarse, Rows], Hashable]
-"""A run of the shipped code with this sampler; returns all that has left the room beside noisy numbers and choices."""
+"""A run of the shipped code with this sampler; returns all that has left the room beside noisy numbers and
+choices."""
 
 
-# ---- laws of one number -----------------------------------------------------------------------------------------
+# ---- laws of one number
+# -----------------------------------------------------------------------------------------
 
 
 def _mass(value: int, noise: Noise, above: int) -> float:
@@ -169,7 +177,8 @@ def _law(value: int, noise: Noise) -> tuple[int, Floats]:
 
 @cache
 def _pair(x: int, y: int, noise: Noise, ranges: Ranges, place: int) -> tuple[Floats, Floats]:
-    """The chances of the numbers of one range by both laws. Those of a number that only one of them lists are 0 in the other."""
+    """The chances of the numbers of one range by both laws. Those of a number that only one of them lists are
+    0 in the other."""
     (low, p), (other, q) = _law(x, noise), _law(y, noise)
     first, size = min(low, other), max(low + p.size, other + q.size) - min(low, other)
     both = np.zeros((2, size))
@@ -181,13 +190,15 @@ def _pair(x: int, y: int, noise: Noise, ranges: Ranges, place: int) -> tuple[Flo
     return both[0, within], both[1, within]
 
 
-# ---- adding up --------------------------------------------------------------------------------------------------
+# ---- adding up
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The privacy loss of a run, for one ordered pair of tables: masses[k] of the first law where it is `STEP` times k less
-    half of the grid; certain: the chance of what is possible for the first table alone."""
+    """The privacy loss of a run, for one ordered pair of tables: masses[k] of the first law where it is
+    `STEP` times k less half of the grid; certain: the chance of what is possible for the first table
+    alone."""
 
     masses: Floats
     certain: float
@@ -218,8 +229,8 @@ def delta_of_gaussian(mu: float, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class _OnGrid:
-    """The losses of one number. spectrum: of their chances, transformed; certain: the chance of what only the first law has, or
-    of a loss that the grid does not reach; squared: the mean of exp(loss)."""
+    """The losses of one number. spectrum: of their chances, transformed; certain: the chance of what only the
+    first law has, or of a loss that the grid does not reach; squared: the mean of exp(loss)."""
 
     spectrum: NDArray[np.complex128]
     certain: float
@@ -251,7 +262,8 @@ def _on_grid(p: Floats, q: Floats, *, least: bool) -> _OnGrid:
 
 @dataclass(frozen=True)
 class Branch:
-    """One way through a run on two tables: the steps of both, and whether they were asked and told the same."""
+    """One way through a run on two tables: the steps of both, and whether they were asked and told the
+    same."""
 
     steps: tuple[tuple[Number | Choice, Number | Choice], ...]
     alike: bool

@@ -1,7 +1,8 @@
 """Exact laws of Dirichlet-multinomial resampling on tiny groups, in whole numbers.
 
-A group of n records over k origins is a vector of counts. With a prior of `weight` / `unit` records for each origin, the
-probability of drawing m is a product of rising factorials in steps of `unit`, over one denominator for all vectors of n.
+A group of n records over k origins is a vector of counts. With a prior of `weight` / `unit` records for each
+origin, the probability of drawing m is a product of rising factorials in steps of `unit`, over one
+denominator for all vectors of n.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def rising(start: int, times: int, step: int) -> int:
 
 @cache
 def numerators(held: Vector, weights: Vector, unit: int, drawn: int) -> tuple[int, ...]:
-    """The probability of each outcome of drawing so many, by formula, times `rising(unit * n + all weights, drawn, unit)`.
-    weights: the prior of each origin, in `unit`s."""
+    """The probability of each outcome of drawing so many, by formula, times
+    `rising(unit * n + all weights, drawn, unit)`. weights: the prior of each origin, in `unit`s."""
     found = []
     for outcome in vectors(drawn, len(held)):
         ways = factorial(drawn)
@@ -84,8 +85,8 @@ def moved(held: Vector, i: int, j: int) -> Vector:
 def worst_delta(
     n: int, k: int, weight: int, unit: int, epsilon: Fraction, *, copies: int = 1
 ) -> Fraction:
-    """The exact delta of resampling a group of n over k origins, over all neighbours in both directions. copies: records
-    drawn for each."""
+    """The exact delta of resampling a group of n over k origins, over all neighbours in both directions.
+    copies: records drawn for each."""
     weights, power, drawn = (weight,) * k, exp_below(epsilon), n * copies
     worst = 0
     for held in up_to_order(n, k):

@@ -1,8 +1,10 @@
-"""Exact laws of tiny runs: every branch of the real code replayed with a rigorous enclosure of its probability.
+"""Exact laws of tiny runs: every branch of the real code replayed with a rigorous enclosure of its
+probability.
 
 Probabilities are intervals in multiples of 2⁻²⁵⁶, rounded outwards at every step, so that a comparison that
-passes is proven. Released counts are clamped to a public range [low, high]; for discrete Laplace noise that loses
-nothing, because below the smallest and above the largest possible count the ratio of two laws is constant.
+passes is proven. Released counts are clamped to a public range [low, high]; for discrete Laplace noise that
+loses nothing, because below the smallest and above the largest possible count the ratio of two laws is
+constant.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ def ratio_iv(value: Fraction) -> mpmath.ctx_iv.ivmpf:
     return iv.mpf(value.numerator) / iv.mpf(value.denominator)
 
 
-# ---- the laws -------------------------------------------------------------------------------------------------
+# ---- the laws
+# -------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -101,11 +104,13 @@ def selection_law(
     return tuple(chances)
 
 
-# ---- replaying every branch -----------------------------------------------------------------------------------
+# ---- replaying every branch
+# -----------------------------------------------------------------------------------
 
 
 class Replay:
-    """A sampler that follows a script of branches, takes the first branch after its end, and notes the others."""
+    """A sampler that follows a script of branches, takes the first branch after its end, and notes the
+    others."""
 
     def __init__(self, script: tuple[int, ...], *, low: int, high: int) -> None:
         self.low, self.high = low, high
@@ -138,8 +143,8 @@ class Replay:
     def discover(
         self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
     ) -> list[tuple[int, int]]:
-        """Noise on every value of the set, written down: the law that `discovery` has without doing so, which is shown
-        in `test_law_of_discovery`."""
+        """Noise on every value of the set, written down: the law that `discovery` has without doing so, which
+        is shown in `test_law_of_discovery`."""
         found = [
             (rank, self.reaching(tally.get(rank, 0), threshold=threshold, noise=noise))
             for rank in range(size)
@@ -225,8 +230,8 @@ def law_of_branches(
 
 
 def rows_of(table: Table, domain: Domain) -> Rows:
-    """Of a weak column a record has the number of its value within the public set; of one on a lattice a position, or the
-    number of positions if it has no value."""
+    """Of a weak column a record has the number of its value within the public set; of one on a lattice a
+    position, or the number of positions if it has no value."""
     values = np.array(table, dtype=np.int32).reshape(len(table), len(domain.names))
     codes = {name: values[:, i].astype(np.uint16) for i, name in enumerate(domain.names)}
     ranked, positions = {}, {}
@@ -246,7 +251,8 @@ def rows_of(table: Table, domain: Domain) -> Rows:
     return Rows(codes, domain=domain, ranked=ranked, positions=positions)
 
 
-# ---- tables and neighbours ------------------------------------------------------------------------------------
+# ---- tables and neighbours
+# ------------------------------------------------------------------------------------
 
 
 def domain_of(
@@ -317,14 +323,15 @@ def _differences(table: Table, other: Table) -> int:
     return len(rest)
 
 
-# ---- comparing laws -------------------------------------------------------------------------------------------
+# ---- comparing laws
+# -------------------------------------------------------------------------------------------
 
 
 def worst_ratio(
     laws: dict[Table, Law], pairs: Iterator[tuple[Table, Table]]
 ) -> tuple[Fraction | float, int]:
-    """An upper bound of the largest P(outcome | x) / P(outcome | y) over all pairs and outcomes, and how many pairs
-    were compared. Infinite where an outcome is possible for x alone."""
+    """An upper bound of the largest P(outcome | x) / P(outcome | y) over all pairs and outcomes, and how many
+    pairs were compared. Infinite where an outcome is possible for x alone."""
     worst: Fraction | float = Fraction(0)
     compared = 0
     for x, y in pairs:
@@ -355,8 +362,8 @@ def largest_ratio(
     program: Program, domain: Domain, *, cap: Loss, most: int, high: int | None = None,
     sampler: type[Replay] = Replay, pairs: Sequence[tuple[Table, Table]] | None = None,
 ) -> Fraction | float:  # fmt: skip
-    """`worst_ratio` of a program over these pairs, or over all neighbours of up to `most` records. high: where released
-    counts are clamped, by default at the largest possible count."""
+    """`worst_ratio` of a program over these pairs, or over all neighbours of up to `most` records. high:
+    where released counts are clamped, by default at the largest possible count."""
     compared = list(pairs or pairs_of(domain, most=most))
     assert len(compared) > 1, "nothing is shown by comparing nothing"
     laws = {
@@ -376,8 +383,8 @@ def largest_ratio(
 def loss_of_run(
     program: Program, plan: Plan, *, most: int, sampler: type[Replay] = Replay
 ) -> float:
-    """The largest loss of all answers of a run, over all neighbours of up to `most` records; proven not to be above the
-    claim of its plan, or infinite."""
+    """The largest loss of all answers of a run, over all neighbours of up to `most` records; proven not to be
+    above the claim of its plan, or infinite."""
     ratio = largest_ratio(program, plan.domain, cap=plan.loss, most=most, sampler=sampler)
     return loss_within(ratio, claim=plan.epsilon)
 
@@ -387,7 +394,8 @@ def loss_within(ratio: Fraction | float, *, claim: Fraction) -> float:
     return worst_epsilon(ratio) if proves(ratio, epsilon=claim + SLACK) else inf
 
 
-# ---- mutants: defects that must be noticed --------------------------------------------------------------------
+# ---- mutants: defects that must be noticed
+# --------------------------------------------------------------------
 
 
 class HalvedScale(Replay):

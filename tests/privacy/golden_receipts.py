@@ -1,5 +1,6 @@
-"""Writes the golden files of receipts, one for each method and rule: `python -m tests.privacy.golden_receipts`. A commit replaces them only with its
-reason in the message. `independent-lattice-4.json` is of a run of several rounds, and was written by itself."""
+"""Writes the golden files of receipts, one for each method and rule:
+`python -m tests.privacy.golden_receipts`. A commit replaces them only with its reason in the message.
+`independent-lattice-4.json` is of a run of several rounds, and was written by itself."""
 
 from __future__ import annotations
 

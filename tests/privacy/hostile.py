@@ -141,7 +141,8 @@ WEAK_BASKETS: tuple[WeakBasket, ...] = (
 
 
 def _scales() -> list[Scale]:
-    """Columns on lattices of each scale, with and without bounds and missing values; what lies beyond is at the end, or missing."""
+    """Columns on lattices of each scale, with and without bounds and missing values; what lies beyond is at
+    the end, or missing."""
     facts: dict[str, dict[str, Any]] = {
         "whole": {"of": "integer"},
         "whole_bounded": {"of": "integer", "low": -5, "high": 99},

@@ -1,19 +1,22 @@
-"""The strongest audit of a mechanism whose answers are stored: by the ratio of their likelihoods in two neighbouring tables.
+"""The strongest audit of a mechanism whose answers are stored: by the ratio of their likelihoods in two
+neighbouring tables.
 
-A mechanism runs through the real room with its real noise on one table. Beside it a second room, of the neighbour, is asked
-the same questions and "answers" what the first one said. What leaves a run is thus known with the exact counts that it came
-from in both worlds, and the logarithm of the ratio of its likelihoods follows from the noise that the plan states. By Neyman
-and Pearson no other statistic tells the two worlds apart better, if the noise is what is stated; if it is not, the statistic
-is still a function of what left the room, and the bounds below hold all the same.
+A mechanism runs through the real room with its real noise on one table. Beside it a second room, of the
+neighbour, is asked the same questions and "answers" what the first one said. What leaves a run is thus known
+with the exact counts that it came from in both worlds, and the logarithm of the ratio of its likelihoods
+follows from the noise that the plan states. By Neyman and Pearson no other statistic tells the two worlds
+apart better, if the noise is what is stated; if it is not, the statistic is still a function of what left the
+room, and the bounds below hold all the same.
 
-An event of it is fixed before the runs that test it; the chances of the event in both worlds are bounded by Clopper and
-Pearson. What is proved depends on what is claimed:
+An event of it is fixed before the runs that test it; the chances of the event in both worlds are bounded by
+Clopper and Pearson. What is proved depends on what is claimed:
 
-- epsilon (`Pure`): the logarithm of the ratio of the two bounds. The event is a ratio above a cut that is fixed beforehand, or
-  chosen on the first fifth of the runs.
-- mu (`GaussianDP`): the mu of two normal laws whose best test has these two errors (Nasr et al. 2023). The event is that the
-  run is likelier in the first world.
-- rho (`ZeroConcentrated`): the largest over alpha of the Rényi divergence of the event and its complement, over alpha.
+- epsilon (`Pure`): the logarithm of the ratio of the two bounds. The event is a ratio above a cut that is
+  fixed beforehand, or chosen on the first fifth of the runs.
+- mu (`GaussianDP`): the mu of two normal laws whose best test has these two errors (Nasr et al. 2023). The
+  event is that the run is likelier in the first world.
+- rho (`ZeroConcentrated`): the largest over alpha of the Rényi divergence of the event and its complement,
+  over alpha.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ ALPHAS = 1 + np.logspace(-3, 4, 400)
 """Orders of the Rényi divergence."""
 
 
-# ---- the ratio of likelihoods of a run -----------------------------------------------------------------------------
+# ---- the ratio of likelihoods of a run
+# -----------------------------------------------------------------------------
 
 
 class Answering(SecureSampler):
@@ -90,7 +94,8 @@ class Echoing:
 
 
 def log_ratio(answer: Counts, here: Counts, there: Counts, noise: Noise) -> Floats:
-    """Of each cell. Rounded Gaussian noise has the ratio of the discrete one nearly; any statistic is valid."""
+    """Of each cell. Rounded Gaussian noise has the ratio of the discrete one nearly; any statistic is
+    valid."""
     near, far, scale = (
         (answer - here).astype(float),
         (answer - there).astype(float),
@@ -141,7 +146,8 @@ class TwoRooms:
 def ratios(
     plan: Plan, here: Table, there: Table, *, size: int, change: Change = as_claimed
 ) -> Floats:
-    """Of so many runs on `here`: ln of the likelihood of what left the room under `here`, over that under `there`."""
+    """Of so many runs on `here`: ln of the likelihood of what left the room under `here`, over that under
+    `there`."""
     rows = [rows_of(table, plan.domain) for table in (here, there)]
     found = np.empty(size)
     for run in range(size):
@@ -180,7 +186,7 @@ def static_ratios(
     samplers = [ManyAtOnce(size, change), ManyAtOnce(1, as_claimed)]
     for table, sampler in zip((here, there), samplers, strict=True):
         rows = rows_of(table, plan.domain)
-        plan.run(open_session(rows, domain=plan.domain, cap=plan.loss, sampler=sampler))  # type: ignore[arg-type]
+        plan.run(open_session(rows, domain=plan.domain, cap=plan.loss, sampler=sampler))
     total = np.zeros(size)
     for answers, (vector, noise), (other, _) in zip(
         samplers[0].answers, samplers[0].asked, samplers[1].asked, strict=True
@@ -189,7 +195,8 @@ def static_ratios(
     return np.round(total, 9)
 
 
-# ---- what the runs prove -------------------------------------------------------------------------------------------
+# ---- what the runs prove
+# -------------------------------------------------------------------------------------------
 
 
 def at_least(seen: int, runs: int) -> float:
@@ -211,7 +218,8 @@ def mu_shown(low: float, high: float) -> float:
 
 
 def rho_shown(low: float, high: float) -> float:
-    """The largest D_alpha / alpha of an event and its complement, either way round; 0 unless low is above high."""
+    """The largest D_alpha / alpha of an event and its complement, either way round; 0 unless low is above
+    high."""
     if not 0 < high < low < 1:
         return 0.0
     found = 0.0
@@ -226,8 +234,9 @@ def rho_shown(low: float, high: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What the runs prove of a claim, both as epsilon at the delta of the plan, by an event that was seen `first` times in so
-    many runs of the world in which it is likelier, and `second` times in as many of the other one."""
+    """What the runs prove of a claim, both as epsilon at the delta of the plan, by an event that was seen
+    `first` times in so many runs of the world in which it is likelier, and `second` times in as many of the
+    other one."""
 
     claimed: float
     proved: float
@@ -243,8 +252,9 @@ class Shown:
 def shown(
     loss: Budget, delta: Fraction, first: Floats, second: Floats, *, cut: float | None = None
 ) -> Shown:
-    """first: `ratios` of runs in the first world; second: of runs in the second world, the other way round. cut: of a pure claim,
-    from which ratio on a run is in the event, fixed beforehand; by default it is chosen on runs of its own."""
+    """first: `ratios` of runs in the first world; second: of runs in the second world, the other way round.
+    cut: of a pure claim, from which ratio on a run is in the event, fixed beforehand; by default it is chosen
+    on runs of its own."""
     if isinstance(loss, Pure) and cut is not None:
         seen = int((first >= cut).sum()), int((-second >= cut).sum())
     elif isinstance(loss, Pure):
@@ -278,8 +288,8 @@ def proved(loss: Budget, delta: Fraction, first: int, second: int, *, runs: int)
 
 
 def _best_event(first: Floats, second: Floats) -> tuple[float, bool]:
-    """From which ratio on, by which the pilot runs would prove most if they were as many as the others; and whether it is the
-    ratio of the second world to the first."""
+    """From which ratio on, by which the pilot runs would prove most if they were as many as the others; and
+    whether it is the ratio of the second world to the first."""
     runs, times = len(first), PILOT - 1
     best, chosen = -math.inf, (math.inf, False)
     for swapped in (False, True):
@@ -308,12 +318,14 @@ def surely_proved(
     return proved(loss, delta, max(0, first), min(runs, second), runs=runs)
 
 
-# ---- what can be proved at all ----------------------------------------------------------------------------------------
+# ---- what can be proved at all
+# ----------------------------------------------------------------------------------------
 
 
 def limit(loss: Budget, delta: Fraction, *, runs: int) -> float:
-    """As epsilon: what so many runs would show on average of the worst mechanism with that claim. Of a pure one that is
-    randomised response; of mu the two normal laws; of rho these too, whose event of one side carries about 2 / pi of rho."""
+    """As epsilon: what so many runs would show on average of the worst mechanism with that claim. Of a pure
+    one that is randomised response; of mu the two normal laws; of rho these too, whose event of one side
+    carries about 2 / pi of rho."""
     if isinstance(loss, Pure):
         chance = 1 / (1 + math.exp(-loss.epsilon))
     else:

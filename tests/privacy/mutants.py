@@ -1,4 +1,5 @@
-"""`python -m tests.privacy.mutants [NAME …]`: plants known mistakes into the code that keeps privacy, and runs the tests that must notice.
+"""`python -m tests.privacy.mutants [NAME …]`: plants known mistakes into the code that keeps privacy, and
+runs the tests that must notice.
 
 Each mistake is made by itself in a copy of the tree. Of each the program prints one of
 
@@ -6,9 +7,10 @@ Each mistake is made by itself in a copy of the tree. Of each the program prints
     survived  all of them passed: a test is missing
     broken    the tests could not be run, or did not end, so that nothing is shown
 
-and it exits with 1 unless all were killed. Without names it takes all of them, which takes about twenty minutes; the suite only checks
-that each can still be made and that its tests are there (`test_mutants_apply.py`). Whoever changes a line that stands here
-changes it here as well, and runs that mutant.
+and it exits with 1 unless all were killed. Without names it takes all of them, which takes about twenty
+minutes; the suite only checks that each can still be made and that its tests are there
+(`test_mutants_apply.py`). Whoever changes a line that stands here changes it here as well, and runs that
+mutant.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ LIMIT = 1_800
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mistake. file: from the root of the tree; shipped: text that occurs in it once, and becomes `planted`; tests: which
-    have to fail, as pytest names them, from `tests/` on."""
+    """A mistake. file: from the root of the tree; shipped: text that occurs in it once, and becomes
+    `planted`; tests: which have to fail, as pytest names them, from `tests/` on."""
 
     name: str
     file: str
@@ -84,7 +86,8 @@ SKETCH = "privacy/test_law_of_link_sketch.py::"
 BOOKS = "web/test_ledger_services.py::"
 
 MUTANTS = (
-    # ---- the room: charge, journal, count, draw ---------------------------------------------------------------------
+    # ---- the room: charge, journal, count, draw
+    # ---------------------------------------------------------------------
     Mutant(
         "rows are looked at before the charge",
         ROOM + "session.py",
@@ -98,7 +101,10 @@ MUTANTS = (
         "if self._sum + cost > self._cap.amount or self._deltas",
         "if self._deltas",
         (
-            "privacy/test_filter_and_calibration.py::test_a_filter_admits_to_the_last_unit_and_refuses_the_next",
+            (
+                "privacy/test_filter_and_calibration.py::test_a_filter_admits_to_the_last_unit_and_refuses_"
+                "the_next"
+            ),
         ),
     ),
     Mutant(
@@ -161,9 +167,11 @@ MUTANTS = (
     Mutant(
         "noise is drawn before it is recorded",
         ROOM + "session.py",
-        "        self._log.begin(call)\n        # 4. What leaves the room has the noise that the event states.\n"
+        "        self._log.begin(call)\n        # 4. What leaves the room has the noise that the event "
+        "states.\n"
         "        answered = AnsweredCall(call, question.answer(exact, self._sampler))\n",
-        "        answered = AnsweredCall(call, question.answer(exact, self._sampler))\n        self._log.begin(call)\n",
+        "        answered = AnsweredCall(call, question.answer(exact, self._sampler))\n        "
+        "self._log.begin(call)\n",
         (SESSION + "test_everything_but_the_draw_is_done_before_a_call_is_begun",),
     ),
     Mutant(
@@ -176,7 +184,8 @@ MUTANTS = (
     Mutant(
         "stored answers of another run",
         ROOM + "session.py",
-        '        if answered.call != call:\n            raise PrivacyError("the stored answers are not those of this run")\n        self._answered',
+        '        if answered.call != call:\n            raise PrivacyError("the stored answers are not '
+        'those of this run")\n        self._answered',
         "        self._answered",
         (INTERRUPTED + "test_answers_of_another_run_are_refused",),
     ),
@@ -187,7 +196,8 @@ MUTANTS = (
         "if known is None or candidate.merged:",
         (SESSION + "test_a_distance_is_of_the_very_reference_that_is_asked_about",),
     ),
-    # ---- whose records: units and truncation -----------------------------------------------------------------------
+    # ---- whose records: units and truncation
+    # -----------------------------------------------------------------------
     Mutant(
         "one record more of a unit",
         ROOM + "rows.py",
@@ -245,7 +255,8 @@ MUTANTS = (
             "privacy/test_runs_read_every_record.py::test_a_declared_spelling_says_who_is_one_person",
         ),
     ),
-    # ---- how far counts move ---------------------------------------------------------------------------------------
+    # ---- how far counts move
+    # ---------------------------------------------------------------------------------------
     Mutant(
         "the sensitivity of replacing is halved",
         PRIVACY + "unit.py",
@@ -266,7 +277,10 @@ MUTANTS = (
         "    return histogram_sensitivity(PrivacyUnit(), relation)",
         "    return histogram_sensitivity(PrivacyUnit(), Relation.ADD_REMOVE)",
         (
-            "privacy/test_law_of_group_sizes.py::test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim",
+            (
+                "privacy/test_law_of_group_sizes.py::test_no_pair_of_neighbours_is_told_apart_by_more_than_"
+                "the_claim"
+            ),
         ),
     ),
     Mutant(
@@ -298,7 +312,10 @@ MUTANTS = (
         "l1, l2_squared, linf = 2 ** len(sizes) * spread,",
         "l1, l2_squared, linf = 2 ** (len(sizes) - 1) * spread,",
         (
-            "privacy/test_law_of_interaction.py::test_the_verifier_comes_to_the_same_sensitivities_by_its_own_way",
+            (
+                "privacy/test_law_of_interaction.py::test_the_verifier_comes_to_the_same_sensitivities_by_"
+                "its_own_way"
+            ),
         ),
     ),
     Mutant(
@@ -317,7 +334,10 @@ MUTANTS = (
         "scores_sensitivity(of_counts, number=max(1, number))",
         "scores_sensitivity(of_counts, number=1)",
         (
-            "privacy/test_law_of_release_check.py::test_receipts_of_real_runs_are_accepted_and_refused_for_a_smaller_loss",
+            (
+                "privacy/test_law_of_release_check.py::test_receipts_of_real_runs_are_accepted_and_refused_"
+                "for_a_smaller_loss"
+            ),
         ),
     ),
     Mutant(
@@ -327,7 +347,8 @@ MUTANTS = (
         "return sensitivity",
         ("privacy/test_law_of_items.py::test_a_run_that_chooses_items_keeps_its_target",),
     ),
-    # ---- what events cost --------------------------------------------------------------------------------------------
+    # ---- what events cost
+    # --------------------------------------------------------------------------------------------
     Mutant(
         "noise priced for one record",
         PRIVACY + "events.py",
@@ -379,14 +400,18 @@ MUTANTS = (
             "privacy/test_law_of_grow.py::test_two_ways_to_the_loss_agree_and_stay_below_twice_epsilon",
         ),
     ),
-    # ---- how much noise ------------------------------------------------------------------------------------------------
+    # ---- how much noise
+    # ------------------------------------------------------------------------------------------------
     Mutant(
         "a scale that is rounded down",
         PRIVACY + "noise_scale.py",
         "value = math.ceil(lower_bound / step) * step",
         "value = math.floor(lower_bound / step) * step",
         (
-            "privacy/test_filter_and_calibration.py::test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float",
+            (
+                "privacy/test_filter_and_calibration.py::test_calibrated_noise_costs_its_share_or_a_little_"
+                "less_and_is_a_float"
+            ),
         ),
     ),
     Mutant(
@@ -395,7 +420,10 @@ MUTANTS = (
         "round_up(Fraction(2 * linf) / epsilon_share)",
         "round_up(Fraction(linf) / epsilon_share)",
         (
-            "privacy/test_filter_and_calibration.py::test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float",
+            (
+                "privacy/test_filter_and_calibration.py::test_calibrated_noise_costs_its_share_or_a_little_"
+                "less_and_is_a_float"
+            ),
         ),
     ),
     Mutant(
@@ -411,7 +439,10 @@ MUTANTS = (
         "    rho = _round_down(low * (1 - 1e-10))\n",
         "    return _round_down(low * (1 + 1e-9))\n",
         (
-            "privacy/test_rounding.py::test_what_epsilon_and_delta_buy_is_rounded_down_by_no_more_than_is_promised",
+            (
+                "privacy/test_rounding.py::test_what_epsilon_and_delta_buy_is_rounded_down_by_no_more_than_"
+                "is_promised"
+            ),
         ),
     ),
     Mutant(
@@ -436,7 +467,8 @@ MUTANTS = (
         "no noise on empty cells",
         ROOM + "noise.py",
         "        return vector + laplace.draws(vector.size, scale=noise.scale, source=_uniform)\n",
-        "        return vector + (vector != 0) * laplace.draws(vector.size, scale=noise.scale, source=_uniform)\n",
+        "        return vector + (vector != 0) * laplace.draws(vector.size, scale=noise.scale, "
+        "source=_uniform)\n",
         (
             "privacy/test_samplers.py::test_noise_follows_its_exact_law",
             "privacy/test_randomness.py::test_every_cell_has_bytes_of_its_own",
@@ -456,7 +488,8 @@ MUTANTS = (
         "    most = np.full(bounds.size, 2**63, dtype=np.uint64)\n",
         ("privacy/test_randomness.py::test_numbers_below_a_bound_are_exactly_uniform",),
     ),
-    # ---- whole runs under a cap on mu² or rho ------------------------------------------------------------------------
+    # ---- whole runs under a cap on mu² or rho
+    # ------------------------------------------------------------------------
     Mutant(
         "counts with half of the noise that was paid for",
         ROOM + "verbs/measure.py",
@@ -517,7 +550,8 @@ MUTANTS = (
             + "test_all_answers_together_keep_to_the_cap_on_rho_and_use_most_of_it",
         ),
     ),
-    # ---- people of several records, and records that are replaced ------------------------------------------------------
+    # ---- people of several records, and records that are replaced
+    # ------------------------------------------------------
     Mutant(
         "learning as if a person had one record",
         PRIVACY + "unit.py",
@@ -560,7 +594,8 @@ MUTANTS = (
         "levels_sensitivity(type(facts.sensitivity)(l1=1, l2_squared=1, linf=1), levels=rule.depth)",
         (GROW + "test_counts_of_nodes_cost_several_records_and_replaced_ones_what_is_charged",),
     ),
-    # ---- references that follow from answers ---------------------------------------------------------------------------
+    # ---- references that follow from answers
+    # ---------------------------------------------------------------------------
     Mutant(
         "a distance that counts twice",
         ROOM + "count_cache.py",
@@ -575,7 +610,8 @@ MUTANTS = (
         "int(np.abs(table - candidate.reference - table.sum()).sum())",
         (REFERENCES + "test_a_whole_run_with_its_own_references_keeps_to_its_cap_on_mu",),
     ),
-    # ---- thresholds ------------------------------------------------------------------------------------------------------
+    # ---- thresholds
+    # ------------------------------------------------------------------------------------------------------
     Mutant(
         "a threshold that is one lower",
         PRIVACY + "thresholds.py",
@@ -620,7 +656,8 @@ MUTANTS = (
         "l1=facts.sensitivity.l1,",
         ("privacy/test_law_of_discounts.py::test_the_verifier_finds_the_same_price",),
     ),
-    # ---- what is asked ---------------------------------------------------------------------------------------------------
+    # ---- what is asked
+    # ---------------------------------------------------------------------------------------------------
     Mutant(
         "boxes of other classes",
         ROOM + "verbs/box_counts.py",
@@ -671,14 +708,18 @@ MUTANTS = (
         "            copies=1,\n",
         ("privacy/test_law_of_resample.py::test_the_prior_of_one_copy_is_refused_for_two",),
     ),
-    # ---- stages of a plan ----------------------------------------------------------------------------------------------------
+    # ---- stages of a plan
+    # ----------------------------------------------------------------------------------------------------
     Mutant(
         "the whole budget after learning",
         "synth_engine/plans/two_stage.py",
         "    left = budget_after(left, questions, sensitivity)\n",
         "",
         (
-            "privacy/test_law_of_learning.py::test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target",
+            (
+                "privacy/test_law_of_learning.py::test_no_pair_of_neighbours_is_told_apart_by_more_than_"
+                "the_target"
+            ),
         ),
     ),
     Mutant(
@@ -691,7 +732,8 @@ MUTANTS = (
             "engine/test_persons.py::test_the_receipt_proves_the_whole_and_names_the_person",
         ),
     ),
-    # ---- databases -----------------------------------------------------------------------------------------------------------
+    # ---- databases
+    # --------------------------------------------------------------------------------------------------------
     Mutant(
         "one row more of a parent",
         ROOM + "database.py",
@@ -733,7 +775,10 @@ MUTANTS = (
         "domain=view.domain, cap=part.loss, log=log",
         "domain=view.domain, cap=plan.cap, log=log",
         (
-            "privacy/test_database_receipts.py::test_a_view_that_asks_for_more_than_its_part_is_refused_although_the_database_has_it",
+            (
+                "privacy/test_database_receipts.py::test_a_view_that_asks_for_more_than_its_part_is_"
+                "refused_although_the_database_has_it"
+            ),
         ),
     ),
     Mutant(
@@ -757,7 +802,8 @@ MUTANTS = (
         "        if view.bounded and view.kind == 'units':\n",
         (ALL_VIEWS + "test_all_views_together_lose_the_target_and_little_less",),
     ),
-    # ---- links -----------------------------------------------------------------------------------------------------------------
+    # ---- links
+    # --------------------------------------------------------------------------------------------------------
     Mutant(
         "all records of a person in a link",
         ROOM + "linking.py",
@@ -786,7 +832,8 @@ MUTANTS = (
         "            (Fraction(1),),\n            epsilon=2 * spec.epsilon,\n",
         (SKETCH + "test_both_sketches_together_lose_the_sum_of_both_and_no_less",),
     ),
-    # ---- the verifier ----------------------------------------------------------------------------------------------------------
+    # ---- the verifier
+    # --------------------------------------------------------------------------------------------------------
     Mutant(
         "the verifier takes any sensitivity",
         VERIFIER + "calls.py",
@@ -864,7 +911,10 @@ MUTANTS = (
         'if rule["number"] != len(listed) or rule["sha256"] !=',
         'if rule["number"] != rule["number"] or rule["sha256"] !=',
         (
-            "privacy/test_candidates_by_rule.py::test_both_verifiers_refuse_a_list_that_is_not_that_of_its_rule",
+            (
+                "privacy/test_candidates_by_rule.py::test_both_verifiers_refuse_a_list_that_is_not_that_of_"
+                "its_rule"
+            ),
             "privacy/test_candidates_by_rule.py::test_a_rule_and_a_digest_that_agree_cannot_hide_scores",
         ),
     ),
@@ -900,7 +950,8 @@ MUTANTS = (
             "privacy/test_marks.py::test_a_mark_that_was_rewritten_with_its_digest_does_not_fit_the_next_one",
         ),
     ),
-    # ---- the ledger --------------------------------------------------------------------------------------------------------------
+    # ---- the ledger
+    # --------------------------------------------------------------------------------------------------------
     Mutant(
         "runs about other neighbours in one account",
         "synthweb/ledger/services.py",
@@ -943,7 +994,8 @@ MUTANTS = (
         "a validation that failed is free in the allowance",
         "synthweb/runs/validations.py",
         "    runs = SynthesisRun.objects.filter(allowance=allowance)\n    if analyst",
-        "    runs = SynthesisRun.objects.filter(allowance=allowance, state=SynthesisRun.State.FINISHED)\n    if analyst",
+        "    runs = SynthesisRun.objects.filter(allowance=allowance, state=SynthesisRun.State.FINISHED)\n"
+        "    if analyst",
         ("web/test_validations.py::test_what_is_asked_stays_spent_in_the_allowance",),
     ),
     Mutant(
@@ -961,7 +1013,8 @@ def copy_of_tree() -> Iterator[Path]:
     """A copy of the tree, without what no test reads."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Path(folder) / "tree"
-        # Compiled code comes along: its sources keep their times, so that only what is mutated is compiled again.
+        # Compiled code comes along: its sources keep their times, so that only what is mutated is compiled
+        # again.
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
         venv = ROOT / ".venv"
         if venv.exists():
@@ -970,7 +1023,8 @@ def copy_of_tree() -> Iterator[Path]:
 
 
 def verdict_on(mutant: Mutant, copy: Path, *, log: Path) -> Verdict:
-    """Make the mistake in a copy of the tree, run its tests, and take it back. log: where their output goes."""
+    """Make the mistake in a copy of the tree, run its tests, and take it back. log: where their output
+    goes."""
     path = copy / mutant.file
     text, stat = path.read_text("utf-8"), path.stat()
     path.write_text(mutant.planted_in(text), "utf-8")

@@ -1,7 +1,8 @@
 """Mistakes planted into the shipped functions themselves, so that a test can show that it would notice them.
 
-A copy of a function in a test proves nothing about the function that ships. `plant` recompiles the shipped source with one
-change and exchanges the code object of the function: whoever imported it, by whatever name, runs the changed code.
+A copy of a function in a test proves nothing about the function that ships. `plant` recompiles the shipped
+source with one change and exchanges the code object of the function: whoever imported it, by whatever name,
+runs the changed code.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ def plant(
     planted: str,
     **names: object,
 ) -> None:
-    """Replaces `shipped`, which must occur once in the source of the function, by `planted` until `patch` is undone.
+    """Replaces `shipped`, which must occur once in the source of the function, by `planted` until `patch` is
+    undone.
 
     shipped: code however it is laid out: line breaks, spaces and trailing commas do not matter.
 
-    names: new globals of the function's module that the planted code needs. A cached function is emptied first and must
-    be emptied by the caller afterwards."""
+    names: new globals of the function's module that the planted code needs. A cached function is emptied
+    first and must be emptied by the caller afterwards."""
     shipped_function = inspect.unwrap(function)
     assert isinstance(shipped_function, types.FunctionType)
     source = textwrap.dedent(inspect.getsource(shipped_function))

@@ -1,7 +1,9 @@
-"""A whole release of a database with its real noise, audited by the ratio of the likelihoods of all that it stores (`likelihood.py`).
+"""A whole release of a database with its real noise, audited by the ratio of the likelihoods of all that it
+stores (`likelihood.py`).
 
-The neighbours are an empty database, and one with a home, its people and their trips, as many as are declared. Every view is measured as
-in a run, from files to answers. A bound that lies above the claim disproves it; it does so by chance once in 10^9 audits."""
+The neighbours are an empty database, and one with a home, its people and their trips, as many as are
+declared. Every view is measured as in a run, from files to answers. A bound that lies above the claim
+disproves it; it does so by chance once in 10^9 audits."""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ from tests.privacy.audit import Change, Floats, as_claimed, smaller_by
 
 EPSILON, DELTA = Fraction(1, 2), Fraction(1, 10**6)
 RUNS, FEW = 100, 36
-"""With a 32nd of the noise a run tells the worlds apart but for one time in 43. A bound fails to pass the claim if 18 of RUNS runs do
-not, which happens less than once in 10^10 audits. FEW runs that tell the worlds apart every time prove a mu of 0.2 but for a chance of 10^-9."""
+"""With a 32nd of the noise a run tells the worlds apart but for one time in 43. A bound fails to pass the
+claim if 18 of RUNS runs do not, which happens less than once in 10^10 audits. FEW runs that tell the worlds
+apart every time prove a mu of 0.2 but for a chance of 10^-9."""
 EMPTY: databases.Rows = {}
 HOME: databases.Rows = {
     "homes": [("h", 1)],
@@ -49,7 +52,8 @@ def ratios(
     size: int,
     change: Change = as_claimed,
 ) -> Floats:
-    """Of so many runs on `here`: ln of the likelihood of all answers under `here`, over that under `there`."""
+    """Of so many runs on `here`: ln of the likelihood of all answers under `here`, over that under
+    `there`."""
     worlds = opened(here, plan), opened(there, plan)
     found = np.zeros(size)
     for run in range(size):
@@ -68,11 +72,12 @@ def measured(
     *,
     change: Change,
 ) -> tuple[float, Answers]:
-    """Of one view: ln of the likelihood of its answers in the one world over that in the other, and the answers."""
+    """Of one view: ln of the likelihood of its answers in the one world over that in the other, and the
+    answers."""
     answering = likelihood.Answering(change)
     echoing = likelihood.Echoing(answering)
     rooms = [
-        open_session(world.view(view), domain=view.domain, cap=part.loss, sampler=sampler)  # type: ignore[arg-type]
+        open_session(world.view(view), domain=view.domain, cap=part.loss, sampler=sampler)
         for world, sampler in zip(worlds, (answering, echoing), strict=True)
     ]
     answers = part.run(likelihood.TwoRooms(*rooms))  # type: ignore[arg-type]

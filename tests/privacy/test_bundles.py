@@ -1,4 +1,5 @@
-"""Bundles: the verifier accepts one as a whole, with Python alone, and names the file of which a byte was changed."""
+"""Bundles: the verifier accepts one as a whole, with Python alone, and names the file of which a byte was
+changed."""
 
 from __future__ import annotations
 

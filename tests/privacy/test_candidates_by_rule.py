@@ -1,4 +1,5 @@
-"""Receipts state candidates by a rule where that is shorter: the rule gives the same list, and both verifiers refuse another."""
+"""Receipts state candidates by a rule where that is shorter: the rule gives the same list, and both verifiers
+refuse another."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The code of a cell is a function of that cell: whatever stands in the other records of its block, and however a column is
-cut into blocks. See docs/proofs/reading.md, "Cells"."""
+"""The code of a cell is a function of that cell: whatever stands in the other records of its block, and
+however a column is cut into blocks. See docs/proofs/reading.md, "Cells"."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def _rows(columns: Iterable[np.ndarray], rows: int) -> list[tuple[int, ...]]:
 
 
 def fillers(attribute: Attribute) -> Texts:
-    """Many different texts that most readers take in bulk, so that one more of another form is an exception among them."""
+    """Many different texts that most readers take in bulk, so that one more of another form is an exception
+    among them."""
     written = getattr(attribute, "format", None)
     is_clock = isinstance(attribute, Scale | ScaleBins) and attribute.of == "datetime"
     if isinstance(attribute, DateTime) or is_clock:
@@ -110,7 +111,8 @@ def fillers(attribute: Attribute) -> Texts:
 
 
 def assert_same(read: list[Any], expected: list[Any], *, after: str | None = None) -> None:
-    """Compare two long columns. A plain assert would write a line diff of them, which takes minutes for each mutant."""
+    """Compare two long columns. A plain assert would write a line diff of them, which takes minutes for each
+    mutant."""
     if read == expected:
         return
     pairs = itertools.zip_longest(read, expected)
@@ -183,7 +185,7 @@ def test_a_number_is_written_in_the_usual_way_alone_as_beside_others(marks: Mark
     assert_same(marks.plain(text_column(texts)).to_pylist(), alone)
 
 
-# --- mutants: defects that these tests must notice -------------------------------------------------------------------
+# --- mutants: defects that these tests must notice ----------------------------------------------------------
 def one_resolution_a_block(attribute: DateTime, texts: list[str]) -> np.ndarray:
     """A block of moments read by a library that infers one resolution for all of them."""
     read = pd.to_datetime(
@@ -232,7 +234,7 @@ def test_numbers_read_by_what_stands_beside_them_would_be_noticed(
     assert any(noticed(each) for each in hostile.COLUMNS if each.kind in ("integer", "number"))
 
 
-# --- positions on a lattice --------------------------------------------------------------------------------------------
+# --- positions on a lattice ---------------------------------------------------------------------------------
 WHOLE = tuple(each for each in hostile.SCALES if each.of == "integer")
 
 

@@ -1,5 +1,5 @@
-"""Composition of privacy-loss distributions: the verifier's bound against closed forms, exact enumeration and somebody
-else's accountant; the noise that is set by it; and planted mistakes, which have to show."""
+"""Composition of privacy-loss distributions: the verifier's bound against closed forms, exact enumeration and
+somebody else's accountant; the noise that is set by it; and planted mistakes, which have to show."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def receipt_of(plan: mechanisms.Plan) -> dict[str, Any]:
     return plan.receipt()
 
 
-# --- what is known exactly ----------------------------------------------------------------------------------------
+# --- what is known exactly ----------------------------------------------------------------------------------
 
 
 def atoms(call: PureLoss | GaussianLoss) -> list[tuple[Any, Any]]:
@@ -377,11 +377,12 @@ def test_a_planted_mistake_in_the_verifier_shows(name: str) -> None:
         del sys.modules[mutant.__name__]
 
 
-# --- which pair is the worst --------------------------------------------------------------------------------------
+# --- which pair is the worst --------------------------------------------------------------------------------
 
 
 def test_replacing_a_record_is_two_single_counts_that_move() -> None:
-    """From the definition: a table of three cells, two of which move, every outcome of the noise enumerated."""
+    """From the definition: a table of three cells, two of which move, every outcome of the noise
+    enumerated."""
     variance, reach = 4.0, 22
     mass = [math.exp(-(x**2) / (2 * variance)) for x in range(-reach - 1, reach + 2)]
     total = sum(mass)
@@ -430,7 +431,7 @@ def test_laplace_noise_for_several_records_a_unit_is_composed_as_randomised_resp
     assert verifier.verify(receipt_of(plan)).epsilon <= 1
 
 
-# --- the noise that is set ----------------------------------------------------------------------------------------
+# --- the noise that is set ----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -531,16 +532,17 @@ def test_what_lies_beyond_the_radius_is_bounded_from_above_whatever_the_radius(
         assert bell._low * unit <= whole <= bell._high * unit
 
 
-# --- the mass of a Gaussian beyond its radius, where much lies there ----------------------------------------------
+# --- the mass of a Gaussian beyond its radius, where much lies there ----------------------------------------
 
 SHORT_RADIUS = 2
 VARIANCES = [Fraction(1, 4), Fraction(1), Fraction(4)]
 
 
 def tail_is_counted(sigma_squared: Fraction) -> bool:
-    """Noise below minus the radius has the largest losses: all of it must have an infinite one, besides all of the mass
-    inside. The radius is a choice of speed alone, so a short one shows it. (Noise above the radius has the smallest losses.
-    The mass inside is already scaled up to one, which is worse by more than that.)"""
+    """Noise below minus the radius has the largest losses: all of it must have an infinite one, besides all
+    of the mass inside. The radius is a choice of speed alone, so a short one shows it. (Noise above the
+    radius has the smallest losses. The mass inside is already scaled up to one, which is worse by more than
+    that.)"""
     grid = verifier_losses._Grid(step=Fraction(1, 64), bits=100, trim=0)
     found = verifier_losses._gaussian(sigma_squared, grid)
     with mpmath.workdps(60):
@@ -583,8 +585,8 @@ def test_a_verifier_that_forgets_the_tail_is_noticed(
 def test_a_claim_with_a_delta_below_the_tail_is_refused_and_one_above_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Sigma 2: noise beyond 2 on one side has chance 0.106. No epsilon has a delta below that; for one above, the bound is
-    not below the exact epsilon of the same noise."""
+    """Sigma 2: noise beyond 2 on one side has chance 0.106. No epsilon has a delta below that; for one above,
+    the bound is not below the exact epsilon of the same noise."""
     calls: Calls = {GaussianLoss(Fraction(4)): 1}
     with pytest.raises(VerificationError):
         composed_epsilon(calls, Fraction(1, 10), near=Fraction(1, 2))
@@ -593,12 +595,12 @@ def test_a_claim_with_a_delta_below_the_tail_is_refused_and_one_above_is_bounded
     assert found >= composed_epsilon(calls, Fraction(15, 100), near=Fraction(1, 2))
 
 
-# --- planted into the shipped verifier, in the ordinary run ---------------------------------------------------------
+# --- planted into the shipped verifier, in the ordinary run -------------------------------------------------
 
 
 def one_laplace_is_bounded() -> bool:
-    """A call of pure loss one third at delta 1e-6: the least epsilon is ln(e^(1/3) - 1e-6 (1 + e^(1/3))), and both the
-    bound of one call and that of twenty lie above the exact value, by a thousandth at most."""
+    """A call of pure loss one third at delta 1e-6: the least epsilon is ln(e^(1/3) - 1e-6 (1 + e^(1/3))), and
+    both the bound of one call and that of twenty lie above the exact value, by a thousandth at most."""
     delta = Fraction(1, 10**6)
     with mpmath.workdps(40):
         third = mpmath.mpf(1) / 3
@@ -677,7 +679,8 @@ def test_a_mistake_in_the_composition_of_the_verifier_is_noticed(
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_scores_that_all_move_at_once_are_not_taken_for_a_table(relation: Relation) -> None:
-    """One record moves all of ten scores: (1)-DP under added records, not randomised response with a tenth of it."""
+    """One record moves all of ten scores: (1)-DP under added records, not randomised response with a tenth of
+    it."""
     moving = 1 if relation is Relation.ADD_REMOVE else 2
     event = DiscreteLaplace(scale=Fraction(10), l1=10 * moving)
     cells = pld.cells_that_move(PrivacyUnit(), relation)

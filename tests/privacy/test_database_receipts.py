@@ -1,4 +1,5 @@
-"""The receipt of a database: both verifiers accept it, and refuse whatever is missing, exchanged or claimed too low."""
+"""The receipt of a database: both verifiers accept it, and refuse whatever is missing, exchanged or claimed
+too low."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def bound_of_trips(document: Document) -> int:
 
 
 class Greedy(plans.ViewPlan):
-    """The plan of a view that asks for a number of records at four fifths of what the whole database may cost."""
+    """The plan of a view that asks for a number of records at four fifths of what the whole database may
+    cost."""
 
     def ask(self, session: Session) -> None:
         session.measure((), noise=Noise(law="discrete-laplace", scale=Fraction(5, 4)))
@@ -73,7 +75,8 @@ def test_a_view_that_asks_for_more_than_its_part_is_refused_although_the_databas
 
 @pytest.fixture(scope="module")
 def receipt(tmp_path_factory: pytest.TempPathFactory) -> Document:
-    """Of a release whose noise led to a bound on the trips of a home below the declared four, as about nine in ten do."""
+    """Of a release whose noise led to a bound on the trips of a home below the declared four, as about nine
+    in ten do."""
     for _ in range(20):
         document = released(tmp_path_factory.mktemp("real"), delta=Fraction(1, 10**9))
         if bound_of_trips(document) < MOST_TRIPS:
@@ -187,8 +190,8 @@ def more_rows_of_a_unit_than_are_declared(document: Document) -> None:
 
 
 def without_the_view_of_units(document: Document) -> None:
-    """Then a bound below the declared maximum comes from nowhere. Without such a bound, what is left would be the receipt of a run that
-    did not measure this view, and as true as the whole one."""
+    """Then a bound below the declared maximum comes from nowhere. Without such a bound, what is left would be
+    the receipt of a run that did not measure this view, and as true as the whole one."""
     document["views"].pop(0)
 
 

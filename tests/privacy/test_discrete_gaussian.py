@@ -1,8 +1,8 @@
-"""Discrete Gaussian noise of our own: the law exactly on words of three bits, decisions of the compiled loop one by one,
-chi-square on the real source, and OpenDP's sampler as another opinion.
+"""Discrete Gaussian noise of our own: the law exactly on words of three bits, decisions of the compiled loop
+one by one, chi-square on the real source, and OpenDP's sampler as another opinion.
 
-On words of three bits most proposals are open at first: each chance is enclosed between the mass that is settled and that
-mass with all that is not settled yet.
+On words of three bits most proposals are open at first: each chance is enclosed between the mass that is
+settled and that mass with all that is not settled yet.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def _forgotten() -> Iterator[None]:
     discrete_gaussian._tables.cache_clear()
 
 
-# ---- the whole law, on tiny words ------------------------------------------------------------------------------
+# ---- the whole law, on tiny words
+# ------------------------------------------------------------------------------
 
 
 class Open(Exception):
@@ -80,7 +81,8 @@ def settled(
 
 
 def law(sigma: Fraction, *, least: float = 2.0**-7) -> tuple[Counter[int | None], int]:
-    """Masses of sizes and of None, for what is not kept, and how many proposals the first words leave open."""
+    """Masses of sizes and of None, for what is not kept, and how many proposals the first words leave
+    open."""
     bits = 1 + TINY.choice + TINY.third
     first, place = np.meshgrid(np.arange(2**bits), np.arange(2**TINY.place), indexing="ij")
     given = iter((first.ravel().astype(np.uint64), place.ravel().astype(np.uint64)))
@@ -190,11 +192,13 @@ def test_a_mistake_is_noticed(
     assert not is_exact(law(Fraction(5, 2))[0], Fraction(5, 2))
 
 
-# ---- decisions of the compiled loop, on words as they are --------------------------------------------------------
+# ---- decisions of the compiled loop, on words as they are
+# --------------------------------------------------------
 
 
 def near_bounds(sigma: Fraction) -> tuple[npt.NDArray[np.int64], Words, Words]:
-    """Strips and places of every kind, and third numbers at, beside and far from where the decision changes."""
+    """Strips and places of every kind, and third numbers at, beside and far from where the decision
+    changes."""
     rng = np.random.default_rng(3)
     n = ceil(sigma)
     ends = [0, 1, n // 2, n - 2, n - 1]
@@ -261,7 +265,8 @@ def test_powers_are_rounded_down() -> None:
     )
 
 
-# ---- the law from the real source -------------------------------------------------------------------------------
+# ---- the law from the real source
+# -------------------------------------------------------------------------------
 
 
 def drawn(sigma: Fraction, size: int) -> npt.NDArray[np.int64]:
@@ -298,7 +303,8 @@ def test_noise_follows_its_exact_law(sigma: float) -> None:
 
 
 def test_the_comparison_notices_a_spread_that_is_off_by_a_fortieth() -> None:
-    """It misses that with chance below 1e-11, by the noncentral chi-square distribution (60 cells, noncentrality 230)."""
+    """It misses that with chance below 1e-11, by the noncentral chi-square distribution (60 cells,
+    noncentrality 230)."""
     assert p_value(Fraction(10), drawn(Fraction(10), 200_000), believed=10.25) < LEVEL
 
 
@@ -335,7 +341,8 @@ def test_opendp_draws_the_same_law(sigma: float) -> None:
     assert fits(run)
 
 
-# ---- what is refused --------------------------------------------------------------------------------------------
+# ---- what is refused
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sigma", [Fraction(1, 3), Fraction(0), Fraction(2**41), Fraction(-1)])

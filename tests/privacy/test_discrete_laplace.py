@@ -1,8 +1,8 @@
-"""Discrete Laplace noise of our own: the law exactly on words of few bits, tables of chances, and chi-square on the real
-source.
+"""Discrete Laplace noise of our own: the law exactly on words of few bits, tables of chances, and chi-square
+on the real source.
 
-On words of three bits most choices are undecided at first, so that every way of settling one is walked: each chance is
-enclosed between the mass that is settled and that mass with all that is not settled yet.
+On words of three bits most choices are undecided at first, so that every way of settling one is walked: each
+chance is enclosed between the mass that is settled and that mass with all that is not settled yet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ mp = mpmath.mp.clone()
 mp.prec = 160
 
 
-# ---- the whole law, on tiny words ------------------------------------------------------------------------------
+# ---- the whole law, on tiny words
+# ------------------------------------------------------------------------------
 
 
 class Open(Exception):
@@ -140,7 +141,8 @@ def test_a_mistake_is_noticed(
     assert not is_exact(law(Fraction(3, 2)), Fraction(3, 2))
 
 
-# ---- tables of chances, on words as they are --------------------------------------------------------------------
+# ---- tables of chances, on words as they are
+# --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,8 @@ def test_tables_hold_the_chances_of_all_parts(scale: Fraction) -> None:
         assert len(found) < 1000
 
 
-# ---- the law from the real source -------------------------------------------------------------------------------
+# ---- the law from the real source
+# -------------------------------------------------------------------------------
 
 
 def drawn(scale: Fraction, size: int) -> np.ndarray:
@@ -202,7 +205,8 @@ def test_noise_follows_its_exact_law(scale: float) -> None:
 
 
 def test_the_comparison_notices_a_scale_that_is_off_by_a_fortieth() -> None:
-    """It misses that with chance 3e-11, by the noncentral chi-square distribution (81 cells, noncentrality 233)."""
+    """It misses that with chance 3e-11, by the noncentral chi-square distribution (81 cells, noncentrality
+    233)."""
     assert p_value(Fraction(100), drawn(Fraction(100), 400_000), believed=102.5) < LEVEL
 
 
@@ -244,7 +248,8 @@ def test_what_reaches_a_threshold_is_as_likely_as_noise_is(
     assert fits(run)
 
 
-# ---- what is refused --------------------------------------------------------------------------------------------
+# ---- what is refused
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**41)])

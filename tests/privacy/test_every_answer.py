@@ -1,7 +1,8 @@
-"""Whatever noise says after a charge, and whatever a cell holds, a run ends: an error would be paid for, and would tell
-what it depends on.
+"""Whatever noise says after a charge, and whatever a cell holds, a run ends: an error would be paid for, and
+would tell what it depends on.
 
-Samplers that answer as badly as noise can, in place of noise, and tables of cells at which readers of values fail."""
+Samplers that answer as badly as noise can, in place of noise, and tables of cells at which readers of values
+fail."""
 
 from __future__ import annotations
 
@@ -84,8 +85,10 @@ OPEN: tuple[Undeclared, ...] = (
     Scale(name="open", of="datetime", missing=("",)),
 )
 CELLS = (
-    "", "-", "a", "(other)", "(missing)", "?", "9" * 60, "+" + "9" * 40, "." + "9" * 59, "9" * 5_000, "-" * 100_000,
-    "1e" + "9" * 50, "1e-" + "9" * 50, "0" * 5_000 + "1", "nan", "٣", "2024-02-30", "0000-00-00", "99999-01-01",
+    "", "-", "a", "(other)", "(missing)", "?", "9" * 60, "+" + "9" * 40, "." + "9" * 59, "9" * 5_000,
+    "-" * 100_000,
+    "1e" + "9" * 50, "1e-" + "9" * 50, "0" * 5_000 + "1", "nan", "٣", "2024-02-30", "0000-00-00",
+    "99999-01-01",
 )  # fmt: skip
 
 
@@ -94,8 +97,8 @@ NODES = 100_000
 
 @pytest.fixture(autouse=True)
 def few_records_and_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are drawn from, and references counted in, a few thousand records, and a tree of which every node is opened ends at a
-    smaller depth: these bounds are public, and hardly matter here."""
+    """Rows are drawn from, and references counted in, a few thousand records, and a tree of which every node
+    is opened ends at a smaller depth: these bounds are public, and hardly matter here."""
     monkeypatch.setattr(models, "POPULATION", 3_000)
     monkeypatch.setattr(network_search, "POPULATION", 3_000)
     for module in (growth, diagnostics):

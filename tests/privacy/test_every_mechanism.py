@@ -1,5 +1,6 @@
-"""Each mechanism on offer has what a release rests on: a proof note, an exact law with mutants, and receipts of real runs that the
-one-file verifier takes, and takes no longer once the loss is less than what was drawn."""
+"""Each mechanism on offer has what a release rests on: a proof note, an exact law with mutants, and receipts
+of real runs that the one-file verifier takes, and takes no longer once the loss is less than what was
+drawn."""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ domains = st.builds(
 
 
 def shrank_all_the_way(events: Iterable[Event], epsilon: Fraction) -> bool:
-    """Whether the losses of Laplace noise, which added up to epsilon, add up to as many times that as they ever may."""
+    """Whether the losses of Laplace noise, which added up to epsilon, add up to as many times that as they
+    ever may."""
     losses = [event.pure_epsilon() for event in events]
     whole = sum((loss for loss in losses if loss is not None), Fraction(0))
     return None not in losses and float(whole / epsilon) == pytest.approx(
@@ -77,8 +78,8 @@ def priced(plan: Plan) -> list[tuple[str, Event]]:
 def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
     domain: Domain, epsilon: Fraction, delta: Fraction
 ) -> None:
-    """Half a per cent less of both epsilon and delta would not be met: but where noise shrank as far as it ever may, which
-    is for a delta above epsilon alone."""
+    """Half a per cent less of both epsilon and delta would not be met: but where noise shrank as far as it
+    ever may, which is for a delta above epsilon alone."""
     plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=epsilon, delta=delta))
     admitted = Filter(plan.loss)
     for event in plan.events:
@@ -129,7 +130,8 @@ def test_what_is_planned_is_confirmed_where_delta_is_least_and_where_it_is_large
 
 @pytest.mark.parametrize("loss", [0.05, 0.2, 1.0])
 def test_delta_is_found_where_the_mean_loss_is_above_epsilon_as_well(loss: float) -> None:
-    """Of one discrete Laplace delta = (1 - exp(epsilon - e)) / (1 + exp(-e)), and the mean loss is e tanh(e / 2)."""
+    """Of one discrete Laplace delta = (1 - exp(epsilon - e)) / (1 + exp(-e)), and the mean loss is e tanh(e /
+    2)."""
     for part in (0.01, 0.9, 1.1, 1.9):
         epsilon = part * loss * math.tanh(loss / 2)
         closed = math.log(-math.expm1(epsilon - loss) / (1 + math.exp(-loss)))

@@ -1,9 +1,10 @@
-"""From the bytes of a file to every vector that a sampler is handed: two files that differ in one unit give vectors whose
-distance is at most what is charged for.
+"""From the bytes of a file to every vector that a sampler is handed: two files that differ in one unit give
+vectors whose distance is at most what is charged for.
 
-Nothing between the two is replaced: the real readers, the real codec, truncation and counting. The sampler alone stands in
-for noise. It writes down what it is handed, beside the question and the sensitivity that the journal charges, and answers
-without looking at it, so that an adaptive run asks both tables the same questions."""
+Nothing between the two is replaced: the real readers, the real codec, truncation and counting. The sampler
+alone stands in for noise. It writes down what it is handed, beside the question and the sensitivity that the
+journal charges, and answers without looking at it, so that an adaptive run asks both tables the same
+questions."""
 
 from __future__ import annotations
 
@@ -76,8 +77,8 @@ MANY = 4_000
 
 
 class Recording(SameAnswers):
-    """Writes down what it is handed, each vector with the journal's last line at that time. Its answers depend on the
-    question and its own seed alone."""
+    """Writes down what it is handed, each vector with the journal's last line at that time. Its answers
+    depend on the question and its own seed alone."""
 
     session: RoomSession
 
@@ -94,8 +95,8 @@ class Recording(SameAnswers):
         return np.where(self.few(vector.size), answers, -5)
 
     def few(self, size: int) -> np.ndarray:
-        """Which nodes of a level may be opened: not many of a very wide one, because a tree that opens half of all its nodes takes
-        gigabytes."""
+        """Which nodes of a level may be opened: not many of a very wide one, because a tree that opens half
+        of all its nodes takes gigabytes."""
         return self.rng.random(size) * size <= MANY
 
     def choose(self, scores: Counts, *, scale: Fraction, law: Any) -> int:
@@ -118,7 +119,8 @@ class Recording(SameAnswers):
 
 
 def same_bytes(number: int) -> bytes:
-    """Randomness of truncation: the same for the records that two tables share, if what differs stands at the end."""
+    """Randomness of truncation: the same for the records that two tables share, if what differs stands at the
+    end."""
     return np.random.default_rng(7).bytes(number)
 
 
@@ -176,7 +178,8 @@ MECHANISMS = [name for name in mechanisms.REGISTRY if name != "on-the-map"]
 def domain_for(
     mechanism: str, *, relation: Relation, most: int, spelling: Spelling = Spelling.EXACT
 ) -> Domain | None:
-    """The widest description that a mechanism takes: with open columns, else with known ones, else one column of texts."""
+    """The widest description that a mechanism takes: with open columns, else with known ones, else one column
+    of texts."""
     unit = PrivacyUnit(max_records=most, column="person", spelling=spelling)
     person = Identifier(name="person")
     for attributes in (
@@ -238,7 +241,7 @@ def test_neighbouring_files_hand_neighbouring_vectors_to_samplers(
     assert_within(*found)
 
 
-# --- mutants: leaks of reading that answers which ignore counts cannot see -------------------------------------------
+# --- mutants: leaks of reading that answers which ignore counts cannot see ----------------------------------
 MOMENT = next(each for each in hostile.COLUMNS if each.name == "moment_3_False")
 FRACTION = Domain(attributes=(MOMENT,))
 

@@ -1,4 +1,5 @@
-"""Gaussian differential privacy: the conversion from both sides, the rule for pure losses, the filter, and receipts."""
+"""Gaussian differential privacy: the conversion from both sides, the rule for pure losses, the filter, and
+receipts."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def as_mpf(value: Fraction) -> mpmath.mpf:
     return mp.mpf(value.numerator) / value.denominator
 
 
-# ---- (epsilon, delta) and mu² -----------------------------------------------------------------------------------
+# ---- (epsilon, delta) and mu²
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,12 +149,14 @@ def test_too_little_to_buy_anything_is_refused() -> None:
         conversion.mu_squared_for(Fraction(1, 10**12), Fraction(1, 10**18))
 
 
-# ---- mu² of single calls ----------------------------------------------------------------------------------------
+# ---- mu² of single calls
+# ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(n, 8) for n in (1, 4, 8, 24, 80, 240)])
 def test_the_rule_for_pure_losses_is_above_the_exact_mu(epsilon: Fraction) -> None:
-    """mu = 2 z, Q(z) = 1 / (1 + e^epsilon), for all of them; for those of range epsilon the worst is at half."""
+    """mu = 2 z, Q(z) = 1 / (1 + e^epsilon), for all of them; for those of range epsilon the worst is at
+    half."""
     assert Fraction(str(mp.nstr(mp.pi / 2, 40))) < HALF_PI
     for loss, bound in (
         (epsilon, events.mu_squared_of_pure(epsilon)),
@@ -169,8 +173,8 @@ def test_the_rule_for_pure_losses_is_above_the_exact_mu(epsilon: Fraction) -> No
 
 @pytest.mark.parametrize("shift", [-8, -2, -0.5, 0, 0.7, 3])
 def test_a_bounded_range_costs_a_quarter_whatever_its_place(shift: float) -> None:
-    """Two outcomes whose log-odds differ by epsilon, the extreme pair of the exponential mechanism: mu is the distance of
-    their normal quantiles."""
+    """Two outcomes whose log-odds differ by epsilon, the extreme pair of the exponential mechanism: mu is the
+    distance of their normal quantiles."""
     epsilon = Fraction(3)
     low, high = (
         1 / (1 + mp.exp(-(mp.mpf(shift) + side * as_mpf(epsilon) / 2))) for side in (-1, 1)
@@ -231,7 +235,8 @@ def test_discrete_gaussian_noise_of_the_same_sigma_passes_the_curve_somewhere() 
         events.DiscreteGaussian(sigma_squared=SIGMA**2, l2_squared=1).mu_squared()
 
 
-# ---- filter and shares ------------------------------------------------------------------------------------------
+# ---- filter and shares
+# ------------------------------------------------------------------------------------------
 
 
 def test_the_filter_adds_up_mu_and_admits_the_last_unit() -> None:
@@ -276,7 +281,8 @@ def test_noise_for_a_part_costs_no_more_than_it_and_nearly_all(
         assert gate.remaining < budget.amount / 10**5
 
 
-# ---- receipts ---------------------------------------------------------------------------------------------------
+# ---- receipts
+# ---------------------------------------------------------------------------------------------------
 
 
 def document() -> Document:
@@ -392,7 +398,8 @@ def test_scores_and_rounded_noise_have_no_certificate_by_distributions() -> None
             verifier.verify(resealed(forged))
 
 
-# ---- whole runs -------------------------------------------------------------------------------------------------
+# ---- whole runs
+# -------------------------------------------------------------------------------------------------
 
 
 class InMu(BayesianNetwork):
@@ -426,7 +433,8 @@ def test_a_run_under_a_cap_on_mu_fits_it_and_its_receipt_proves_it(
 
 
 def test_what_is_learned_first_is_paid_in_mu_as_well() -> None:
-    """A weak column under Laplace noise, a wide range under Gaussian, and then the mechanism with what is left."""
+    """A weak column under Laplace noise, a wide range under Gaussian, and then the mechanism with what is
+    left."""
     domain = Domain(
         attributes=(
             Weak(name="word", values=Listed(["a", "b", "c"]), rho=0.5),

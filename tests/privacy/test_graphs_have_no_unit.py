@@ -1,4 +1,5 @@
-"""Why a vertex with its edges is no privacy unit here: rules that cut graphs to a largest degree are not stable (docs/papers.md)."""
+"""Why a vertex with its edges is no privacy unit here: rules that cut graphs to a largest degree are not
+stable (docs/papers.md)."""
 
 from __future__ import annotations
 

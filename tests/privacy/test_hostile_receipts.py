@@ -1,4 +1,5 @@
-"""Receipts that somebody wrote to mislead: the verifier refuses with a sentence, or says what is true, in lines of its own.
+"""Receipts that somebody wrote to mislead: the verifier refuses with a sentence, or says what is true, in
+lines of its own.
 
 A forger knows the format and renews every digest, so the digests stop none of this.
 """
@@ -62,7 +63,8 @@ UNSEEN = [
 
 
 def with_totals(name: str) -> Document:
-    """A receipt of one person replaced, whose invariant has this name; its sentence fits, as a forger makes it."""
+    """A receipt of one person replaced, whose invariant has this name; its sentence fits, as a forger makes
+    it."""
     document = honest(domain=domain_of(2, 3, relation=Relation.REPLACE_ONE))
     document["invariants"] = [f"totals of {name}"]
     sentence = document["guarantee"]["sentence"].removesuffix(".")
@@ -202,7 +204,7 @@ def test_nesting_without_end_is_refused() -> None:
         verifier.verify(document)
 
 
-# --- intervals of a lattice ----------------------------------------------------------------------------------------
+# --- intervals of a lattice ---------------------------------------------------------------------------------
 LATTICE = json.loads(
     Path(__file__).with_name("receipts").joinpath("independent-lattice-4.json").read_text()
 )
@@ -275,7 +277,7 @@ def test_rounds_that_cost_more_than_the_claim_are_refused(change: str) -> None:
         verifier.verify(resealed(document))
 
 
-# --- fuzzing ------------------------------------------------------------------------------------------------------
+# --- fuzzing ------------------------------------------------------------------------------------------------
 hostile = st.one_of(
     st.none(),
     st.booleans(),
@@ -366,7 +368,8 @@ def forged(draw: st.DrawFn) -> Document:
 
 
 def check(document: Document) -> None:
-    """Refused in a sentence, or accepted with an epsilon that the calls do not pass and a report of its own lines."""
+    """Refused in a sentence, or accepted with an epsilon that the calls do not pass and a report of its own
+    lines."""
     try:
         found = verifier.verify(document)
     except VerificationError as error:

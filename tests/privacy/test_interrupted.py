@@ -1,8 +1,9 @@
-"""A run that is interrupted and goes on: the exact law of everything that anybody can have seen of it (docs/proofs/interrupted.md).
+"""A run that is interrupted and goes on: the exact law of everything that anybody can have seen of it
+(docs/proofs/interrupted.md).
 
-The run is stopped at every call: before noise is drawn for it, when it is drawn, and when the answer is stored. What is seen are
-the answers that the plan was given before and after. Their loss must be within the claim, also if whoever stops it knows what
-was drawn.
+The run is stopped at every call: before noise is drawn for it, when it is drawn, and when the answer is
+stored. What is seen are the answers that the plan was given before and after. Their loss must be within the
+claim, also if whoever stops it knows what was drawn.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ def test_mutant_noise_is_drawn_before_it_is_recorded(monkeypatch: pytest.MonkeyP
     assert loss(when_large) == inf
 
 
-# ---- answers that are drawn in parts ------------------------------------------------------------------------------------
+# ---- answers that are drawn in parts
+# ------------------------------------------------------------------------------------
 TREE_DOMAIN = domain_of(4)
 TREE_CAP = Pure(epsilon=Fraction(9))
 BASIC = Rule(name="basic", depth=2, threshold=1)
@@ -210,7 +212,8 @@ def parts_of(stored: list[AnsweredCall]) -> tuple[Hashable, ...]:
 
 
 def tree(stop: Stop, rule: Rule) -> exact.Program:
-    """What is stored of a tree whose growth is stopped once and goes on if it may, and what the plan is given."""
+    """What is stored of a tree whose growth is stopped once and goes on if it may, and what the plan is
+    given."""
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         stored: list[AnsweredCall] = []

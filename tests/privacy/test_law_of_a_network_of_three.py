@@ -1,10 +1,10 @@
-"""`bayesian-network` on a 2×2×2 domain and, end to end, with Gaussian noise: exact laws by walking both tables of a
-pair through the same answers.
+"""`bayesian-network` on a 2×2×2 domain and, end to end, with Gaussian noise: exact laws by walking both
+tables of a pair through the same answers.
 
-A run's chance is the product of the chances of its answers, each given those before it. So a walk takes one answer after
-the other and keeps the chance on both tables. Answers of the last table lead nowhere: what they add at worst is
-known in closed form, cell by cell, and need not be walked. Counts before it are cut to a public range, as in
-`exact.py`.
+A run's chance is the product of the chances of its answers, each given those before it. So a walk takes one
+answer after the other and keeps the chance on both tables. Answers of the last table lead nowhere: what they
+add at worst is known in closed form, cell by cell, and need not be walked. Counts before it are cut to a
+public range, as in `exact.py`.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def walks(
     change: Change = as_claimed,
     sliced: bool = False,
 ) -> Iterator[Step]:
-    """Every walk of a plan over two tables; sliced, those on which cells that are the same on both have the lowest
-    answer."""
+    """Every walk of a plan over two tables; sliced, those on which cells that are the same on both have the
+    lowest answer."""
     rows = exact.rows_of(pair[0], plan.domain), exact.rows_of(pair[1], plan.domain)
     choices = len(plan.domain.names) - 1
     scripts: list[tuple[int, ...]] = [()]
@@ -186,11 +186,13 @@ plan_of = partial(
 )
 
 
-# ---- three columns, Laplace: the worst ratio ---------------------------------------------------------------------
+# ---- three columns, Laplace: the worst ratio
+# ---------------------------------------------------------------------
 
 
 def worst_at_the_end(last: tuple[tuple[Cell, Cell], ...]) -> tuple[Fraction, Fraction]:
-    """The largest ratio that the last table adds, x over y and y over x: a cell's is reached at one of its counts."""
+    """The largest ratio that the last table adds, x over y and y over x: a cell's is reached at one of its
+    counts."""
     forth = back = Fraction(1)
     for (a, noise), (b, _) in last:
         if a != b:
@@ -256,7 +258,8 @@ def test_three_columns_are_told_apart_by_no_more_than_the_target_on_any_walk(
     assert exact.proves(worst(pair, sliced=False), epsilon=EPSILON)
 
 
-# ---- Gaussian noise, end to end: Rényi divergences ----------------------------------------------------------------
+# ---- Gaussian noise, end to end: Rényi divergences
+# ----------------------------------------------------------------
 
 
 ORDERS = (2, 5)

@@ -49,7 +49,8 @@ plan_of = partial(plans.plan_of, "aim", epsilon=EPSILON)
 
 
 class TwoRounds(AimPlan):
-    """Two rounds even where a single table can be asked for, so that the second goes by the answer to the first."""
+    """Two rounds even where a single table can be asked for, so that the second goes by the answer to the
+    first."""
 
     @property
     def _first_part(self) -> Fraction:
@@ -94,7 +95,8 @@ def worst(
     leak: bool = False,
     rounds_alone: bool = False,
 ) -> Fraction | float:
-    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is enough."""
+    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is
+    enough."""
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         if rounds_alone:
@@ -174,7 +176,8 @@ def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
     assert exact.worst_epsilon(worst(plan_of(domain_of(2, 2)), leak=True)) == float("inf")
 
 
-# ---- rounds by themselves, given the one-way answers --------------------------------------------------------------
+# ---- rounds by themselves, given the one-way answers
+# --------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -204,7 +207,8 @@ def test_rounds_that_spend_twice_what_they_have_are_noticed() -> None:
 def worst_choice(
     *, most: int, exact_reference: bool, sampler: type[Replay] = Replay
 ) -> Fraction | float:
-    """Of the first choice among three pairs, with all of EPSILON. What the one-way answers were is fixed, or exact."""
+    """Of the first choice among three pairs, with all of EPSILON. What the one-way answers were is fixed, or
+    exact."""
     domain = domain_of(2, 2, 2)
     plan = plan_of(domain)
 
@@ -242,7 +246,8 @@ def test_a_choice_by_exact_scores_or_half_the_scale_is_noticed(sampler: type[Rep
     )
 
 
-# ---- what is spent -----------------------------------------------------------------------------------------------
+# ---- what is spent
+# -----------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -1,5 +1,5 @@
-"""All views of a database together: what leaves the room of a whole run, its exact law, and mistakes that must be noticed
-(docs/proofs/relational.md)."""
+"""All views of a database together: what leaves the room of a whole run, its exact law, and mistakes that
+must be noticed (docs/proofs/relational.md)."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ ALL = UNITS[:1]
 
 
 def told(number: int, _: Noise) -> Ranges:
-    """Of homes of one person, and of those of most, whether there are many, and of homes in one area; so that in some branches
-    fewer rows of a unit are kept. Of other counts nothing."""
+    """Of homes of one person, and of those of most, whether there are many, and of homes in one area; so that
+    in some branches fewer rows of a unit are kept. Of other counts nothing."""
     if number in (1, 5, 6):
         return Ranges(told=(0, 5_000), bounds=(10,))
     return Ranges((0,) if number < 6 else (20,))
@@ -70,7 +70,8 @@ def database() -> Database:
 
 
 class WholeRun:
-    """`measure_database` on two databases that were opened before, with one sampler for all of their views."""
+    """`measure_database` on two databases that were opened before, with one sampler for all of their
+    views."""
 
     def __init__(
         self, patch: pytest.MonkeyPatch, plan: plans.DatabasePlan, folder: Path
@@ -131,7 +132,8 @@ def test_all_views_together_lose_the_target_and_little_less(
 ) -> None:
     run = WholeRun(monkeypatch, planned(), tmp_path)
     assert 0.98 * EPSILON <= largest(run, units=UNITS) <= float(EPSILON) * (1 + 1e-9)
-    # What is asked of later views, and for how many rows of a unit, follows from what was answered about units.
+    # What is asked of later views, and for how many rows of a unit, follows from what was answered about
+    # units.
     bounds = {calls[2][0].event for calls in run.asked}  # type: ignore[index]
     assert len(bounds) > 1
 
@@ -156,7 +158,8 @@ def test_all_views_together_keep_to_the_cap_on_mu_and_use_most_of_it(
 
 
 class ReusedNoise(Coarse):
-    """A table that is as large as one before it has its noise again: what they differ by leaves the room exactly."""
+    """A table that is as large as one before it has its noise again: what they differ by leaves the room
+    exactly."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -221,7 +224,8 @@ def test_a_view_that_moves_farther_or_costs_more_than_its_part_is_noticed(
     assert largest(WholeRun(monkeypatch, planned(), tmp_path)) > 1.01 * EPSILON
 
 
-# ---- rows that are left out by chance, the same ones in all views ------------------------------------------------
+# ---- rows that are left out by chance, the same ones in all views
+# ------------------------------------------------
 
 KEPT: dict[str, Any] = {**MANY, "key": None, "domain": {"age": 3}, "most": 2}
 PARTS = {"homes": ("#people",), "people": ("age",), "people:pairs": ()}
@@ -229,8 +233,8 @@ HOUSES: list[tuple[int, ...]] = [(), (0,), (0, 1), (0, 1, 2), (2, 2, 1)]
 
 
 def joint_law(folder: Path, ages: tuple[int, ...] | None, *, strength: int = 1) -> exact.Law:
-    """The law of one table of each view together, over all orders of the words of a home of three people or fewer. ages: None
-    for no home. strength: so many times the loss of each view."""
+    """The law of one table of each view together, over all orders of the words of a home of three people or
+    fewer. ages: None for no home. strength: so many times the loss of each view."""
     described = Database.from_json(databases.document(HOMES, KEPT))
     homes = [] if ages is None else [(0, ages)]
     written = databases.write(folder, rows_of(homes))

@@ -55,7 +55,8 @@ MANY = Pure(epsilon=100 * EPSILON)
 
 @pytest.fixture(autouse=True)
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What follows from the same answers is worked out once: a law replays every branch, and most of them share theirs."""
+    """What follows from the same answers is worked out once: a law replays every branch, and most of them
+    share theirs."""
     columns, first_stage = Columns.of, AutoPlan.first_stage
     known: dict[Hashable, Any] = {}
 
@@ -109,7 +110,8 @@ def worst(
     pairs: list[tuple[Table, Table]] | None = None,
     leak: bool = False,
 ) -> Fraction | float:
-    """Released counts and scores are clamped to 0 and 1, so that every branch can be walked; for mutants that is enough."""
+    """Released counts and scores are clamped to 0 and 1, so that every branch can be walked; for mutants that
+    is enough."""
     chosen = plan or plan_of(domain)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
@@ -221,7 +223,8 @@ def test_a_budget_that_is_rounded_up_is_refused(monkeypatch: pytest.MonkeyPatch)
         )
 
 
-# ---- relations of three columns ----------------------------------------------------------------------------------
+# ---- relations of three columns
+# ----------------------------------------------------------------------------------
 
 
 def fixed_search(plan: AutoPlan, columns: Columns) -> TripleSearch:
@@ -318,7 +321,8 @@ def test_scores_of_all_triples_that_cost_more_than_their_share_are_noticed(
     assert exact.worst_epsilon(worst_of_triples(plan)) > 1.15 * EPSILON
 
 
-# ---- relations of four columns and more --------------------------------------------------------------------------
+# ---- relations of four columns and more
+# --------------------------------------------------------------------------
 
 # Of five columns a group of four is selected, which leaves no group of five to select.
 GROUPS_SHARE = groups.SELECTING_SHARE / 2 + groups.COMPARING_SHARE
@@ -327,7 +331,8 @@ GROUPS_SHARE = groups.SELECTING_SHARE / 2 + groups.COMPARING_SHARE
 def worst_of_groups(
     plan: AutoPlan, monkeypatch: pytest.MonkeyPatch, *, from_data: bool = False
 ) -> Fraction | float:
-    """The law of looking for groups, where all answers before are fixed. from_data: whether references hold the exact number of records."""
+    """The law of looking for groups, where all answers before are fixed. from_data: whether references hold
+    the exact number of records."""
     # Tables of so few records are not compared otherwise.
     monkeypatch.setattr(groups, "RECORDS_A_CELL", Fraction(1, 100))
     noise = plan.column_noises()
@@ -370,7 +375,8 @@ def worst_of_groups(
         assert scored is not None
         return tuple(scored.groups), Search.scores, session.calls
 
-    # The record is where a group without the last column is expected to have nearly all, and one with it none.
+    # The record is where a group without the last column is expected to have nearly all, and one with it
+    # none.
     record = (0,) * 5
     pairs: list[tuple[Table, Table]] = [((), (record,)), ((record,), ())]
     return exact.largest_ratio(
@@ -410,12 +416,13 @@ def test_a_reference_of_a_group_that_follows_from_the_data_is_noticed(
     assert exact.worst_epsilon(ratio) > 1.15 * EPSILON
 
 
-# ---- how the room is asked about bins, given the one-way answers -----------------------------------------------
+# ---- how the room is asked about bins, given the one-way answers
+# -----------------------------------------------
 
 
 def worst_of_bins(*, from_data: bool) -> Fraction | float:
-    """The law of the calls and the table of one question by bins; the bins follow from fixed noisy counts, or from the
-    rows."""
+    """The law of the calls and the table of one question by bins; the bins follow from fixed noisy counts, or
+    from the rows."""
     domain = domain_of(4)
     noise = Noise(law="discrete-laplace", scale=Fraction(3, 2))
 
@@ -445,7 +452,8 @@ def test_a_merge_rule_read_from_the_data_is_noticed() -> None:
     assert exact.worst_epsilon(worst_of_bins(from_data=True)) == float("inf")
 
 
-# ---- Gaussian noise: how far all that it is added to moves, along one history of answers --------------------------
+# ---- Gaussian noise: how far all that it is added to moves, along one history of answers
+# --------------------------
 
 
 class Answered:
@@ -560,7 +568,8 @@ def test_interactions_that_are_paid_for_as_the_counts_they_are_made_of_are_notic
     assert max(moved(plan, pair) for pair in neighbours(domain)) > 2 * plan.loss.mu_squared
 
 
-# ---- what is spent, and what the receipt says ------------------------------------------------------------------
+# ---- what is spent, and what the receipt says
+# ------------------------------------------------------------------
 
 
 def settings() -> Iterator[tuple[Domain, Fraction]]:

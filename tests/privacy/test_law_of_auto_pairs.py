@@ -1,5 +1,5 @@
-"""`auto` where it selects a tree of pairs, because noise would hide the scores of all: its exact law, and mistakes that must be
-noticed (docs/proofs/auto.md)."""
+"""`auto` where it selects a tree of pairs, because noise would hide the scores of all: its exact law, and
+mistakes that must be noticed (docs/proofs/auto.md)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class Selected:
         patch.setattr(RoomSession, "select", select)
 
 
-# ---- whole runs -------------------------------------------------------------------------------------------------
+# ---- whole runs
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("domain", "pair", "least"), CASES)
@@ -103,15 +104,16 @@ def test_selections_with_a_sixth_of_their_noise_are_noticed(delta: Fraction) -> 
     assert exceeds(found, plan, times=1.1)
 
 
-# ---- selecting and scoring alone --------------------------------------------------------------------------------
+# ---- selecting and scoring alone
+# --------------------------------------------------------------------------------
 
 SHARE = pair_selection.SELECTING_SHARE + pair_selection.SCORING_SHARE
 TIGHT = Fraction(7, 10)
 
 
 def worst_of_pairs(monkeypatch: pytest.MonkeyPatch, *, from_data: bool = False) -> float:
-    """The law of what is asked about pairs, where the answers about columns are fixed: its epsilon. from_data: whether references
-    hold the exact number of records."""
+    """The law of what is asked about pairs, where the answers about columns are fixed: its epsilon.
+    from_data: whether references hold the exact number of records."""
     monkeypatch.setattr(pair_selection, "MAX_SCORE_NOISE", 0.0)
     plan = plans.plan_of("auto", domain_of(2, 2, 2), epsilon=TIGHT / SHARE)
     assert isinstance(plan, AutoPlan)
@@ -185,7 +187,8 @@ def test_references_of_selected_pairs_that_follow_from_the_data_are_noticed(
     assert worst_of_pairs(monkeypatch, from_data=True) > 1.15 * TIGHT
 
 
-# ---- which of the two ways is taken ------------------------------------------------------------------------------
+# ---- which of the two ways is taken
+# ------------------------------------------------------------------------------
 
 
 def calls_of(plan: Plan, records: int, *, told: Told = FEW) -> tuple[Call, ...]:

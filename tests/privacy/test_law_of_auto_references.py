@@ -1,5 +1,5 @@
-"""`auto` as a whole, where references, bins and prices follow from the noisy answers of the same run: its exact law, and mistakes
-that must be noticed (docs/proofs/auto.md)."""
+"""`auto` as a whole, where references, bins and prices follow from the noisy answers of the same run: its
+exact law, and mistakes that must be noticed (docs/proofs/auto.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def plan_of(domain: Domain, *, delta: Fraction = Fraction(0)) -> Plan:
 
 
 class References:
-    """Notes the references of every `score`. moved: whether some hold the exact number of records, which is a mistake."""
+    """Notes the references of every `score`. moved: whether some hold the exact number of records, which is a
+    mistake."""
 
     def __init__(self, patch: pytest.MonkeyPatch, *, moved: bool = False) -> None:
         self.seen: dict[int, set[tuple[bytes, ...]]] = defaultdict(set)

@@ -50,7 +50,8 @@ def worst(
     pairs: list[tuple[Table, Table]] | None = None,
     leak: bool = False,
 ) -> Fraction | float:
-    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is enough."""
+    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is
+    enough."""
     chosen = plan or plan_of(domain, structure_share=0.02)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
@@ -140,13 +141,15 @@ def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), leak=True)) == float("inf")
 
 
-# ---- the choice alone, given the one-way answers: on larger tables, where references matter ---------------------
+# ---- the choice alone, given the one-way answers: on larger tables, where references matter
+# ---------------------
 
 
 def worst_choice(
     *, most: int, exact_reference: bool, sampler: type[Replay] = Replay
 ) -> Fraction | float:
-    """Of the first choice, whose whole share is EPSILON. What the one-way answers were is fixed, or they are exact."""
+    """Of the first choice, whose whole share is EPSILON. What the one-way answers were is fixed, or they are
+    exact."""
     domain = domain_of(2, 2)
     plan = plan_of(domain)
     plan = replace(plan, shares=Shares(columns=EPSILON, choices=EPSILON, tables=EPSILON))
@@ -193,7 +196,8 @@ def test_a_choice_by_exact_scores_or_half_the_scale_is_noticed(sampler: type[Rep
     )
 
 
-# ---- what is spent, and what the receipt says ------------------------------------------------------------------
+# ---- what is spent, and what the receipt says
+# ------------------------------------------------------------------
 
 
 def settings() -> Iterator[tuple[Domain, Fraction]]:

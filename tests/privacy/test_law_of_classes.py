@@ -1,5 +1,5 @@
-"""Trees of classes and of several columns: `grow` has the exact law of any binary tree, and costs what it says; mutants that let
-the table decide which classes there are do not survive."""
+"""Trees of classes and of several columns: `grow` has the exact law of any binary tree, and costs what it
+says; mutants that let the table decide which classes there are do not survive."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def test_classes_are_opened_by_the_law_of_any_binary_tree(domain: Domain, rule: 
 
 
 def worst(domain: Domain, rule: Rule) -> float:
-    """The largest loss over all neighbours of up to two records, both ways round; infinite where it is above the claim."""
+    """The largest loss over all neighbours of up to two records, both ways round; infinite where it is above
+    the claim."""
     high = 1 if rule.name == "basic" else 0
     ratio = exact.largest_ratio(grown(rule), domain, cap=CAP, most=2, high=high)
     claim = rule.depth / SCALE if rule.name == "basic" else opened_loss(rule)

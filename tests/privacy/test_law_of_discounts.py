@@ -1,5 +1,6 @@
-"""`grow` by the improved rule where records are not taken by chance: evenly, from the fullest cells, in parts. Which ways of
-taking are stable, the exact law on binary trees of depth 3, and ways that are not stable, each shown by two tables."""
+"""`grow` by the improved rule where records are not taken by chance: evenly, from the fullest cells, in
+parts. Which ways of taking are stable, the exact law on binary trees of depth 3, and ways that are not
+stable, each shown by two tables."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ IN_HALVES = replace(IN_PARTS, discount=4)  # of whole records, so that counts ca
 IN_THIRDS = replace(FULLEST, threshold=4, discount=6, parts=3)
 
 
-# ---- stability ----------------------------------------------------------------------------------------------------
+# ---- stability
+# ----------------------------------------------------------------------------------------------------
 
 
 def taken(cells: Cells, number: int, *, fullest: bool) -> Cells:
@@ -167,7 +169,8 @@ def test_parts_and_ways_belong_to_the_improved_rule(changes: dict) -> None:
         replace(IMPROVED, **changes)
 
 
-# ---- the exact law ------------------------------------------------------------------------------------------------
+# ---- the exact law
+# ------------------------------------------------------------------------------------------------
 
 
 class Model:
@@ -291,7 +294,8 @@ def test_the_room_opens_nodes_by_that_law(rule: Rule) -> None:
         assert agree(law, expected), codes
 
 
-# ---- price and receipt --------------------------------------------------------------------------------------------
+# ---- price and receipt
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""Discovery: what it does without writing the set down has exactly the law of noise on every value of the set, and
-that law is private; planted mistakes are noticed."""
+"""Discovery: what it does without writing the set down has exactly the law of noise on every value of the
+set, and that law is private; planted mistakes are noticed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tests.privacy.exact import CERTAIN, ZERO, Interval, Law, Replay, enclose, i
 from tests.privacy.planted import plant
 
 SCALE = Fraction(3, 2)
-HIGH = 5  # counts above are not told apart; beyond the largest true count the ratio of two laws does not change
+# Counts above are not told apart; beyond the largest true count the ratio of two laws does not change
+HIGH = 5
 Held = tuple[int, ...]  # how many records have each value of the set
 
 
@@ -51,10 +52,12 @@ def geometric(steps: int) -> tuple[Interval, ...]:
 
 
 class Driven:
-    """The shipped `discovery.discover_values`, with every source of chance it uses replaced by a branch of `replay`.
+    """The shipped `discovery.discover_values`, with every source of chance it uses replaced by a branch of
+    `replay`.
 
-    The number of strangers comes from the shipped `number_passing`, whose first 128 bits are driven: it rises with them,
-    so that bisection finds the words at which it changes, and with them its exact law up to 2^-128.
+    The number of strangers comes from the shipped `number_passing`, whose first 128 bits are driven: it rises
+    with them, so that bisection finds the words at which it changes, and with them its exact law up to
+    2^-128.
     """
 
     def __init__(self, threshold: int) -> None:
@@ -82,8 +85,8 @@ class Driven:
             assert len(replay.taken) < 50, "noise that is not negative is drawn without an end"
             if any(values):
                 return [replay.cell(value, law) for value in values]
-            # Noise on 0 is drawn until it is not negative (`exceeding`, tested below): half of it is, so that none is
-            # drawn again, and the other half has the law of noise that is not negative.
+            # Noise on 0 is drawn until it is not negative (`exceeding`, tested below): half of it is, so that
+            # none is drawn again, and the other half has the law of noise that is not negative.
             half = len(values) // 2
             return [replay.branch(geometric(HIGH - threshold)) for _ in range(half)] + [-1] * (
                 len(values) - half
@@ -147,7 +150,8 @@ def chances_of(words: list[int]) -> tuple[Interval, ...]:
 
 def counts_every_value(patch: pytest.MonkeyPatch) -> None:
     """The number of strangers from all values instead of those that nobody has; no more than there are."""
-    plant(patch, discovery.discover_values, "number_passing(size - len(ranks), scale=scale, threshold=threshold)",
+    plant(patch, discovery.discover_values,
+        "number_passing(size - len(ranks), scale=scale, threshold=threshold)",
           "min(size - len(ranks), number_passing(size, scale=scale, threshold=threshold))")  # fmt: skip
 
 
@@ -290,7 +294,8 @@ def worst(law: Callable[[Held], Law]) -> Fraction | float:
 
 
 def test_one_record_more_or_less_is_hidden_as_claimed_and_no_better() -> None:
-    """Of noise on every value to 2^-200, and of the shipped code to what the first 128 bits of its words leave open."""
+    """Of noise on every value to 2^-200, and of the shipped code to what the first 128 bits of its words
+    leave open."""
     assert exact.proves(
         worst(lambda held: full_law(held, 2)), epsilon=1 / SCALE + Fraction(1, 2**200)
     )
@@ -305,12 +310,14 @@ def test_one_record_more_or_less_is_hidden_as_claimed_and_no_better() -> None:
 def test_what_a_mistake_costs(
     mistake: Plant, least: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Leaving strangers out is no privacy at all; too many of them is another law, with a larger loss than claimed."""
+    """Leaving strangers out is no privacy at all; too many of them is another law, with a larger loss than
+    claimed."""
     mistake(monkeypatch)
     assert exact.worst_epsilon(worst(Driven(2).law)) >= least
 
 
-# ---- the number of strangers, drawn bit by bit -----------------------------------------------------------------
+# ---- the number of strangers, drawn bit by bit
+# -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -346,7 +353,8 @@ def test_bits_that_leave_a_step_open_are_followed_by_more() -> None:
     assert len(asked) == 2
 
 
-# ---- thresholds, and the whole of it with real noise -------------------------------------------------------------
+# ---- thresholds, and the whole of it with real noise
+# -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -360,7 +368,8 @@ def test_bits_that_leave_a_step_open_are_followed_by_more() -> None:
 def test_thresholds_are_the_known_ones(
     n: int, rho: float, epsilon: float, expected: float
 ) -> None:
-    """They are stated for continuous noise, which discrete noise is where counts are in millionths of records."""
+    """They are stated for continuous noise, which discrete noise is where counts are in millionths of
+    records."""
     found = thresholds.threshold(n, rho=rho, scale=Fraction(10**6) / Fraction(epsilon))
     assert found / 10**6 == pytest.approx(expected, abs=5e-5)
 

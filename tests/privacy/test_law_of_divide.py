@@ -1,5 +1,5 @@
-"""`divide` and `boxes`: the exact law of choosing a column for each box and of counting boxes, mutants, and what both verifiers make
-of them."""
+"""`divide` and `boxes`: the exact law of choosing a column for each box and of counting boxes, mutants, and
+what both verifiers make of them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,8 @@ def test_gumbel_noise_of_several_boxes_costs_an_eighth_of_the_squared_epsilon_in
     assert exact.proves(largest, epsilon=(alpha - 1) * alpha * rho)
 
 
-# ---- the whole run -------------------------------------------------------------------------------------------------
+# ---- the whole run
+# -------------------------------------------------------------------------------------------------
 plan_of = partial(plans.plan_of, "generalize", k=1, divided="apart")
 
 
@@ -213,7 +214,8 @@ def test_a_mistake_in_a_run_is_noticed(mutant: type[Replay]) -> None:
     assert exact.loss_of_run(program_of(plan), plan, most=most, sampler=mutant) == inf
 
 
-# ---- what is refused before rows are looked at -----------------------------------------------------------------------
+# ---- what is refused before rows are looked at
+# -----------------------------------------------------------------------
 def room(cap: str = "100", domain: Domain | None = None) -> RoomSession:
     domain = domain or domain_of(2, 2)
     return open_session(
@@ -266,7 +268,8 @@ def test_a_box_of_a_single_value_is_not_divided_further() -> None:
         boxes.divided(np.array([0, UNDIVIDED]))
 
 
-# ---- the verifiers ---------------------------------------------------------------------------------------------------
+# ---- the verifiers
+# ---------------------------------------------------------------------------------------------------
 def lines(domain: Domain) -> tuple[list[dict], verifier_calls.Allowed, tuple[Call, ...]]:
     session, boxes = room(domain=domain), whole(domain)
     division = session.divide(boxes, among=np.array([[True, True]]), scale=Fraction(3))

@@ -1,7 +1,9 @@
-"""Whole runs under a cap on mu² or on rho: all that leaves the room, its privacy loss, and mistakes that must be noticed.
+"""Whole runs under a cap on mu² or on rho: all that leaves the room, its privacy loss, and mistakes that must
+be noticed.
 
-Every question of a run is asked of both tables by the shipped code, along every branch; the deltas of all answers together are
-compared with the curve of the cap at many epsilons, their Rényi divergences with its rho (docs/proofs/accounting.md)."""
+Every question of a run is asked of both tables by the shipped code, along every branch; the deltas of all
+answers together are compared with the curve of the cap at many epsilons, their Rényi divergences with its rho
+(docs/proofs/accounting.md)."""
 
 from __future__ import annotations
 
@@ -218,7 +220,8 @@ def test_all_answers_together_keep_to_the_cap_on_rho_and_use_most_of_it(
         assert found.losses().delta(float(EPSILON)) <= DELTA
 
 
-# ---- mistakes ---------------------------------------------------------------------------------------------------
+# ---- mistakes
+# ---------------------------------------------------------------------------------------------------
 
 
 class HalvedScale(Coarse):
@@ -241,7 +244,8 @@ class ExactScores(Coarse):
 
 
 class ReusedNoise(Coarse):
-    """The second number of a table has the noise of the first one: their difference leaves the room exactly."""
+    """The second number of a table has the noise of the first one: their difference leaves the room
+    exactly."""
 
     def counts(self, vector: Counts, noise: Noise) -> Counts:
         given = super().counts(vector, noise)
@@ -318,7 +322,8 @@ def test_a_question_that_follows_from_the_rows_is_noticed() -> None:
     assert Compared(run, (one, other), Told(())).losses().certain == pytest.approx(1)
 
 
-# ---- that losses are added up rightly ---------------------------------------------------------------------------
+# ---- that losses are added up rightly
+# ---------------------------------------------------------------------------
 
 LAWS = ("rounded-gaussian", "discrete-gaussian", "discrete-laplace")
 

@@ -1,7 +1,7 @@
 """Discrete Gaussian noise in `measure` and `independent`: Rényi divergences and hockey-stick delta, enclosed.
 
-A run without selections is a fixed list of measurements, so its law is a product over cells. What the room asks
-of the sampler is recorded on both tables of a pair; cells with equal counts cancel.
+A run without selections is a fixed list of measurements, so its law is a product over cells. What the room
+asks of the sampler is recorded on both tables of a pair; cells with equal counts cancel.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def renyi(cells: list[Cell], *, alpha: int) -> mpmath.ctx_iv.ivmpf:
             inner[k + width] * iv.exp(ratio_iv((alpha - 1) * rate * ((k + d) ** 2 - k * k)))
             for k in range(-width, width + 1)
         )
-        # Outside, the summand is a Gaussian weight about -(alpha - 1) d, times exp(alpha (alpha - 1) d² rate).
+        # Outside, the summand is a Gaussian weight about -(alpha - 1) d, times exp(alpha (alpha - 1) d²
+        # rate).
         centre = (alpha - 1) * abs(d)
         _, tail = gaussian(sigma, width - centre)
         beyond = tail * iv.exp(ratio_iv(alpha * (alpha - 1) * d * d * rate))

@@ -62,7 +62,8 @@ def test_all_answers_together_lose_what_is_claimed_and_little_less(
 
 
 def test_choices_are_made_on_the_way() -> None:
-    """As many columns as the noisy number of records bears; of one of them alone there is nothing to choose."""
+    """As many columns as the noisy number of records bears; of one of them alone there is nothing to
+    choose."""
     plan, most = CASES[0]
     law = exact.law_of(
         program_of(plan), ((0, 0), (0, 0)), domain=plan.domain, cap=plan.loss, high=most
@@ -84,7 +85,7 @@ class SharpChoice(Replay):
     """Noise of a thirtieth, as where the whole budget were taken for the choice."""
 
     def choose(self, scores: Counts, **given: object) -> int:
-        return super().choose(scores, **given | {"scale": given["scale"] / 30})  # type: ignore[arg-type, operator]
+        return super().choose(scores, **given | {"scale": given["scale"] / 30})
 
 
 @pytest.mark.parametrize(

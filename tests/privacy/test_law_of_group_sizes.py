@@ -1,5 +1,5 @@
-"""`group_sizes`: the exact law on tiny tables of persons, read and truncated by the room, and mutants that must not
-survive."""
+"""`group_sizes`: the exact law on tiny tables of persons, read and truncated by the room, and mutants that
+must not survive."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def tables(*, persons: int) -> Iterator[Persons]:
 
 
 def pairs(domain: Domain, *, persons: int) -> Iterator[tuple[Persons, Persons]]:
-    """All pairs of which one has a unit more (a person, or the records of nobody), or of which one unit differs."""
+    """All pairs of which one has a unit more (a person, or the records of nobody), or of which one unit
+    differs."""
     add = domain.relation is Relation.ADD_REMOVE
     for x, y in itertools.permutations(tables(persons=persons), 2):
         if x.nobody == y.nobody:
@@ -114,7 +115,8 @@ def worst(
         )
         for table in tables(persons=persons)
     }
-    return exact.worst_ratio(laws, pairs(domain, persons=persons))  # type: ignore[arg-type]  # tables of another shape
+    # tables of another shape
+    return exact.worst_ratio(laws, pairs(domain, persons=persons))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -126,7 +128,8 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
     assert compared > 50
     assert exact.proves(ratio, epsilon=EPSILON)
     if max_records == 1 and relation is Relation.REPLACE_ONE:
-        return  # the one cell is the number of persons, which moves only when the records of nobody come or go
+        # The one cell is the number of persons, which moves only when the records of nobody come or go
+        return
     assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON, (
         "a claim this loose would hide a defect"
     )
@@ -141,12 +144,13 @@ def test_the_cells_are_those_of_the_truncated_table_whatever_the_rows(tmp_path: 
         assert int(found @ np.arange(1, 3)) == rows.total
 
 
-# ---- mutants ---------------------------------------------------------------------------------------------------
+# ---- mutants
+# ---------------------------------------------------------------------------------------------------
 
 
 def before_truncation(rows: Rows, honest: Callable[[Rows], np.ndarray]) -> np.ndarray:
-    """As many cells as the largest group has records. The room keeps no more than what truncation left, so the mutant
-    is given the rows of a room without it."""
+    """As many cells as the largest group has records. The room keeps no more than what truncation left, so
+    the mutant is given the rows of a room without it."""
     records = np.bincount(rows.units())
     largest = int(records.max(initial=1))
     return np.bincount(records[records > 0], minlength=largest + 1)[1:].astype(np.int64)
@@ -159,7 +163,8 @@ def records_in_groups(rows: Rows, honest: Callable[[Rows], np.ndarray]) -> np.nd
 
 
 def nobody_apart(rows: Rows, honest: Callable[[Rows], np.ndarray]) -> np.ndarray:
-    """Every record without an id taken for a person of its own. The last unit of a table is the one without an id."""
+    """Every record without an id taken for a person of its own. The last unit of a table is the one without
+    an id."""
     found, units = honest(rows), rows.units()
     last = int((units == units.max(initial=0)).sum())
     if last > 1:
@@ -217,7 +222,8 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay], tmp_path: Path) -> N
     assert exact.worst_epsilon(ratio) > 1.15 * EPSILON
 
 
-# ---- the room and what leaves it ---------------------------------------------------------------------------------
+# ---- the room and what leaves it
+# ---------------------------------------------------------------------------------
 
 NOISE = Noise(law="discrete-laplace", scale=Fraction(2))
 

@@ -1,5 +1,5 @@
-"""`grow`: the exact law of all rules on binary trees of depth 3, mutants that must not survive, and the same law from the
-room's own code."""
+"""`grow`: the exact law of all rules on binary trees of depth 3, mutants that must not survive, and the same
+law from the room's own code."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def opened_loss(rule: Rule, scale: Fraction = SCALE) -> Fraction:
     return trees.loss(scale=scale, threshold=rule.least, discount=rule.discount)
 
 
-# ---- what the law has to be, written down a second time ---------------------------------------------------------
+# ---- what the law has to be, written down a second time
+# ---------------------------------------------------------
 
 
 class Model:
@@ -122,8 +123,8 @@ class Model:
         return found
 
     def worst(self) -> Fraction | float:
-        """Over all neighbours of up to `MOST` records, both ways round. Below the root, which is always opened, what
-        differs lies on one side, and the other side is the same."""
+        """Over all neighbours of up to `MOST` records, both ways round. Below the root, which is always
+        opened, what differs lies on one side, and the other side is the same."""
         laws = {leaves: self.law(leaves, 1) for leaves in tables(4)}
         pairs = [(x, y) for x in laws for y in laws if differ_by_one(x, y)]
         ratio, compared = exact.worst_ratio(laws, iter(pairs))
@@ -228,8 +229,8 @@ def test_a_mistake_is_noticed(mutant: type[Model], rule: Rule) -> None:
 
 
 def basic_worst(rule: Rule, scale: Fraction) -> Fraction:
-    """Of the basic rule the noises are independent, so that the worst ratio is found node by node; counts are clamped to
-    0 … MOST, which loses nothing."""
+    """Of the basic rule the noises are independent, so that the worst ratio is found node by node; counts are
+    clamped to 0 … MOST, which loses nothing."""
 
     @cache
     def below(x: Leaves, y: Leaves, level: int) -> Fraction:
@@ -258,7 +259,8 @@ def test_basic_costs_epsilon_at_every_depth() -> None:
     assert not exact.proves(basic_worst(BASIC, SCALE / 2), epsilon=DEPTH / SCALE)
 
 
-# ---- the room's own code has that law ---------------------------------------------------------------------------
+# ---- the room's own code has that law
+# ---------------------------------------------------------------------------
 
 DOMAIN = Domain(attributes=(Integer(name="x", low=0, high=7, width=1),))
 SMALL = Domain(attributes=(Integer(name="x", low=0, high=3, width=1),))
@@ -273,7 +275,8 @@ def grown(rule: Rule) -> exact.Program:
 
 
 def opened(shape: Hashable, level: int = 1) -> list[list[bool]]:
-    """Which nodes of each depth are opened, where one was looked at, of the shape of a tree as `Model` has it."""
+    """Which nodes of each depth are opened, where one was looked at, of the shape of a tree as `Model` has
+    it."""
     if shape in ("closed", "leaf"):
         return [[False]]
     sides = [opened(side, level + 1) for side in shape]  # type: ignore[attr-defined]
@@ -364,7 +367,8 @@ def test_the_room_counts_every_child_of_an_opened_node() -> None:
     assert exact.worst_ratio(occupied, iter([((), ((0,),)), (((0,),), ())]))[0] == inf
 
 
-# ---- people of several records, and records that are replaced ---------------------------------------------------
+# ---- people of several records, and records that are replaced
+# ---------------------------------------------------
 
 SHALLOW = Rule(name="basic", depth=2, threshold=3)
 NEAR, FAR = (0,), (7,)
@@ -401,7 +405,8 @@ def loss_of_units(
         (IMPROVED, REPLACED, 2, (*2 * (NEAR,), *2 * (FAR,)), 4 * (NEAR,), 0.7),
         (PRIVTREE, ADDED, 2, 5 * (NEAR,), 7 * (NEAR,), 0.85),
         (PRIVTREE, REPLACED, 1, (*8 * (NEAR,), *5 * (FAR,)), (*9 * (NEAR,), *4 * (FAR,)), 0.7),
-        # Where one end is opened more often and the other one less often, not both losses are at their largest.
+        # Where one end is opened more often and the other one less often, not both losses are at their
+        # largest.
         (PRIVTREE, REPLACED, 2, (*7 * (NEAR,), *2 * (FAR,)), 9 * (NEAR,), 0.5),
     ],
 )
@@ -438,7 +443,8 @@ def test_counts_of_nodes_cost_several_records_and_replaced_ones_what_is_charged(
     assert found > claim / 2
 
 
-# ---- nodes without records, drawn all at once ----------------------------------------------------------------------
+# ---- nodes without records, drawn all at once
+# ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -519,8 +525,8 @@ def test_of_all_numbers_that_chance_may_say_every_set_has_as_many(
 
 @pytest.mark.parametrize("threshold", [10**6, 10**9])
 def test_a_threshold_that_nothing_reaches_is_planned_and_run_at_once(threshold: int) -> None:
-    """Powers of so small a chance have as many digits as the threshold, and so many numbers as are set aside are not listed
-    where no node has them."""
+    """Powers of so small a chance have as many digits as the threshold, and so many numbers as are set aside
+    are not listed where no node has them."""
     domain = Domain(attributes=(Integer(name="x", low=0, high=255, width=1),))
     rows = exact.rows_of(((7,),) * 50, domain)
 
@@ -553,7 +559,8 @@ def test_an_enclosure_of_what_is_below_its_last_digit_is_the_one_that_powers_wou
 
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_taking_records_away_is_stable(number: int) -> None:
-    """Whatever the order in which records are taken: one record more changes what is left by one record at most."""
+    """Whatever the order in which records are taken: one record more changes what is left by one record at
+    most."""
     for order in itertools.permutations(range(5)):
         for size in range(5):
             some = [record for record in order if record < size]
@@ -561,7 +568,8 @@ def test_taking_records_away_is_stable(number: int) -> None:
             assert len(set(some[number:]) ^ set(more[number:])) <= 1
 
 
-# ---- what the room refuses ----------------------------------------------------------------------------------------
+# ---- what the room refuses
+# ----------------------------------------------------------------------------------------
 
 
 def session(domain: Domain = DOMAIN, *, epsilon: str = "9") -> RoomSession:
@@ -617,7 +625,8 @@ def test_texts_grow_sign_by_sign_and_end() -> None:
     assert [one.tolist() for one in found.opened] == [[0], [2], []]
 
 
-# ---- price, receipt and answers -----------------------------------------------------------------------------------
+# ---- price, receipt and answers
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", ["1/8", "1/2", "1", "10", "1000"])

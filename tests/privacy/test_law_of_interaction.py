@@ -1,5 +1,5 @@
-"""`interaction` on tiny domains: the exact law over all neighbours, how far Gaussian answers move, and mistakes that must be
-noticed."""
+"""`interaction` on tiny domains: the exact law over all neighbours, how far Gaussian answers move, and
+mistakes that must be noticed."""
 
 from __future__ import annotations
 
@@ -108,7 +108,8 @@ def test_bins_read_from_the_data_are_noticed() -> None:
     assert exact.worst_ratio(laws, pairs_of(domain, most=1))[0] == float("inf")
 
 
-# ---- Gaussian noise: how far what it is added to moves -----------------------------------------------------------
+# ---- Gaussian noise: how far what it is added to moves
+# -----------------------------------------------------------
 
 
 def lengths(
@@ -168,7 +169,8 @@ def test_two_records_that_replace_two_others_move_it_twice_as_far_as_one() -> No
     assert max(lengths(domain, twos, None)) == of_two
 
 
-# ---- what it says, and what is refused ---------------------------------------------------------------------------
+# ---- what it says, and what is refused
+# ---------------------------------------------------------------------------
 
 
 def room(table: Table = (), *, cap: Any = CAP, domain: Domain | None = None) -> RoomSession:
@@ -189,7 +191,8 @@ def test_it_says_what_sums_do_not_say_and_no_more() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 5), (64, 64, 64)])
 def test_no_number_of_records_makes_an_interaction_fail(shape: tuple[int, ...]) -> None:
-    """Counts of any size move the contrast by no more than was paid for one record, and leave room for noise."""
+    """Counts of any size move the contrast by no more than was paid for one record, and leave room for
+    noise."""
     largest = np.iinfo(np.int64).max
     table = np.zeros(shape, dtype=np.int64)
     bound = noise_of_room.MAX_COUNT // prod(2 * (size - 1) for size in shape)

@@ -1,4 +1,5 @@
-"""`intervals`: the exact law on tiny columns, read by the room from texts, what it refuses, and mutants that must not survive."""
+"""`intervals`: the exact law on tiny columns, read by the room from texts, what it refuses, and mutants that
+must not survive."""
 
 from __future__ import annotations
 
@@ -111,7 +112,8 @@ def worst(
     sampler: type[Replay] = Replay,
     l1: int | None = None,
 ) -> tuple[Fraction | float, Fraction]:
-    """The worst ratio of one answer with Laplace noise that is calibrated to epsilon, and what the room charged for it."""
+    """The worst ratio of one answer with Laplace noise that is calibrated to epsilon, and what the room
+    charged for it."""
     sensitivity = l1 or histogram_sensitivity(domain.unit, domain.relation).l1
     noise = Noise(law="discrete-laplace", scale=noise_scale.laplace_scale(EPSILON, sensitivity))
     charged: set[Fraction] = set()
@@ -131,7 +133,8 @@ def worst(
         )
         for table in among
     }
-    ratio, compared = exact.worst_ratio(laws, pairs(domain, among))  # type: ignore[arg-type]  # of another shape
+    # Of another shape
+    ratio, compared = exact.worst_ratio(laws, pairs(domain, among))  # type: ignore[arg-type]
     assert compared > 10
     (cost,) = charged
     return ratio, cost
@@ -183,7 +186,8 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
 def test_no_unit_moves_the_counts_by_more_than_its_sensitivity(
     data: st.DataObject, most: int, missing: bool
 ) -> None:
-    """Both norms, under both relations, of any partition of a lattice of 2^64 positions by any chain of divisors."""
+    """Both norms, under both relations, of any partition of a lattice of 2^64 positions by any chain of
+    divisors."""
     position = st.integers(0, 40) | st.integers(0, 2**64 - 1)
     records = st.lists(position | st.none() if missing else position, max_size=most)
     own, other = data.draw(records), data.draw(records)
@@ -214,7 +218,8 @@ def test_no_unit_moves_the_counts_by_more_than_its_sensitivity(
         assert moved.size == (len(cuts) - 1) * len(divisors) + missing
 
 
-# ---- what is counted ---------------------------------------------------------------------------------------------
+# ---- what is counted
+# ---------------------------------------------------------------------------------------------
 
 
 def exact_counts(
@@ -237,7 +242,8 @@ def exact_counts(
 
 
 def test_each_record_lies_in_one_cell_at_most(tmp_path: Path) -> None:
-    """Each record by itself: it adds 1 to one cell, or nothing to any where the intervals leave its position out."""
+    """Each record by itself: it adds 1 to one cell, or nothing to any where the intervals leave its position
+    out."""
     domain = domain_of(low=-7, high=10)
     for text in (*map(str, range(-9, 13)), MARKER, "many", '""'):
         cache = CountCache(opened((text,), domain, tmp_path))
@@ -255,7 +261,8 @@ def test_each_record_lies_in_one_cell_at_most(tmp_path: Path) -> None:
 def test_cells_are_intervals_by_the_largest_divisor_of_the_value(tmp_path: Path) -> None:
     domain = domain_of(low=-5, high=50)
     table = [str(value) for value in range(-5, 51)] + [MARKER, "70", "-9", "no number"]
-    # Positions 0 … 5 are the values -5 … 0, positions 6 … 55 the values 1 … 50; 70 is taken for 50 and -9 for -5.
+    # Positions 0 … 5 are the values -5 … 0, positions 6 … 55 the values 1 … 50; 70 is taken for 50 and -9 for
+    # -5.
     assert exact_counts(table, domain, tmp_path, cuts=(0, 6, 56), divisors=(1, 5, 10, 50)) == [
         4, 2, 0, 1,
         40, 5, 4, 2,
@@ -273,7 +280,8 @@ def test_the_ends_of_the_widest_lattice_are_counted(tmp_path: Path) -> None:
     assert exact_counts(table, domain, tmp_path, cuts=cuts) == [1, 1, 1, 1, 1]
 
 
-# ---- mutants -----------------------------------------------------------------------------------------------------
+# ---- mutants
+# -----------------------------------------------------------------------------------------------------
 
 
 def cuts_that_go_back(patch: pytest.MonkeyPatch) -> None:
@@ -311,9 +319,11 @@ def every_divisor_and_not_the_largest(patch: pytest.MonkeyPatch) -> None:
 
 
 def divisors_that_are_no_chain(patch: pytest.MonkeyPatch) -> None:
-    """Each divisor is tried on all positions, and 2 and 3 are both accepted: without the check, 0 lies in two classes."""
+    """Each divisor is tried on all positions, and 2 and 3 are both accepted: without the check, 0 lies in two
+    classes."""
     plant(
-        patch, intervals.question, "any(low >= high or high % low for low, high in pairwise(divisors))", "False"
+        patch, intervals.question, "any(low >= high or high % low for low, high in pairwise(divisors))",
+        "False"
     )  # fmt: skip
     plant(
         patch,
@@ -424,7 +434,8 @@ def test_noise_for_one_record_is_noticed_where_more_may_change(
     assert charged >= Fraction(95, 100) * moved * EPSILON, "and the room charges for it"
 
 
-# ---- what the room refuses ---------------------------------------------------------------------------------------
+# ---- what the room refuses
+# ---------------------------------------------------------------------------------------
 
 NOISE = Noise(law="discrete-laplace", scale=Fraction(2))
 
@@ -523,7 +534,8 @@ def test_no_cut_stands_in_the_journal(tmp_path: Path) -> None:
     assert call.query.to_json() == {"verb": "intervals", "clique": ["n"], "cells": 5}
 
 
-# ---- the verifier ------------------------------------------------------------------------------------------------
+# ---- the verifier
+# ------------------------------------------------------------------------------------------------
 
 RECEIPT: dict[str, Any] = {
     "unit": {"max_records": 1, "column": None},

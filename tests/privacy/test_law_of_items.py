@@ -1,5 +1,5 @@
-"""`items`: the exact law on tiny lists of baskets, read by the room, the length of what one basket adds, whole runs that
-choose items, and mutants that must not survive."""
+"""`items`: the exact law on tiny lists of baskets, read by the room, the length of what one basket adds,
+whole runs that choose items, and mutants that must not survive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from tests.privacy.exact import Law, Replay
 
 EPSILON = Fraction(7, 10)
 VOTE = 6
-"""Parts of a vote here: few, so that every outcome can be looked at. Nothing in the proof hangs on how many there are."""
+"""Parts of a vote here: few, so that every outcome can be looked at. Nothing in the proof hangs on how many
+there are."""
 Basket = tuple[int, ...]
 Table = tuple[Basket, ...]
 Counting = Callable[..., Counts]
@@ -131,7 +132,8 @@ def worst(
         )
         for table in among
     }
-    ratio, compared = exact.worst_ratio(laws, pairs(among, domain.relation))  # type: ignore[arg-type]  # of another shape
+    # Of another shape
+    ratio, compared = exact.worst_ratio(laws, pairs(among, domain.relation))  # type: ignore[arg-type]
     assert compared > 10
     return ratio
 
@@ -148,11 +150,13 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
     )
 
 
-# ---- how far one basket moves the counts -------------------------------------------------------------------------
+# ---- how far one basket moves the counts
+# -------------------------------------------------------------------------
 
 
 def lengths(domain: Domain, folder: Path, *, squared: bool, items: int) -> tuple[int, int]:
-    """The largest sum of sizes, or of squares, of what one basket adds, and of the difference of two baskets."""
+    """The largest sum of sizes, or of squares, of what one basket adds, and of the difference of two
+    baskets."""
     single = [
         counts.items(opened((b,), domain, folder), "items", squared=squared)
         for b in all_baskets(items)
@@ -199,7 +203,8 @@ def test_votes_are_the_shares_of_what_a_basket_has_of_the_set(tmp_path: Path) ->
     ]
 
 
-# ---- mutants -----------------------------------------------------------------------------------------------------
+# ---- mutants
+# -----------------------------------------------------------------------------------------------------
 
 
 def a_vote_for_each_item(rows: Rows, name: str, *, squared: bool, honest: Counting) -> Counts:
@@ -251,8 +256,8 @@ def test_a_mutant_count_is_noticed(
 def test_an_item_that_counts_as_often_as_it_stands_there_is_noticed(
     squared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every item stands twice in the baskets of these tests. Where shares add up to one, it does not matter; where their
-    squares do, two shares of one item are longer than one of each."""
+    """Every item stands twice in the baskets of these tests. Where shares add up to one, it does not matter;
+    where their squares do, two shares of one item are longer than one of each."""
     monkeypatch.setattr(baskets, "_distinct", np.sort)
     one, _ = lengths(domain_of(items=2), tmp_path, squared=squared, items=2)
     assert (one > 1.9 * counts.VOTE**2) if squared else (one == counts.VOTE)
@@ -294,14 +299,15 @@ def test_a_mutant_sampler_is_noticed(
     assert exact.worst_epsilon(ratio) >= least * EPSILON
 
 
-# ---- whole runs --------------------------------------------------------------------------------------------------
+# ---- whole runs
+# --------------------------------------------------------------------------------------------------
 
 
 def run_ratio(
     mechanism: str, folder: Path, *, sampler: type[Replay] = Replay
 ) -> Fraction | float:
-    """Of everything that leaves the room in a run that chooses one of two items and then asks for its column, or, of
-    `random`, for the number of baskets."""
+    """Of everything that leaves the room in a run that chooses one of two items and then asks for its column,
+    or, of `random`, for the number of baskets."""
     domain = domain_of(items=2, keep=1)
     plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=EPSILON))
 
@@ -323,7 +329,8 @@ def run_ratio(
         )
         for t in among
     }
-    return exact.worst_ratio(laws, pairs(among, domain.relation))[0]  # type: ignore[arg-type]  # of another shape
+    # Of another shape
+    return exact.worst_ratio(laws, pairs(among, domain.relation))[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("two_parts")
@@ -358,7 +365,8 @@ def test_the_most_voted_items_are_kept_and_nothing_else_decides() -> None:
     assert domain_learning.resolve(attribute, answer).items == ("1", "3")  # type: ignore[attr-defined]
 
 
-# ---- the room and what leaves it ---------------------------------------------------------------------------------
+# ---- the room and what leaves it
+# ---------------------------------------------------------------------------------
 
 NOISE = Noise(law="discrete-laplace", scale=Fraction(20_000))
 

@@ -1,4 +1,5 @@
-"""Learning before a mechanism, and `weak-domain`: everything that leaves the room, its exact law, and mutants."""
+"""Learning before a mechanism, and `weak-domain`: everything that leaves the room, its exact law, and
+mutants."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ PLACED = Domain(
 
 @pytest.fixture(autouse=True)
 def _found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is answered is taken for records at the first look: tables are tiny, and each round more would multiply the answers
-    that there are. What the noise of a question is does not depend on it."""
+    """Whatever is answered is taken for records at the first look: tables are tiny, and each round more would
+    multiply the answers that there are. What the noise of a question is does not depend on it."""
     monkeypatch.setattr(scale_tree, "FALSE_FIND", 1e9)
 
 
@@ -166,7 +167,8 @@ def test_spending_the_whole_budget_after_learning_is_refused_by_the_room_and_not
 def test_a_column_that_is_not_found_costs_the_target_at_most(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One look, and one for what the column may cost beyond its part; the method has what is left after both."""
+    """One look, and one for what the column may cost beyond its part; the method has what is left after
+    both."""
     monkeypatch.setattr(scale_tree, "FALSE_FIND", 1e-9)
     monkeypatch.setattr(scale_tree, "FURTHER_LOOKS", ())
     ratio = worst(plan_of(domain_of(LATTICE), "random"), most=1)
@@ -208,7 +210,8 @@ def test_rounds_that_cost_too_much_are_refused_by_the_room_and_noticed_without_i
     assert exact.worst_epsilon(greedy) > 1.05 * EPSILON
 
 
-# ---- people of several records, and records that are replaced ----------------------------------------------------
+# ---- people of several records, and records that are replaced
+# ----------------------------------------------------
 
 GRID = Range(name="number", of="integer", low=0, high=4, bins=2)
 Pair = tuple[Table, Table]
@@ -224,8 +227,9 @@ def unit_domain(
 
 
 def largest_loss(plan: Plan, domain: Domain, pair: Pair) -> float:
-    """Of a run on rows of that domain, which is told of its first numbers whether they are small or large, so that in some
-    branches something is learned and in others not. Every number may be whatever its noise makes it."""
+    """Of a run on rows of that domain, which is told of its first numbers whether they are small or large, so
+    that in some branches something is learned and in others not. Every number may be whatever its noise makes
+    it."""
 
     def run(sampler: Coarse, rows: Rows) -> Hashable:
         cap = Pure(epsilon=100 * EPSILON)
@@ -266,7 +270,8 @@ UNITS = [
         "independent", (LATTICE,), REPLACED, 2, (times(2, 0), times(2, 2)), 0.99, id="a lattice"
     ),
     pytest.param("weak-domain", (WEAK,), ADDED, 2, ((), times(2, 0)), 0.95, id="weak-domain"),
-    # Where a value is replaced, one is found less often and the other one more often, and not both losses are seen.
+    # Where a value is replaced, one is found less often and the other one more often, and not both losses are
+    # seen.
     pytest.param(
         "weak-domain", (WEAK,), REPLACED, 2, (times(2, 0), times(2, 1)), 0.5, id="weak-domain"
     ),

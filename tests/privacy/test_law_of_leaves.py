@@ -1,4 +1,5 @@
-"""`leaves`: the exact law of counts of parts, what is drawn all at once against noise on every cell, and what is refused."""
+"""`leaves`: the exact law of counts of parts, what is drawn all at once against noise on every cell, and what
+is refused."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ def counted(
 
 
 def worst(
-    partition: NodeSet, *, domain: Domain, sampler: type[exact.Replay] = exact.Replay, by: tuple[str, ...] = (),
+    partition: NodeSet, *, domain: Domain, sampler: type[exact.Replay] = exact.Replay,
+    by: tuple[str, ...] = (),
     threshold: int | None = None, most: int = 2,
 ) -> Fraction | float:  # fmt: skip
     program = counted(partition, by=by, threshold=threshold)
@@ -209,7 +211,8 @@ def test_parts_inside_one_another_would_cost_twice() -> None:
     assert not exact.proves(ratio, epsilon=1 / SCALE + Fraction(1, 2**200))
 
 
-# ---- what is drawn all at once -----------------------------------------------------------------------------------------
+# ---- what is drawn all at once
+# -----------------------------------------------------------------------------------------
 
 
 def test_what_is_kept_is_as_if_each_cell_had_its_noise() -> None:
@@ -242,7 +245,8 @@ def test_what_is_kept_is_as_if_each_cell_had_its_noise() -> None:
     assert fits(p_value)
 
 
-# ---- what is counted, and what is refused --------------------------------------------------------------------------
+# ---- what is counted, and what is refused
+# --------------------------------------------------------------------------
 
 
 def room(domain: Domain, table: exact.Table, *, epsilon: str = "900") -> RoomSession:
@@ -331,7 +335,8 @@ def test_leaves_are_refused_by_their_own_columns_over_the_cap_and_with_threshold
     assert session.calls == ()
 
 
-# ---- receipt and answers -------------------------------------------------------------------------------------------------
+# ---- receipt and answers
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -363,7 +368,8 @@ def test_the_verifier_finds_the_same_price(m: int, relation: str, moving: int) -
 @pytest.mark.parametrize(
     "changes",
     [
-        {"parts": 4}, {"parts": 0}, {"parts": "3"}, {"parts": True}, {"cells": 7}, {"by": ["x"]}, {"by": "kind"}, {"by": []},
+        {"parts": 4}, {"parts": 0}, {"parts": "3"}, {"parts": True}, {"cells": 7}, {"by": ["x"]},
+        {"by": "kind"}, {"by": []},
         {"clique": []}, {"threshold": 0}, {"bins": [3]}, {"by": [1]},
     ],
 )  # fmt: skip

@@ -1,5 +1,5 @@
-"""A sketch of one side of a link: one person moves one cell by one, the exact law of what leaves the room, its receipt, and
-mutants that must not survive (docs/proofs/link-sketch.md)."""
+"""A sketch of one side of a link: one person moves one cell by one, the exact law of what leaves the room,
+its receipt, and mutants that must not survive (docs/proofs/link-sketch.md)."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ def test_forgetting_the_persons_is_noticed(
     assert moved(Counter(), found) == 3
 
 
-# ---- the exact law --------------------------------------------------------------------------------------------
+# ---- the exact law
+# --------------------------------------------------------------------------------------------
 
 
 def tiny(*, linked: bool, relation: Relation = Relation.ADD_REMOVE) -> SketchPlan:
@@ -204,7 +205,8 @@ def test_the_sensitivity_of_the_other_relation_is_noticed() -> None:
     assert exact.worst_epsilon(worst(narrow, most=1)) > 1.9 * EPSILON
 
 
-# ---- both sides together ----------------------------------------------------------------------------------------
+# ---- both sides together
+# ----------------------------------------------------------------------------------------
 
 EVE, BOB = ("Eve", "Adams", "true"), ("Bob", "Brown", "false")
 Sides = tuple[tuple[Sequence[object], ...], tuple[Sequence[object], ...]]
@@ -220,7 +222,8 @@ BOTH: list[tuple[Sides, Sides]] = [
 def worst_of_both(
     folder: Path, pair: tuple[Sides, Sides], *, sampler: type[Replay] = Replay
 ) -> float:
-    """Both sketches at once, of two pairs of files: the largest loss of what the two sides, or anybody, can see together."""
+    """Both sketches at once, of two pairs of files: the largest loss of what the two sides, or anybody, can
+    see together."""
     agreement = links.link(bits=2, epsilon="0.7", linked=False)
     laws: dict[int, exact.Law] = {}
     for number, sides in enumerate(pair):
@@ -260,7 +263,8 @@ def test_both_sketches_together_lose_the_sum_of_both_and_no_less(
 
 
 class OneNoiseForBoth(Replay):
-    """The second side has the noise of the first one, as of one seed: the difference of the sketches is exact."""
+    """The second side has the noise of the first one, as of one seed: the difference of the sketches is
+    exact."""
 
     first: list[int] | None = None
 
@@ -287,7 +291,8 @@ def test_too_little_noise_in_both_sketches_is_noticed(
     assert worst_of_both(tmp_path, pair, sampler=sampler) == float("inf")
 
 
-# ---- the receipt ----------------------------------------------------------------------------------------------
+# ---- the receipt
+# ----------------------------------------------------------------------------------------------
 
 
 def sketched(folder: Path) -> sketches.Sketch:

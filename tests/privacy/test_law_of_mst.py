@@ -42,7 +42,8 @@ def worst(
     pairs: list[tuple[Table, Table]] | None = None,
     leak: bool = False,
 ) -> Fraction | float:
-    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is enough."""
+    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is
+    enough."""
     chosen = plan or plan_of(domain, choices_share=0.01)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
@@ -112,7 +113,8 @@ def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), leak=True)) == float("inf")
 
 
-# ---- the choices alone, given the one-way answers: with three columns, so that there is something to choose ----------
+# ---- the choices alone, given the one-way answers: with three columns, so that there is something to choose
+# ----------
 
 
 def worst_choice(
@@ -122,7 +124,8 @@ def worst_choice(
     sampler: type[Replay] = Replay,
     relation: Relation = Relation.ADD_REMOVE,
 ) -> Fraction | float:
-    """Of both choices, each with half of EPSILON. What the one-way answers were is fixed, or they are exact."""
+    """Of both choices, each with half of EPSILON. What the one-way answers were is fixed, or they are
+    exact."""
     domain = domain_of(2, 2, 2, relation=relation)
     plan = replace(
         plan_of(domain),
@@ -165,7 +168,8 @@ def test_choices_by_exact_scores_or_half_the_scale_are_noticed(sampler: type[Rep
     assert exact.worst_epsilon(worst_choice(most=3, sampler=sampler)) > 1.15 * EPSILON
 
 
-# ---- what is spent, and what the receipt says ------------------------------------------------------------------
+# ---- what is spent, and what the receipt says
+# ------------------------------------------------------------------
 
 
 def settings() -> Iterator[tuple[Domain, Fraction]]:

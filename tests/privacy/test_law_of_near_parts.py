@@ -1,5 +1,5 @@
-"""`resample` where each group counts the parts near it by themselves and all others together: the exact law of the room's own code is
-that of groups with so many parts, and no pair of neighbours passes the claim."""
+"""`resample` where each group counts the parts near it by themselves and all others together: the exact law
+of the room's own code is that of groups with so many parts, and no pair of neighbours passes the claim."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def law_of_near(held: Held, event: DirichletMultinomial) -> Law:
 
 
 def counted(held: Held) -> Held:
-    """Of the first group: both near homes and the far one; of the second: the near home, nothing, and the two far ones."""
+    """Of the first group: both near homes and the far one; of the second: the near home, nothing, and the two
+    far ones."""
     first, *second = held
     return (first, *((two[2], 0, two[0] + two[1]) for two in second))
 

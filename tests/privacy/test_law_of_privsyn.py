@@ -63,7 +63,8 @@ def worst(
     pairs: list[tuple[Table, Table]] | None = None,
     leak: bool = False,
 ) -> Fraction | float:
-    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is enough."""
+    """Released counts are clamped to 0 and 1, so that every branch can be walked; for mutants that is
+    enough."""
     chosen = plan or plan_of(domain)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
@@ -144,7 +145,8 @@ def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
     assert exact.worst_epsilon(worst(domain_of(2, 2), leak=True)) == float("inf")
 
 
-# ---- the scores alone, of three pairs, which one record may all move ------------------------------------------------
+# ---- the scores alone, of three pairs, which one record may all move
+# ------------------------------------------------
 
 
 def worst_scores(
@@ -207,7 +209,8 @@ def test_references_from_exact_counts_are_noticed() -> None:
     )
 
 
-# ---- what is spent, and what the receipt says ------------------------------------------------------------------
+# ---- what is spent, and what the receipt says
+# ------------------------------------------------------------------
 
 
 def settings() -> Iterator[tuple[Domain, Fraction]]:

@@ -1,5 +1,5 @@
-"""`adaptive-basic`, `adaptive-improved`, `privtree`, and `adaptive` of texts: the exact law of all answers of a run on tiny
-tables, and mutants that must not survive."""
+"""`adaptive-basic`, `adaptive-improved`, `privtree`, and `adaptive` of texts: the exact law of all answers of
+a run on tiny tables, and mutants that must not survive."""
 
 from __future__ import annotations
 
@@ -145,7 +145,8 @@ def partitions(plan: Plan) -> int:
 def test_texts_with_a_column_beside_them_lose_no_more_than_is_claimed(
     divided: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the column is counted by texts that noise has found, which are other ones in other branches."""
+    """Also where the column is counted by texts that noise has found, which are other ones in other
+    branches."""
     if divided:
         divide(monkeypatch)
     plan = plan_of("adaptive", BESIDE)

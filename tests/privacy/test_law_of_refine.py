@@ -1,4 +1,5 @@
-"""`refine`: the exact law of choosing a column on tiny domains, mutants, and what the verifier makes of it."""
+"""`refine`: the exact law of choosing a column on tiny domains, mutants, and what the verifier makes of
+it."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def laws(
 def worst(domain: Domain, cap: Loss = PURE, *, most: int = MOST, **mutation: object) -> float:
     """The largest loss over all neighbours; infinite where an answer is possible for one of them alone."""
     pairs = pairs_of(domain, most=most)
-    ratio, compared = exact.worst_ratio(laws(domain, cap, most=most, **mutation), pairs)  # type: ignore[arg-type]
+    ratio, compared = exact.worst_ratio(laws(domain, cap, most=most, **mutation), pairs)
     assert compared > 50
     return exact.loss_within(
         ratio, claim=EPSILON

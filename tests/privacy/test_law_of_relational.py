@@ -1,5 +1,6 @@
-"""Views of databases: a privacy unit moves the records of each view by its own records alone, and by no more than are stated; the
-exact law of a session on a view; and mutants that must not survive (docs/proofs/relational.md)."""
+"""Views of databases: a privacy unit moves the records of each view by its own records alone, and by no more
+than are stated; the exact law of a session on a view; and mutants that must not survive
+(docs/proofs/relational.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ FIRST: dict[str, Any] = {**PEOPLE, "siblings": "first", "most": 3}
 
 
 def words(length: int) -> bytes:
-    """Not random: row n of a file has the same word whatever stands behind it, so that neighbours are coupled."""
+    """Not random: row n of a file has the same word whatever stands behind it, so that neighbours are
+    coupled."""
     number = np.arange(length // 8, dtype=np.uint64)
     return ((number * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(0x55)).tobytes()
 
@@ -111,8 +113,8 @@ ORPHANS: databases.Rows = {
 def farthest(
     folder: Path, database: Database, bounds: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """How many records one unit adds to each view at most, behind all others and before them. AssertionError where it changes a
-    record of another unit."""
+    """How many records one unit adds to each view at most, behind all others and before them. AssertionError
+    where it changes a record of another unit."""
     most: dict[str, int] = {}
     for seed, in_front in itertools.product(range(1, 4), (False, True)):
         random_bytes = words_from_the_end if in_front else words
@@ -145,7 +147,8 @@ def test_orphans_count_nowhere(tmp_path: Path) -> None:
     )
 
 
-# ---- mutants ------------------------------------------------------------------------------------------------
+# ---- mutants
+# ------------------------------------------------------------------------------------------------
 
 
 def one_child_more(patch: pytest.MonkeyPatch) -> None:
@@ -351,11 +354,13 @@ def test_a_mutant_is_noticed(
     assert noticed
 
 
-# ---- which rows are retained ---------------------------------------------------------------------------------
+# ---- which rows are retained
+# ---------------------------------------------------------------------------------
 
 
 def retained_by_order(tmp_path: Path, most: int) -> Counter[tuple[int, ...]]:
-    """How often each set of ages is retained of one home of four people, over all orders of the random words."""
+    """How often each set of ages is retained of one home of four people, over all orders of the random
+    words."""
     people = {**PEOPLE, "key": None, "domain": {"age": 4}, "most": most}
     database = Database.from_json(document(HOMES, people))
     rows = {"homes": [("h", 0)], "people": [(f"p{age}", "h", age) for age in (2, 0, 3, 1)]}
@@ -395,7 +400,8 @@ def by_what_they_hold(patch: pytest.MonkeyPatch) -> None:
         patch,
         room._retained,
         "_by_chance(parents, table.most, random_bytes=random_bytes)",
-        "_by_chance(parents, table.most, random_bytes=lambda _: read.codes(table.order).astype(np.uint64).tobytes())",
+        "_by_chance(parents, table.most, random_bytes=lambda _: "
+        "read.codes(table.order).astype(np.uint64).tobytes())",
     )
 
 
@@ -409,7 +415,8 @@ def test_rows_that_are_retained_by_anything_but_chance_are_noticed(
     assert len(retained_by_order(tmp_path, 2)) < comb(4, 2)
 
 
-# ---- the parts of the budget ----------------------------------------------------------------------------------
+# ---- the parts of the budget
+# ----------------------------------------------------------------------------------
 
 
 def parts_of_all_views(database: Database, delta: Fraction) -> bool:
@@ -457,7 +464,8 @@ def test_a_budget_that_is_given_twice_is_noticed(
     assert not parts_of_all_views(databases.described(), Fraction(1, 10**9))
 
 
-# ---- the exact law of a session on a view --------------------------------------------------------------------
+# ---- the exact law of a session on a view
+# --------------------------------------------------------------------
 
 Home = tuple[int, ...]
 """How many trips each person of a home has."""
@@ -485,7 +493,8 @@ def opened_view(
         for person, trips in enumerate(people):
             rows["people"].append((f"h{home}p{person}", f"h{home}", 0))
             rows["trips"] += [(f"h{home}p{person}", 0)] * trips
-    return room.open_database(database, folder=databases.write(folder, rows), random_bytes=words).view(view, random_bytes=words)  # fmt: skip
+    return room.open_database(database, folder=databases.write(folder, rows), random_bytes=words).view(view,
+        random_bytes=words)  # fmt: skip
 
 
 def worst(
@@ -510,7 +519,8 @@ def worst(
     return exact.worst_ratio(laws, neighbours())  # type: ignore[arg-type]  # tables of another shape
 
 
-@pytest.mark.parametrize("number", range(6), ids=["units", "homes", "people", "people:pairs", "trips", "trips:pairs"])  # fmt: skip
+@pytest.mark.parametrize("number", range(6),
+    ids=["units", "homes", "people", "people:pairs", "trips", "trips:pairs"])  # fmt: skip
 def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
     number: int, tmp_path: Path
 ) -> None:
@@ -544,7 +554,8 @@ def test_a_bound_for_one_level_is_too_small_for_two(
     assert exact.worst_epsilon(ratio) > 1.9 * EPSILON
 
 
-# ---- what is refused -----------------------------------------------------------------------------------------
+# ---- what is refused
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("table", ["homes", "people"])

@@ -1,4 +1,5 @@
-"""A check of a release, the whole of it: everything that leaves the room, its exact law, and mistakes that must be noticed."""
+"""A check of a release, the whole of it: everything that leaves the room, its exact law, and mistakes that
+must be noticed."""
 
 from __future__ import annotations
 
@@ -144,7 +145,7 @@ def test_receipts_of_real_runs_are_accepted_and_refused_for_a_smaller_loss(
         verifier.verify(smaller.receipt(answers))
 
 
-# --- people of several records, and records that are replaced --------------------------------------------------------
+# --- people of several records, and records that are replaced -----------------------------------------------
 ADDED, REPLACED = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 UNITS = [
     pytest.param(FIGURES, ADDED, 2, ((), ((0, 0), (0, 0))), 0.99, id="figures"),
@@ -214,7 +215,7 @@ def test_a_check_for_another_unit_or_relation_is_noticed(
     assert exact.worst_epsilon(of_pair(careless, domain, pair)) > 1.25 * EPSILON
 
 
-# --- a classifier -----------------------------------------------------------------------------------------------------
+# --- a classifier -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("relation", list(Relation))
 def test_a_check_of_a_classifier_tells_no_neighbours_apart_by_more_than_the_target(
     relation: Relation,
@@ -277,7 +278,7 @@ def test_the_receipt_of_a_classifier_is_accepted_and_refused_for_a_smaller_loss(
         verifier.verify(smaller.receipt(answers))
 
 
-# --- worst groups -----------------------------------------------------------------------------------------------------
+# --- worst groups -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("relation", list(Relation))
 def test_worst_groups_tell_no_neighbours_apart_by_more_than_the_target(
     relation: Relation,

@@ -1,5 +1,6 @@
-"""`resample`: the exact law of the room's own code on tiny groups, every ball of the urn in turn, against formula and claim;
-mutants that must not survive; what the room refuses; and what the verifier makes of a call."""
+"""`resample`: the exact law of the room's own code on tiny groups, every ball of the urn in turn, against
+formula and claim; mutants that must not survive; what the room refuses; and what the verifier makes of a
+call."""
 
 from __future__ import annotations
 
@@ -156,7 +157,7 @@ def test_the_prior_of_one_copy_is_refused_for_two() -> None:
     ).values()
     assert more > w
     unit = resampling.UNIT
-    event = event_of({2: w}, unit=unit, origins=2, epsilon=1, delta=Fraction(1, 100))  # type: ignore[arg-type]
+    event = event_of({2: w}, unit=unit, origins=2, epsilon=1, delta=Fraction(1, 100))
     session_event = replace(event, copies=2)
     with pytest.raises(PrivacyError, match="too small"):
         resampling.required(session_event, totals=(2,), origins=(2,))
@@ -233,7 +234,8 @@ def test_a_pure_claim_is_kept_and_is_tight() -> None:
         assert (resampling.delta_of(2, alpha=0.5, origins=2, epsilon=epsilon) == 0) is kept
 
 
-# ---- by public parts ---------------------------------------------------------------------------------------------
+# ---- by public parts
+# ---------------------------------------------------------------------------------------------
 
 PARTED = Partition(name="town", column="home", of=("b", "a", "b"))
 
@@ -421,7 +423,8 @@ def test_parts_that_there_are_not_are_refused_and_not_charged(
     assert session.calls == ()
 
 
-# ---- mutants ---------------------------------------------------------------------------------------------------
+# ---- mutants
+# ---------------------------------------------------------------------------------------------------
 
 honest = dirichlet_multinomial.draw_origins
 
@@ -494,7 +497,8 @@ def test_a_draw_without_balls_added_is_another_law(monkeypatch: pytest.MonkeyPat
     assert found != {m: p for m, p in dirichlet.law((2, 0), (1, 1), 2, 2).items() if p}
 
 
-# ---- the sampler in use ------------------------------------------------------------------------------------------
+# ---- the sampler in use
+# ------------------------------------------------------------------------------------------
 
 
 def test_numbers_below_a_bound_are_uniform_also_where_words_are_refused() -> None:
@@ -542,7 +546,8 @@ def test_records_are_resampled_by_the_million_in_seconds() -> None:
             below=uniform,
         )
         times.append(time.process_time() - begun)
-    # Four to five million a second where nobody else is on the machine; a loop that is not compiled has some ten thousand.
+    # Four to five million a second where nobody else is on the machine; a loop that is not compiled has some
+    # ten thousand.
     assert 400_000 / min(times) > 400_000
     found = dirichlet_multinomial.Resampled.of(
         ("work", "home"), np.sort(groups), homes, shape=(8_000, 244)
@@ -574,7 +579,8 @@ def test_the_sampler_in_use_has_the_law() -> None:
     assert fits(p_value)
 
 
-# ---- what the room refuses -----------------------------------------------------------------------------------------
+# ---- what the room refuses
+# -----------------------------------------------------------------------------------------
 
 
 def session_of(held: Held, domain: Domain, cap: Loss) -> RoomSession:
@@ -684,10 +690,11 @@ def test_totals_belong_to_the_description_and_come_back_from_it() -> None:
         Domain.from_json(document)
 
 
-# ---- stored and verified -------------------------------------------------------------------------------------------
+# ---- stored and verified
+# -------------------------------------------------------------------------------------------
 
 
-def test_a_draw_is_stored_with_its_call_and_belongs_to_the_digest(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_draw_is_stored_with_its_call_and_belongs_to_the_digest(tmp_path) -> None:
     session = session_of(HELD, domain_of((2, 3), origins=3), CAP)
     session.resample("home", event=EVENT)
     answers = session.answers
@@ -727,7 +734,8 @@ def test_the_verifier_recomputes_the_delta() -> None:
 
 
 def test_no_rho_follows_from_an_epsilon_with_a_delta() -> None:
-    """A draw that is (1/2, 1/10)-DP moves farther, in the divergence of order 2, than half of its squared epsilon allows."""
+    """A draw that is (1/2, 1/10)-DP moves farther, in the divergence of order 2, than half of its squared
+    epsilon allows."""
     epsilon, weight, unit = Fraction(1, 2), 949, 1000
     one = dirichlet.law((1, 0, 0), (weight,) * 3, unit, 1)
     other = dirichlet.law((0, 1, 0), (weight,) * 3, unit, 1)

@@ -1,7 +1,8 @@
-"""`score`, and tables of merged codes, on tiny domains: the exact law over all neighbours, and mistakes that must be noticed.
+"""`score`, and tables of merged codes, on tiny domains: the exact law over all neighbours, and mistakes that
+must be noticed.
 
-With Laplace noise the law of whole programs is enumerated; with Gaussian noise what the room adds it to is recorded on both
-tables of every pair, and compared with the sensitivity that was paid for.
+With Laplace noise the law of whole programs is enumerated; with Gaussian noise what the room adds it to is
+recorded on both tables of every pair, and compared with the sensitivity that was paid for.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ MERGED: Merged = {"b": np.array([0, 1, 0])}
 
 
 def candidates_of(domain: Domain) -> list[Candidate]:
-    """Two overlapping tables, one of merged codes where there is something to merge; a penalty moves nothing."""
+    """Two overlapping tables, one of merged codes where there is something to merge; a penalty moves
+    nothing."""
     pair, single = domain.shape(("a", "b")), domain.shape(("b",))
     found = [
         Candidate(
@@ -173,7 +175,8 @@ def test_what_is_read_from_the_data_is_noticed(
     assert not exact.proves(loss_of(program, domain_of(2, 3), high=high), epsilon=EPSILON)
 
 
-# ---- Gaussian noise: how far what it is added to moves ----------------------------------------------------------
+# ---- Gaussian noise: how far what it is added to moves
+# ----------------------------------------------------------
 
 
 class Recorder:
@@ -244,7 +247,8 @@ def test_gaussian_answers_move_no_farther_than_was_paid_for(
     assert [max(column) for column in zip(*moved, strict=True)][1:] == paid[1:]
 
 
-# ---- what is refused ---------------------------------------------------------------------------------------------
+# ---- what is refused
+# ---------------------------------------------------------------------------------------------
 
 
 def room(cap: Any = CAP) -> RoomSession:

@@ -32,8 +32,9 @@ def candidate(clique: Clique, *reference: int, penalty: int = 0) -> Candidate:
     )
 
 
-# Crossing: which candidate leads depends on single records. Wide: one candidate leads whatever the rows are, and a
-# record moves its score and the other's in opposite directions, which is where the whole claim is used up.
+# Crossing: which candidate leads depends on single records. Wide: one candidate leads whatever the rows are,
+# and a record moves its score and the other's in opposite directions, which is where the whole claim is used
+# up.
 FIXTURES = {
     "crossing": [
         candidate(("a",), 0, 1),

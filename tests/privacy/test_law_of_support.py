@@ -1,5 +1,5 @@
-"""Trees over public points: the exact law of `grow` where records are moved to them or lie nowhere, and mutants that let the
-table decide where points are."""
+"""Trees over public points: the exact law of `grow` where records are moved to them or lie nowhere, and
+mutants that let the table decide where points are."""
 
 from __future__ import annotations
 

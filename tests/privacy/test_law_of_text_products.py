@@ -1,5 +1,6 @@
-"""Trees of texts and classes: `grow` has the exact law of any tree, also where an ended text has one child, and costs what it
-says; mutants that let the table decide where texts go on, or that count a record twice, do not survive."""
+"""Trees of texts and classes: `grow` has the exact law of any tree, also where an ended text has one child,
+and costs what it says; mutants that let the table decide where texts go on, or that count a record twice, do
+not survive."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def with_classes(
 WHOLE = with_classes("ab", 2, 2, "xy")
 """aa, ab, ba and bb by two classes: first sign, class, second sign."""
 ENDING = with_classes("a", 0, 2, "wxyz", "1122")
-"""The empty text, a and aa by two levels of classes, by turns: where a second sign would come, the empty text has its end as its
-only child, and is divided by the finer classes after that."""
+"""The empty text, a and aa by two levels of classes, by turns: where a second sign would come, the empty text
+has its end as its only child, and is divided by the finer classes after that."""
 SHORT = with_classes("a", 0, 1, "xy")
 
 
@@ -110,7 +111,8 @@ def test_texts_by_class_are_opened_by_the_law_of_any_binary_tree(name: str, rule
 
 
 def worst(domain: Domain, rule: Rule) -> float:
-    """The largest loss over all neighbours of up to two records, both ways round; infinite where it is above the claim."""
+    """The largest loss over all neighbours of up to two records, both ways round; infinite where it is above
+    the claim."""
     high = 1 if rule.name == "basic" else 0
     ratio = exact.largest_ratio(grown(rule), domain, cap=CAP, most=2, high=high)
     claim = rule.depth / SCALE if rule.name == "basic" else opened_loss(rule)
@@ -149,7 +151,8 @@ class Occupied(StringHierarchy):
     held: Codes
 
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
-        known = np.isin(prefixes, self.prefix(self.held, level)) if self.held.size else prefixes == self.below(
+        known = np.isin(prefixes, self.prefix(self.held,
+            level)) if self.held.size else prefixes == self.below(
             self.root(), 0
         )[0, 0]  # fmt: skip
         return super().exists(prefixes, level) & known

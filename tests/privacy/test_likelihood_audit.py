@@ -1,9 +1,11 @@
-"""Whole mechanisms with their real noise, audited by the ratio of the likelihoods of what they store (`likelihood.py`).
+"""Whole mechanisms with their real noise, audited by the ratio of the likelihoods of what they store
+(`likelihood.py`).
 
-A bound that lies above the claim disproves it; it does so by chance once in 10^9 runs. A bound that lies below a stated share
-of the claim says that the audit has lost its power: it does so by chance less than once in 10^7, because each share stands
-below the column "surely" of `bench/audit.py`, which reckons with the chances of the events that it saw. What is proved on
-average is more; how much can be proved at all is printed there as well.
+A bound that lies above the claim disproves it; it does so by chance once in 10^9 runs. A bound that lies
+below a stated share of the claim says that the audit has lost its power: it does so by chance less than once
+in 10^7, because each share stands below the column "surely" of `bench/audit.py`, which reckons with the
+chances of the events that it saw. What is proved on average is more; how much can be proved at all is printed
+there as well.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from tests.privacy.exact import Table, domain_of
 STATIC_RUNS = 100_000
 RUNS = 4_000
 HERE: Table = ()
-"""Neighbours that no mechanism can hide better than others: this one, and one with a record (`Case.there`)."""
+"""Neighbours that no mechanism can hide better than others: this one, and one with a record
+(`Case.there`)."""
 MICRO = Fraction(1, 10**6)
 
 
@@ -73,8 +76,9 @@ CASES = [
     Case(mechanism="generalize", epsilon=4, delta=MICRO, share=0.3, nightly=True),
     Case(mechanism="bayesian-network", epsilon=4, share=0.2, nightly=True),
 ]
-"""The shares are those of STATIC_RUNS and of RUNS; what is proved on average is more (bench/audit.py).
-Second claims of adaptive mechanisms, and that of networks of Bayes, are audited nightly: exact laws are in every run (`test_law_of_…`)."""
+"""The shares are those of STATIC_RUNS and of RUNS; what is proved on average is more (bench/audit.py). Second
+claims of adaptive mechanisms, and that of networks of Bayes, are audited nightly: exact laws are in every run
+(`test_law_of_…`)."""
 MANY_SHARE = 0.6
 """Of `auto` with MANY runs, either way."""
 MANY = 40_000
@@ -160,7 +164,8 @@ def test_many_runs_see_half_of_the_noise_in_every_adaptive_mechanism(case: Case)
     assert found.proved > found.claimed
 
 
-# ---- the audit itself -------------------------------------------------------------------------------------------------
+# ---- the audit itself
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -178,7 +183,8 @@ def test_worlds_that_are_alike_prove_nothing(loss: Any) -> None:
 
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
 def test_what_is_shown_of_two_normal_laws_is_below_their_loss_and_near_it(mu: float) -> None:
-    """With the chances that an event of two normal laws has, seen as often as expected in ten million runs."""
+    """With the chances that an event of two normal laws has, seen as often as expected in ten million
+    runs."""
     runs = 10**7
     chance = float(stats.norm.cdf(mu / 2))
     low, high = (
@@ -192,5 +198,5 @@ def test_what_is_shown_of_two_normal_laws_is_below_their_loss_and_near_it(mu: fl
 def test_chances_of_a_choice_are_those_of_its_exact_law() -> None:
     scores, scale = (0, 3, 5, 5), Fraction(2)
     for law in ("permute-and-flip", "gumbel"):
-        exactly = [one.low / exact.ONE for one in exact.selection_law(scores, scale, law)]  # type: ignore[arg-type]
-        assert likelihood.chances_of(scores, float(scale), law) == pytest.approx(exactly)  # type: ignore[arg-type]
+        exactly = [one.low / exact.ONE for one in exact.selection_law(scores, scale, law)]
+        assert likelihood.chances_of(scores, float(scale), law) == pytest.approx(exactly)

@@ -40,8 +40,10 @@ def test_an_amount_is_read_exactly(text: str, expected: Fraction) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "nan", "inf", "-1", "-0.0001", "+1", "", " 1", "1 ", "1_000", "0x10", "1,5", "１", "٣", "1e", "e5", ".", "1/0", "1/-3",
-        "1e-19", "1e10", "1e999999999", "9" * 41, "0." + "0" * 17 + "0" * 20 + "1", float("nan"), float("inf"), -1.0, -1,
+        "nan", "inf", "-1", "-0.0001", "+1", "", " 1", "1 ", "1_000", "0x10", "1,5", "１", "٣", "1e", "e5",
+        ".", "1/0", "1/-3",
+        "1e-19", "1e10", "1e999999999", "9" * 41, "0." + "0" * 17 + "0" * 20 + "1", float("nan"),
+        float("inf"), -1.0, -1,
         Fraction(-1, 2), Decimal("NaN"), True, None, [], b"1",
     ],
     ids=repr,

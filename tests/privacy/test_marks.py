@@ -1,4 +1,5 @@
-"""What stands beside the core of a receipt: a chain of marks, a signature, the latest head. Whatever is taken out is noticed."""
+"""What stands beside the core of a receipt: a chain of marks, a signature, the latest head. Whatever is taken
+out is noticed."""
 
 from __future__ import annotations
 
@@ -261,22 +262,31 @@ def test_a_stored_receipt_is_not_signed_and_can_be_given_marks(name: str) -> Non
     assert verifier.verify(later, head=head_of(later), key=PUBLIC).core == published["digest"]
 
 
-# --- signatures ---------------------------------------------------------------------------------------------------
+# --- signatures ---------------------------------------------------------------------------------------------
 RFC = [
     (
         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
         "",
-        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+        (
+            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b4"
+            "6bd25bf5f0595bbe24655141438e7a100b"
+        ),
     ),
     (
         "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
         "72",
-        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+        (
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d"
+            "8c387b2eaeb4302aeeb00d291612bb0c00"
+        ),
     ),
     (
         "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
         "af82",
-        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
+        (
+            "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6"
+            "594a7c15e9716ed28dc027beceea1ec40a"
+        ),
     ),
 ]
 """Tests 1 to 3 of RFC 8032, section 7.1."""
@@ -346,7 +356,7 @@ def test_a_private_key_that_cannot_sign_is_refused_by_name(tmp_path: Path) -> No
             signing.load(path)
 
 
-# --- fuzzing ------------------------------------------------------------------------------------------------------
+# --- fuzzing ------------------------------------------------------------------------------------------------
 SIGNED = receipt.signed(
     receipt.with_sample(
         marked(honest(DELTA), 2), receipt.Sample(rows=9, seed_commitment="b" * 64)

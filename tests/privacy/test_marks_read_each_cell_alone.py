@@ -1,5 +1,5 @@
-"""What the marks of numbers make of a cell is a function of that cell: signs between thousands, and units that are left out
-around numbers. See docs/proofs/reading.md, "Cells"."""
+"""What the marks of numbers make of a cell is a function of that cell: signs between thousands, and units
+that are left out around numbers. See docs/proofs/reading.md, "Cells"."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ MARKS = [
     for units in UNITS
 ]
 CELLS = (
-    "", " ", "0", "5", "-5", "+5", "$5", "$ 5", "5$", "$5$", "-$5", "$-5", "$-$5", "5 kg", "5kg", "5 k", "kg", "kg5kg",
-    "1,096", "1.096", "1 096", "1\u00a0096", "1'096", "1.096,50", "1,096.50", "$1,096.50", "1,09", "1e5", "1e5 kg", "1e5kg",
-    "5 kg\n", "\n5", "5\u0000", "5 m²", "m²", "US$5", "S$5", "$$5", "()", "[5]", ".5", ",5", "5.", "$.", "-", "0x1F", "nan", "\ufffd",
+    "", " ", "0", "5", "-5", "+5", "$5", "$ 5", "5$", "$5$", "-$5", "$-5", "$-$5", "5 kg", "5kg", "5 k", "kg",
+    "kg5kg",
+    "1,096", "1.096", "1 096", "1\u00a0096", "1'096", "1.096,50", "1,096.50", "$1,096.50", "1,09", "1e5",
+    "1e5 kg", "1e5kg",
+    "5 kg\n", "\n5", "5\u0000", "5 m²", "m²", "US$5", "S$5", "$$5", "()", "[5]", ".5", ",5", "5.", "$.", "-",
+    "0x1F", "nan", "\ufffd",
 )  # fmt: skip
 Convert = Callable[[Marks, list[str | None]], list[str | None]]
 

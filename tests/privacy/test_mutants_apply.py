@@ -1,4 +1,5 @@
-"""The mistakes of `mutants.py` can be planted, and the tests that notice them are there; running them is for the program itself."""
+"""The mistakes of `mutants.py` can be planted, and the tests that notice them are there; running them is for
+the program itself."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Neighbouring tables that get the same noisy answers get the same everything: plans, bins, schemas, models, receipts.
+"""Neighbouring tables that get the same noisy answers get the same everything: plans, bins, schemas, models,
+receipts.
 
-A sampler whose answers do not depend on counts stands in for noise, so that whatever still differs between two tables
-came another way than through answers that were paid for."""
+A sampler whose answers do not depend on counts stands in for noise, so that whatever still differs between
+two tables came another way than through answers that were paid for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The one file that an auditor runs: in an empty folder, with Python alone, isolated from everything installed."""
+"""The one file that an auditor runs: in an empty folder, with Python alone, isolated from everything
+installed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""All noise is a function of fresh bytes of the operating system, or of OpenDP's own generator: nothing is drawn ahead,
-seeded, or stretched from a few bytes, and no two processes share it.
+"""All noise is a function of fresh bytes of the operating system, or of OpenDP's own generator: nothing is
+drawn ahead, seeded, or stretched from a few bytes, and no two processes share it.
 
-The laws of the samplers are tested elsewhere; a pseudo-random generator has them as well. These tests ask where the noise
-comes from. They fail by chance only where two independent draws agree; every draw has at least 100 bits of entropy, so
-that this happens less than once in 10^29 runs.
+The laws of the samplers are tested elsewhere; a pseudo-random generator has them as well. These tests ask
+where the noise comes from. They fail by chance only where two independent draws agree; every draw has at
+least 100 bits of entropy, so that this happens less than once in 10^29 runs.
 """
 
 from __future__ import annotations
@@ -116,12 +116,13 @@ THEIRS: dict[str, Draw] = {
 DRAWS: dict[str, Draw] = {name: draw for name, (draw, _) in OURS.items()} | THEIRS
 
 
-# ---- two processes never share noise ------------------------------------------------------------------------------
+# ---- two processes never share noise
+# ------------------------------------------------------------------------------
 
 
 def in_a_fork(draw: Draw) -> Callable[[], bytes]:
-    """Begins to draw in a child of this process; the result is read, and the child waited for, by the call of what is
-    returned."""
+    """Begins to draw in a child of this process; the result is read, and the child waited for, by the call of
+    what is returned."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -142,7 +143,8 @@ def in_a_fork(draw: Draw) -> Callable[[], bytes]:
 
 
 def forks_agree(draw: Draw) -> bool:
-    """Whether two children, forked after this process has drawn already, or this process itself, draw the same."""
+    """Whether two children, forked after this process has drawn already, or this process itself, draw the
+    same."""
     draw()  # whatever is drawn ahead is there when the children come into being
     waiting = [in_a_fork(draw) for _ in range(2)]
     found = {pickle.dumps(draw()), *(result() for result in waiting)}
@@ -162,8 +164,8 @@ def drawn_ahead(patch: pytest.MonkeyPatch) -> None:
         noise._uniform,
         "np.frombuffer(os.urandom(8 * number), dtype=np.uint64)",
         "(POOL.extend(os.urandom(2**16) if len(POOL) < 2**15 else b''),"
-        " np.array([int.from_bytes([POOL.pop() for _ in range(8)], 'little') for _ in range(number)], dtype=np.uint64)"
-        ")[1]",
+        " np.array([int.from_bytes([POOL.pop() for _ in range(8)], 'little') for _ in range(number)], "
+        "dtype=np.uint64))[1]",
         POOL=bytearray(os.urandom(2**16)),
     )
 
@@ -219,7 +221,10 @@ def test_selections_of_opendp_that_are_drawn_ahead_are_noticed(
     assert forks_agree(THEIRS["permute-and-flip"])
 
 
-_FRESH = "import pickle, sys; from tests.privacy import test_randomness as t; sys.stdout.write(t.fingerprints({planted!r}))"
+_FRESH = (
+    "import pickle, sys; from tests.privacy import test_randomness as t; "
+    "sys.stdout.write(t.fingerprints({planted!r}))"
+)
 
 
 def fingerprints(planted: str) -> str:
@@ -258,12 +263,13 @@ def test_noise_that_is_the_same_in_every_process_is_noticed() -> None:
     )
 
 
-# ---- noise is a function of fresh bytes, and uses as many as it has entropy -----------------------------------------
+# ---- noise is a function of fresh bytes, and uses as many as it has entropy
+# -----------------------------------------
 
 
 class Tape:
-    """Bytes in place of those of the operating system: as random, but known, and the same for the same key. `changed`: the
-    place of eight bytes that are others than the key says."""
+    """Bytes in place of those of the operating system: as random, but known, and the same for the same key.
+    `changed`: the place of eight bytes that are others than the key says."""
 
     def __init__(self, key: int, *, changed: int | None = None) -> None:
         self.key, self.changed, self.taken, self.calls = key, changed, 0, 0
@@ -287,7 +293,8 @@ class Tape:
 
 
 def on(tape: Callable[[int], bytes], draw: Draw) -> Hashable:
-    """What is drawn when this is where all random bytes of Python come from: `os.urandom`, and `secrets` with it."""
+    """What is drawn when this is where all random bytes of Python come from: `os.urandom`, and `secrets` with
+    it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "urandom", tape)
         patch.setattr(random, "_urandom", tape)
@@ -351,7 +358,8 @@ def test_noise_from_elsewhere_is_noticed(
 
 
 def test_every_cell_has_bytes_of_its_own() -> None:
-    """Each word of Laplace noise on 20 cells is exchanged alone: no more than one cell changes, and each does by some."""
+    """Each word of Laplace noise on 20 cells is exchanged alone: no more than one cell changes, and each does
+    by some."""
     cells, moved = 20, set()
     vector = np.zeros(cells, dtype=np.int64)
     tape = Tape(3)

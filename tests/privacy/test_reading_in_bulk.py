@@ -1,5 +1,6 @@
-"""Numbers are read many at a time where all are plain, and one by one otherwise. Which of the two it is depends on other
-records, so both must give the same code for every text: else one record would decide how the others are counted."""
+"""Numbers are read many at a time where all are plain, and one by one otherwise. Which of the two it is
+depends on other records, so both must give the same code for every text: else one record would decide how the
+others are counted."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def code(attribute: Attribute, text: str, *, among: list[str]) -> int:
 
 
 def depends_on_others(attribute: Attribute) -> list[str]:
-    """Texts that have another code among many plain numbers than by themselves, or that change the codes of those."""
+    """Texts that have another code among many plain numbers than by themselves, or that change the codes of
+    those."""
     alone = encode_column(attribute, pa.array(PLAIN, type=pa.string())).tolist()
     found = []
     for text in ODD:

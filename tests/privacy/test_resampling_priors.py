@@ -1,4 +1,5 @@
-"""Priors of resampling: the figures of the literature, and no claim below what brute force finds on tiny groups."""
+"""Priors of resampling: the figures of the literature, and no claim below what brute force finds on tiny
+groups."""
 
 from __future__ import annotations
 
@@ -57,8 +58,9 @@ def test_a_published_prior_that_is_not_the_least() -> None:
 
 
 def shrinking_epsilon(epsilon: float, *, least_kept: float, largest_alpha: float) -> float:
-    """The loss that the paper gives for Algorithm 2, which keeps an origin without records with a public probability of at
-    least `least_kept`. Its delta is not proven (docs/proofs/resample.md), so that nothing offers it."""
+    """The loss that the paper gives for Algorithm 2, which keeps an origin without records with a public
+    probability of at least `least_kept`. Its delta is not proven (docs/proofs/resample.md), so that nothing
+    offers it."""
     return epsilon + math.log(1 / least_kept) + math.ceil(largest_alpha) * math.log(2)
 
 
@@ -181,8 +183,9 @@ def test_it_is_the_origin_with_the_least_prior_that_has_the_largest_delta() -> N
 def honest_shrinking(
     epsilon: float, *, size: int, origins: int, least_kept: float, lost: float
 ) -> float | None:
-    """The prior against records of Algorithm 2 with a delta that is proven: of 1e-5, the part `lost` is the chance that fewer
-    than s0 origins are kept, and the rest the delta of a draw over s0. None where the price in epsilon leaves no prior."""
+    """The prior against records of Algorithm 2 with a delta that is proven: of 1e-5, the part `lost` is the
+    chance that fewer than s0 origins are kept, and the rest the delta of a draw over s0. None where the price
+    in epsilon leaves no prior."""
     delta = 1e-5
     fewest = int(stats.binom.ppf(delta * lost, origins - 1, least_kept))
     rest = delta - float(stats.binom.cdf(fewest - 1, origins - 1, least_kept)) * (1 + 1e-9)
@@ -205,7 +208,8 @@ def honest_shrinking(
 def test_shrinking_with_a_proven_delta_needs_more_prior_than_no_shrinking(
     size: int, epsilon: str
 ) -> None:
-    """docs/proofs/resample.md, what is left out: the price in epsilon is more than fewer origins are worth."""
+    """docs/proofs/resample.md, what is left out: the price in epsilon is more than fewer origins are
+    worth."""
     blocks, tracts = (
         resampling.parts(Fraction(epsilon), Fraction(1, 10**5), sizes=(size,), origins=k)[size]
         / UNIT
@@ -231,8 +235,8 @@ def test_the_programme_is_never_below_the_exact_probability() -> None:
 
 
 def bisected(epsilon: float, delta: float, *, size: int, origins: int) -> float:
-    """As if whatever is above a prior that is allowed were allowed: halved between 0 and where it is, until it is within a
-    hundredth, and the upper end is not looked at any more."""
+    """As if whatever is above a prior that is allowed were allowed: halved between 0 and where it is, until
+    it is within a hundredth, and the upper end is not looked at any more."""
     low, high = 0.0, 2 * disclosure.programme_prior(epsilon, delta, size=size, origins=origins)
     while high - low > high / 100:
         middle = (low + high) / 2

@@ -1,8 +1,9 @@
-"""Rounded Gaussian noise: the law exactly on words of few bits, decisions one by one, and chi-square on the real source.
+"""Rounded Gaussian noise: the law exactly on words of few bits, decisions one by one, and chi-square on the
+real source.
 
-On words of three bits most proposals are undecided at first, so that there every way of settling one is walked: each
-chance is enclosed between the mass that is settled and that mass with all that is not settled yet, and the truth has to
-lie in between.
+On words of three bits most proposals are undecided at first, so that there every way of settling one is
+walked: each chance is enclosed between the mass that is settled and that mass with all that is not settled
+yet, and the truth has to lie in between.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ mp = mpmath.mp.clone()
 mp.prec = 120
 
 
-# ---- the whole law, on tiny words ------------------------------------------------------------------------------
+# ---- the whole law, on tiny words
+# ------------------------------------------------------------------------------
 
 
 class Open(Exception):
@@ -85,7 +87,8 @@ def settled(
 def law(
     monkeypatch: pytest.MonkeyPatch, sigma: Fraction, *, least: float = 2.0**-7
 ) -> tuple[Counter[int | None], int]:
-    """Masses of sizes and of None, for what is not kept, and how many proposals the first words leave open."""
+    """Masses of sizes and of None, for what is not kept, and how many proposals the first words leave
+    open."""
     first, x = every_proposal()
     undecided: list[tuple[int, int, int]] = []
 
@@ -116,7 +119,8 @@ def law(
 
 @cache
 def chance(size: int, sigma: Fraction) -> float:
-    """Of a proposal that is kept and gives this size: of k + x the density is exp(-(k + x)² / 2) over the sum of k."""
+    """Of a proposal that is kept and gives this size: of k + x the density is exp(-(k + x)² / 2) over the sum
+    of k."""
     whole = sum(mp.exp(-mp.mpf(k * k) / 2) for k in range(60))
     low, high = (
         max(Fraction(0), (size - Fraction(1, 2)) / sigma),
@@ -170,7 +174,8 @@ def test_a_wrong_way_to_settle_is_noticed(
     assert not is_exact(masses, Fraction(3, 2))
 
 
-# ---- single decisions of the fast way, on words as they are -----------------------------------------------------
+# ---- single decisions of the fast way, on words as they are
+# -----------------------------------------------------
 
 
 def test_the_series_keeps_to_its_bound() -> None:
@@ -237,7 +242,8 @@ def test_what_is_close_to_a_half_gets_further_digits(
     assert len(further) - len(given) == asked
 
 
-# ---- the law from the real source -------------------------------------------------------------------------------
+# ---- the law from the real source
+# -------------------------------------------------------------------------------
 
 
 def drawn(sigma: Fraction, size: int) -> npt.NDArray[np.int64]:
@@ -271,7 +277,8 @@ def test_noise_follows_its_exact_law(sigma: float) -> None:
 
 
 def test_the_comparison_notices_a_spread_that_is_off_by_a_fortieth() -> None:
-    """It misses that with chance 2e-12, by the noncentral chi-square distribution (64 cells, noncentrality 232)."""
+    """It misses that with chance 2e-12, by the noncentral chi-square distribution (64 cells, noncentrality
+    232)."""
     assert p_value(Fraction(10), drawn(Fraction(10), 200_000), believed=10.25) < LEVEL
 
 

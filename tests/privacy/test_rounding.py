@@ -1,4 +1,5 @@
-"""What is published of a loss is never below the loss itself, and above it by no more than the last digit that is shown.
+"""What is published of a loss is never below the loss itself, and above it by no more than the last digit
+that is shown.
 
 The truth is computed here once more, in intervals, from the formulas that docs/proofs/conversion.md and
 docs/proofs/rounded-gaussian.md state.
@@ -40,10 +41,11 @@ def exactly(value: mpmath.mpf) -> Fraction:
 
 
 def least_epsilon(rho: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """The infimum over alpha > 1 of alpha rho + ln(1 - 1/alpha) - (ln alpha + ln delta) / (alpha - 1), enclosed.
+    """The infimum over alpha > 1 of alpha rho + ln(1 - 1/alpha) - (ln alpha + ln delta) / (alpha - 1),
+    enclosed.
 
-    The derivative is rho + (ln alpha + ln delta) / (alpha - 1)²: it has the sign of rho (alpha - 1)² + ln alpha + ln delta,
-    which rises, so that where it changes from negative to positive is the one minimum."""
+    The derivative is rho + (ln alpha + ln delta) / (alpha - 1)²: it has the sign of rho (alpha - 1)² + ln
+    alpha + ln delta, which rises, so that where it changes from negative to positive is the one minimum."""
     with mpmath.workdps(DIGITS):
         before, iv.dps = iv.dps, DIGITS
         try:
@@ -108,7 +110,8 @@ def test_the_epsilon_of_mu_is_the_least_one_rounded_up(rho: Fraction, delta: Fra
 EPSILONS = [Fraction(1, 100), Fraction(1), Fraction(10, 3), Fraction(40)]
 TARGETS = list(itertools.product(EPSILONS, DELTAS))
 MARGIN = Fraction(1, 10**9)
-"""Part of rho and of mu² that may be left for whoever checks with other arithmetic; a tenth of it is promised."""
+"""Part of rho and of mu² that may be left for whoever checks with other arithmetic; a tenth of it is
+promised."""
 
 
 def what_epsilon_buys_is_rounded_down(epsilon: Fraction, delta: Fraction) -> bool:
@@ -135,7 +138,8 @@ def test_what_epsilon_and_delta_buy_is_rounded_down_by_no_more_than_is_promised(
     assert what_epsilon_buys_is_rounded_down(epsilon, delta)
 
 
-# ---- planted into the shipped code -------------------------------------------------------------------------------
+# ---- planted into the shipped code
+# -------------------------------------------------------------------------------
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -1,7 +1,8 @@
-"""A reading for a run refuses no well-formed record for what it holds, reads each by itself, and takes a table without any.
+"""A reading for a run refuses no well-formed record for what it holds, reads each by itself, and takes a
+table without any.
 
-For every format: the records of a file are what each would be alone, whatever stands beside it and wherever the reader
-cuts. See docs/proofs/reading.md, "Files"."""
+For every format: the records of a file are what each would be alone, whatever stands beside it and wherever
+the reader cuts. See docs/proofs/reading.md, "Files"."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def read(
     return found
 
 
-# --- what a checked reading refuses and a total one takes ------------------------------------------------------------
+# --- what a checked reading refuses and a total one takes ---------------------------------------------------
 def quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
@@ -152,7 +153,8 @@ def test_without_a_header_the_first_record_decides_no_kind(tmp_path: Path, first
 
 
 FIRST = st.lists(
-    st.sampled_from(["total", "Grand", "SUM", "\u017fum", "\u212a", "note", ":", " ", "\u00a0", "\v", "\x1c", "\n", "*", "7)", "a", "\u2003"]),
+    st.sampled_from(["total", "Grand", "SUM", "\u017fum", "\u212a", "note", ":", " ", "\u00a0", "\v", "\x1c",
+        "\n", "*", "7)", "a", "\u2003"]),
     max_size=6,
 ).map("".join)  # fmt: skip
 
@@ -165,7 +167,8 @@ FIRST = st.lists(
     )
 )
 def test_which_rows_are_left_out_is_the_same_in_both_parsers(rows: list[Record]) -> None:
-    """One asks RE2 of a whole piece, the other `re` of a row, and which of them does depends on other records."""
+    """One asks RE2 of a whole piece, the other `re` of a row, and which of them does depends on other
+    records."""
     columns = [pa.array(cells, type=pa.string()) for cells in zip(*rows, strict=True)]
     declared = rules.Rules(Dialect(extra_rows="drop"), total=True)
     together = declared.not_records(columns)
@@ -173,7 +176,7 @@ def test_which_rows_are_left_out_is_the_same_in_both_parsers(rows: list[Record])
     assert found == [not declared.takes(row, line=1) for row in rows]
 
 
-# --- without a header the first records are records -------------------------------------------------------------------
+# --- without a header the first records are records ---------------------------------------------------------
 TOPS: dict[str, tuple[str, int, list[bytes]]] = {
     "empty cells between tabs": ("\t", 3, [b"\t\t\n", b"\t \t\n", b"\t\t\r\n"]),
     "blanks": (",", 1, [b" \n", b"\xc2\xa0\n", b"\x1c\n", b"\t\n"]),
@@ -188,8 +191,8 @@ TOPS: dict[str, tuple[str, int, list[bytes]]] = {
 def test_without_a_header_a_record_above_makes_no_other_a_record(
     tmp_path: Path, name: str, declared: bool
 ) -> None:
-    """Records without anything in them are counted at the top as anywhere else: otherwise one more record above them would
-    change the counts by any number."""
+    """Records without anything in them are counted at the top as anywhere else: otherwise one more record
+    above them would change the counts by any number."""
     delimiter, width, lines = TOPS[name]
     dialect = Dialect(header=False, delimiter=delimiter, columns=width if declared else None)
     path = tmp_path / "table.csv"
@@ -246,7 +249,7 @@ def test_what_is_no_well_formed_record_still_fails(tmp_path: Path, name: str) ->
         read(path, "csv")
 
 
-# --- what the proof of docs/proofs/reading.md rests on: damage ends with its line ------------------------------------
+# --- what the proof of docs/proofs/reading.md rests on: damage ends with its line ---------------------------
 WIDE = ("utf-8", "cp932", "euc_jp", "gb18030", "big5", "big5hkscs", "cp949")
 
 
@@ -288,7 +291,7 @@ def test_the_last_record_is_read_as_if_others_followed(tmp_path: Path) -> None:
     assert alone == [("x", "\ufffd7")]
 
 
-# --- each record by itself, in every encoding and at every cut -------------------------------------------------------
+# --- each record by itself, in every encoding and at every cut ----------------------------------------------
 @pytest.fixture(params=[16, 64, 2**22], ids=lambda size: f"pieces of {size}")
 def piece_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(line_feed, "PIECE", request.param)
@@ -297,7 +300,8 @@ def piece_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 RAW = st.lists(
-    st.sampled_from([b"a", b"7", b"\xff", b"\x81", b"\xe2\x82", b"\xc3", b"\x00", b"\xef\xbb\xbf", b"\xa0", b" ", b"'", b"\xed\xa0\x80"]),
+    st.sampled_from([b"a", b"7", b"\xff", b"\x81", b"\xe2\x82", b"\xc3", b"\x00", b"\xef\xbb\xbf", b"\xa0",
+        b" ", b"'", b"\xed\xa0\x80"]),
     max_size=6,
 ).map(b"".join)  # fmt: skip
 
@@ -372,7 +376,7 @@ def test_one_more_record_changes_no_other_and_both_parsers_agree(
             assert read(path, "csv", limits=SMALL) == found
 
 
-# --- the other formats -----------------------------------------------------------------------------------------------
+# --- the other formats --------------------------------------------------------------------------------------
 def parquet_bytes(path: Path, column: pa.Array) -> None:
     pq.write_table(pa.table({"left": column}), path, row_group_size=2)
 
@@ -433,9 +437,11 @@ def test_a_record_of_parquet_is_read_alone(
 
 BOOK: tuple[tuple[Any, Any], ...] = (
     ("x", 1), (("#N/A", 't="e"'), 2), (("#DIV/0!", 't="e"'), "seen"), (1e15, 0.1), (12345678901234567, True),
-    (("45000", 's="1"'), ("45000.5", 's="2"')), (("3e9", 's="1"'), ("-5", 's="2"')), ("left", "right"), (None, "y"), ("z", None),
+    (("45000", 's="1"'), ("45000.5", 's="2"')), (("3e9", 's="1"'), ("-5", 's="2"')), ("left", "right"),
+    (None, "y"), ("z", None),
     ("x" * 32_767, "\ufeff"), ("_xD800_", "_xDC00__xD800_"), (("1e999999999", ""), ("-1e999999999", 's="1"')),
-    (("1e-999999999", ""), ("0e999999999", "")), (("1" * 5_000, ""), ("NaN", "")), (("nothing", ""), ("1_0", "")),
+    (("1e-999999999", ""), ("0e999999999", "")), (("1" * 5_000, ""), ("NaN", "")),
+    (("nothing", ""), ("1_0", "")),
     (("2", 't="b"'), ("", 't="d"')),
 )  # fmt: skip
 
@@ -466,7 +472,8 @@ def test_a_record_of_a_workbook_is_read_alone(tmp_path: Path, header: bool) -> N
 
 
 def test_a_sheet_without_a_header_has_the_columns_that_are_declared(tmp_path: Path) -> None:
-    """Neither where its leftmost nor where its rightmost record has cells decides what another one's cells are."""
+    """Neither where its leftmost nor where its rightmost record has cells decides what another one's cells
+    are."""
     path = tmp_path / "table.xlsx"
     path.write_bytes(written_workbook({"s": [(None, "x"), (None, "y")]}))
     with pytest.raises(TableError, match="how many columns"):
@@ -537,7 +544,7 @@ def test_a_basket_is_read_alone(
     assert records(lines) == [record for line in lines for record in records([line])]
 
 
-# --- units -----------------------------------------------------------------------------------------------------------
+# --- units --------------------------------------------------------------------------------------------------
 PERSON = Domain(
     attributes=(
         Categorical(name="job", values=("clerk", "cook"), other=True),

@@ -1,6 +1,8 @@
-"""The samplers draw from the laws that the proofs assume: chi-square against the exact chances, through our own calls.
+"""The samplers draw from the laws that the proofs assume: chi-square against the exact chances, through our
+own calls.
 
-Draws of a law are refused, and those of another one taken, with the chances that `chance.py` and the tests state.
+Draws of a law are refused, and those of another one taken, with the chances that `chance.py` and the tests
+state.
 """
 
 from __future__ import annotations
@@ -158,7 +160,7 @@ def test_two_draws_differ_so_nothing_is_seeded() -> None:
     assert not np.array_equal(first, second)
 
 
-# --- what is computed before a draw ---------------------------------------------------------------------------------
+# --- what is computed before a draw -------------------------------------------------------------------------
 def test_nothing_is_drawn_when_a_draw_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(number: int) -> bytes:
         raise AssertionError("bits were drawn")

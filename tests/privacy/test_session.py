@@ -263,7 +263,8 @@ def test_a_session_shows_nothing_and_cannot_be_copied() -> None:
             attempt(session)
 
 
-# ---- what was counted before something was learned says nothing afterwards -------------------------------------------
+# ---- what was counted before something was learned says nothing afterwards
+# -------------------------------------------
 
 RANGE = Range(name="number", of="integer", low=0, high=4, bins=2)
 """Its public grid has the cells 0, 1, 2 and 3 to 4."""
@@ -304,7 +305,8 @@ NOT_ITS_OWN = [
 
 @pytest.mark.parametrize("other", NOT_ITS_OWN)
 def test_nothing_but_what_was_open_changes_when_something_was_learned(other: Domain) -> None:
-    """Resolving costs nothing, so it may change neither how other columns are counted nor whom noise protects."""
+    """Resolving costs nothing, so it may change neither how other columns are counted nor whom noise
+    protects."""
     learned = {"number": RANGE.cut([0, 2, 4])}
     session = open_session(
         exact.rows_of(((0, 0), (3, 1)), PARTLY_OPEN),
@@ -336,7 +338,8 @@ def test_distances_that_outlive_what_was_counted_are_noticed(
 
 
 def test_a_distance_is_of_the_very_reference_that_is_asked_about() -> None:
-    """Two references of one clique; the second is another array, which may stand where the first one stood in memory."""
+    """Two references of one clique; the second is another array, which may stand where the first one stood in
+    memory."""
     session, _ = room(Pure(epsilon=Fraction(99)))
     for value in range(20):
         candidate = Candidate(clique=("b",), reference=np.full(3, 10 * value, dtype=np.int64))
@@ -348,7 +351,8 @@ def test_a_distance_is_of_the_very_reference_that_is_asked_about() -> None:
 def test_a_table_by_bins_follows_from_the_one_that_was_counted_for_its_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its own counts, whichever columns have bins and whether they were counted before; then without a look at the records."""
+    """Its own counts, whichever columns have bins and whether they were counted before; then without a look
+    at the records."""
     clique, reference = ("a", "b"), np.zeros((2, 3), dtype=np.int64)
     by_bins = {"b": np.array([0, 1, 0])}, {"a": np.array([0, 0]), "b": np.array([1, 0, 1])}
     fresh, _ = room(Pure(epsilon=Fraction(99)))
@@ -367,7 +371,8 @@ def test_a_table_by_bins_follows_from_the_one_that_was_counted_for_its_score(
 
 
 def test_a_discovery_that_would_let_much_noise_through_is_refused_unpaid() -> None:
-    """Of two hundred words about ninety would reach a threshold of one by chance. The threshold is public: nothing is charged."""
+    """Of two hundred words about ninety would reach a threshold of one by chance. The threshold is public:
+    nothing is charged."""
     weak = Weak(name="word", values=Listed([f"w{number}" for number in range(200)]), rho=0.5)
     domain = Domain(attributes=(weak,))
     session = open_session(

@@ -1,9 +1,10 @@
-"""Statistical audit of each verb and each mechanism: real room, real noise, nothing known of the inside (`audit.py`).
+"""Statistical audit of each verb and each mechanism: real room, real noise, nothing known of the inside
+(`audit.py`).
 
-An honest mechanism fails its test only if two audits in a row, on fresh runs, disprove its claim: chance 1e-8. A
-planted defect passes unseen only if eight audits in a row miss it: about 1e-10 where it is hardest to see, for there one
-audit in thirty misses (8 of 260 for Laplace noise that is too small by a tenth; fewer for all others).
-`--nightly` runs the larger audits as well.
+An honest mechanism fails its test only if two audits in a row, on fresh runs, disprove its claim: chance
+1e-8. A planted defect passes unseen only if eight audits in a row miss it: about 1e-10 where it is hardest to
+see, for there one audit in thirty misses (8 of 260 for Laplace noise that is too small by a tenth; fewer for
+all others). `--nightly` runs the larger audits as well.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def is_caught(runs: Runs, pair: Pair, claim: Claim, *, size: int = RUNS) -> bool
     return any(flagged(runs, pair, claim, size=size) for _ in range(8))
 
 
-# ---- what is audited: runs with noise as claimed or smaller, the worst pair, and the claim ----------------------
+# ---- what is audited: runs with noise as claimed or smaller, the worst pair, and the claim
+# ----------------------
 
 Setup = Callable[[Change], tuple[Runs, Pair, Claim]]
 
@@ -78,8 +80,8 @@ def measure_with_laplace(change: Change) -> tuple[Runs, Pair, Claim]:
 
 
 def measure_with_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
-    """The number of records, with sigma 1. The claim is a point of the exact curve of that noise: at a delta as small
-    as those in use no number of runs shows anything."""
+    """The number of records, with sigma 1. The claim is a point of the exact curve of that noise: at a delta
+    as small as those in use no number of runs shows anything."""
     noise = Noise(law="discrete-gaussian", scale=ONE)
     cap = ZeroConcentrated(rho=ONE)
     runs = static_runs(
@@ -89,8 +91,8 @@ def measure_with_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
 
 
 def measure_with_rounded_gaussian(change: Change) -> tuple[Runs, Pair, Claim]:
-    """Replace-one: both cells of a column move, under noise of sigma 1. The claim is what the exact curve of Gaussian
-    noise says of mu² = 2 at an epsilon of a half; rounding may not add to it."""
+    """Replace-one: both cells of a column move, under noise of sigma 1. The claim is what the exact curve of
+    Gaussian noise says of mu² = 2 at an epsilon of a half; rounding may not add to it."""
     domain = domain_of(2, relation=Relation.REPLACE_ONE)
     noise = Noise(law="rounded-gaussian", scale=ONE)
     cap = GaussianDP(mu_squared=Fraction(2))
@@ -194,7 +196,8 @@ def test_ten_times_as_many_runs_catch_noise_that_is_too_small_by_a_twentieth(
     assert is_caught(*setup(smaller_by("1.05")), size=TEN_TIMES * RUNS)
 
 
-# ---- choices: one call of the sampler a run, so fewer of them by day ---------------------------------------------
+# ---- choices: one call of the sampler a run, so fewer of them by day
+# ---------------------------------------------
 
 LAWS: list[Loss] = [Pure(epsilon=Fraction(100)), ZeroConcentrated(rho=Fraction(5000))]
 BY_LAW = pytest.mark.parametrize("cap", LAWS, ids=["permute-and-flip", "gumbel"])
@@ -258,7 +261,8 @@ def test_gumbel_noise_with_a_scale_too_small_by_a_tenth_is_caught() -> None:
     assert is_caught(*select_of_bounded_range(smaller_by("1.1")), size=2 * RUNS)
 
 
-# ---- the Bayesian network, whole: one run after the other --------------------------------------------------------
+# ---- the Bayesian network, whole: one run after the other
+# --------------------------------------------------------
 
 
 @pytest.fixture
@@ -291,7 +295,8 @@ def test_a_whole_network_is_not_flagged() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_records_of_reference")
 def test_networks_with_a_fifth_of_the_noise_are_caught() -> None:
-    """Fewer runs see less. Noise for frequencies of five records, added to counts, is what public code did."""
+    """Fewer runs see less. Noise for frequencies of five records, added to counts, is what public code
+    did."""
     assert is_caught(*network(change=smaller_by("5")), size=RUNS_OF_NETWORK)
 
 
@@ -310,7 +315,8 @@ def test_many_networks_with_two_thirds_of_the_noise_are_caught() -> None:
     assert is_caught(*network(change=smaller_by("1.5")), size=RUNS)
 
 
-# ---- the audit itself --------------------------------------------------------------------------------------------
+# ---- the audit itself
+# --------------------------------------------------------------------------------------------
 
 
 def test_tables_that_give_the_same_runs_show_no_loss() -> None:

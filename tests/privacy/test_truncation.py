@@ -1,7 +1,8 @@
-"""Which records of a unit are kept is uniformly random, by fresh bytes of the operating system (docs/proofs/measure.md).
+"""Which records of a unit are kept is uniformly random, by fresh bytes of the operating system
+(docs/proofs/measure.md).
 
-Privacy holds for any rule that looks at the records of that unit alone; that chance decides is promised besides, so that no
-order of a file favours some records.
+Privacy holds for any rule that looks at the records of that unit alone; that chance decides is promised
+besides, so that no order of a file favours some records.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ UNITS = ("ann", "bob", "ann", "", "ann", "", "bob", "ann")
 
 
 def kept_by_order(units: np.ndarray, most: int) -> dict[int, Counter[tuple[int, ...]]]:
-    """Of every unit: how often each set of its records is kept, over all orders in which random keys may stand."""
+    """Of every unit: how often each set of its records is kept, over all orders in which random keys may
+    stand."""
     found: dict[int, Counter[tuple[int, ...]]] = {int(unit): Counter() for unit in units}
     for order in itertools.permutations(range(len(units))):
         keys = np.array(order, dtype=np.uint64).tobytes()
@@ -100,7 +102,8 @@ def test_another_rule_is_noticed(
     assert not all(is_uniform(most) for most in (1, 2, 3))
 
 
-# ---- by whose chance: through the room's own door ------------------------------------------------------------------
+# ---- by whose chance: through the room's own door
+# ------------------------------------------------------------------
 
 RECORDS = 200
 

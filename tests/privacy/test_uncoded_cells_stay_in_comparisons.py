@@ -1,4 +1,5 @@
-"""Cells that are read leniently serve comparisons with real data alone: no query, plan or model can see what was counted of them."""
+"""Cells that are read leniently serve comparisons with real data alone: no query, plan or model can see what
+was counted of them."""
 
 from __future__ import annotations
 

@@ -475,7 +475,8 @@ def test_no_name_makes_a_static_receipt_claim_less_than_its_calls(
 
 
 def test_an_adaptive_receipt_of_an_unlisted_mechanism_does_not_pass_for_a_static_one() -> None:
-    """The choices of an adaptive run are refused under any name; `resealed` renews the digest of its calls."""
+    """The choices of an adaptive run are refused under any name; `resealed` renews the digest of its
+    calls."""
     document = changed(changed(adaptive(), "mechanism.kind", "static"), "plan.cap", None)
     for name in ("a-later-method", "dpsyn"):
         with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
@@ -564,7 +565,8 @@ def test_a_receipt_that_adds_up_mu_squared_cannot_leave_its_rule_or_its_cap() ->
 
 @pytest.mark.parametrize("mechanism", ["independent", "dpsyn"])
 def test_bins_that_no_plan_fixed_are_refused_of_a_static_mechanism(mechanism: str) -> None:
-    """The digest of a plan says how many bins a table has, and not which; for that a run has to be adaptive."""
+    """The digest of a plan says how many bins a table has, and not which; for that a run has to be
+    adaptive."""
     plan = mechanisms.plan(domain_of(2, 3), Spec(mechanism=mechanism, epsilon=Fraction(1)))
     document = json.loads(json.dumps(_receipt_of(plan, TABLE)))
     verifier.verify(document)
@@ -576,7 +578,8 @@ def test_bins_that_no_plan_fixed_are_refused_of_a_static_mechanism(mechanism: st
 
 
 def test_who_is_protected_cannot_be_changed_after_the_run_was_paid_for() -> None:
-    """The calls of an adaptive run are not fixed beforehand, so nothing but the plan ties them to unit and relation."""
+    """The calls of an adaptive run are not fixed beforehand, so nothing but the plan ties them to unit and
+    relation."""
     unit = PrivacyUnit(max_records=3)
     domain = Domain(
         attributes=domain_of(2, 3).attributes, unit=unit, relation=Relation.REPLACE_ONE

@@ -88,8 +88,8 @@ def fill(route: str, *, scene: Scene, cast: Cast) -> str:
 
 
 def make_all(scene: Scene, cast: Cast) -> dict[str, object]:
-    """What stands for each parameter, and for `code` by what stands before it. The objects are made once: a test that
-    takes back what it does calls this before."""
+    """What stands for each parameter, and for `code` by what stands before it. The objects are made once: a
+    test that takes back what it does calls this before."""
     if not scene.named:
         scene.named.update(_others(scene, cast) | _codes(scene, cast))
     if not plausible.is_ready(scene.release):
@@ -193,7 +193,8 @@ def _edition(scene: Scene) -> str:
 
 
 def _check(scene: Scene) -> str:
-    """A check of the release, with its receipt in place of one of its own: to have a budget charged takes seconds."""
+    """A check of the release, with its receipt in place of one of its own: to have a budget charged takes
+    seconds."""
     steward, receipt = scene.release.created_by, scene.release.receipt
     check, _ = PaidCheck.objects.get_or_create(
         release=scene.release,

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _no_language_of_another_test() -> Iterator[None]:
-    """A request that a test client makes leaves its language active in the thread, as the middleware does for the next request."""
+    """A request that a test client makes leaves its language active in the thread, as the middleware does for
+    the next request."""
     translation.deactivate()
     yield
     translation.deactivate()
@@ -56,7 +57,8 @@ def describe_page(browser: Callable[..., Client], cast: Cast) -> DescribePage:
 
 @pytest.fixture
 def empty_database(tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database beside that of the tests, on the same kind of server, and of this worker alone."""
+    """The address of an empty database beside that of the tests, on the same kind of server, and of this
+    worker alone."""
     if connection.vendor == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.sqlite3'}"
         return

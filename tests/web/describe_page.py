@@ -67,7 +67,8 @@ def ready(cast: Cast, suggestions: list[dict[str, Any]] | None = None) -> Datase
 
 
 class FormReader(HTMLParser):
-    """Names and values of the inputs of the describe form, or of another one, as a browser would send them."""
+    """Names and values of the inputs of the describe form, or of another one, as a browser would send
+    them."""
 
     def __init__(self, form: str = "describe") -> None:
         super().__init__()
@@ -135,8 +136,8 @@ class DescribePage:
     def press(
         self, button: str, *, edit: str = "", in_place: bool = False, **typed: Any
     ) -> Any:
-        """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`. Where it leads to the
-        page of lists that were read from the table, each is said to be public there."""
+        """Press one of the buttons with something typed; names are spelled `_0_low` for the input `0-low`.
+        Where it leads to the page of lists that were read from the table, each is said to be public there."""
         answer = self.press_alone(button, edit=edit, in_place=in_place, **typed)
         if answer.status_code == 302 and answer.url == self.lists_address:
             verb = "lists-finish" if button == "finish-open" else "lists"
@@ -148,7 +149,8 @@ class DescribePage:
         return reverse("datasets:lists", args=[self.dataset.code])
 
     def answer_lists(self, verb: str, *, public: str | None = None, **typed: str) -> Any:
-        """Press a button of the page of lists, as it stands or with each list said to be public, and where."""
+        """Press a button of the page of lists, as it stands or with each list said to be public, and
+        where."""
         reader = FormReader("read-lists")
         reader.feed(self.client.get(self.lists_address).text)
         fields = reader.found

@@ -12,7 +12,8 @@ IN_MEMORY = "memory://"
 
 @contextmanager
 def queue_at(address: str) -> Iterator[str]:
-    """Celery keeps what to read from and what to write to apart, and connections open: all of it is turned."""
+    """Celery keeps what to read from and what to write to apart, and connections open: all of it is
+    turned."""
     usual = app.conf.broker_url
     _turn(address)
     try:

@@ -28,7 +28,8 @@ def html_of(response: HttpResponse) -> str:
 
 
 def compact(html: str) -> str:
-    """HTML without the whitespace that begins or ends the content of an element; what is preformatted stays."""
+    """HTML without the whitespace that begins or ends the content of an element; what is preformatted
+    stays."""
     parts = VERBATIM.split(html)
     return "".join(part if index % 2 else _compact(part) for index, part in enumerate(parts))
 

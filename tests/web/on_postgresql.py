@@ -1,5 +1,5 @@
-"""What only PostgreSQL can show. Its name keeps it out of the run on SQLite; `make test` names it in the run on
-PostgreSQL."""
+"""What only PostgreSQL can show. Its name keeps it out of the run on SQLite; `make test` names it in the run
+on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_backends_terminated_in_the_middle_leave_the_books_right():
         with connection.cursor() as cursor:
             while not over.is_set():
                 cursor.execute(
-                    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                    " AND backend_type = 'client backend' AND application_name <> 'test'"
+                    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+                    "pg_backend_pid() AND backend_type = 'client backend' AND application_name <> 'test'"
                 )
                 pids = [pid for (pid,) in cursor.fetchall()]
                 if pids:
@@ -88,7 +88,8 @@ def test_backends_terminated_in_the_middle_leave_the_books_right():
 
 
 def test_a_row_that_refers_to_the_account_is_no_deadlock_for_two_submissions():
-    """Under a plain FOR UPDATE these two would wait for each other: each has locked the account's key, for its row."""
+    """Under a plain FOR UPDATE these two would wait for each other: each has locked the account's key, for
+    its row."""
     who = people()
     account = granted(who, dataset(who), amount=Amount(epsilon=10))
     meet = threading.Barrier(2)
@@ -131,7 +132,7 @@ def test_the_check_notices_a_trigger_that_is_there_but_switched_off():
     assert append_only.check_triggers(app_configs=None, databases=list(connections)) == []
 
 
-# --- the application's own role -----------------------------------------------------------------------------------------
+# --- the application's own role -----------------------------------------------------------------------------
 @pytest.fixture
 def as_application(settings: Any) -> Iterator[Callable[[], Any]]:
     """`with as_application():` speaks to the database with the rights that the application's role has."""
@@ -171,7 +172,8 @@ def test_the_applications_role_can_change_nothing_of_an_append_only_table(
     as_application, table
 ):
     statements = [
-        f"UPDATE {table} SET id = id", f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE", f"DROP TABLE {table} CASCADE",
+        f"UPDATE {table} SET id = id", f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE",
+        f"DROP TABLE {table} CASCADE",
         f"ALTER TABLE {table} DISABLE TRIGGER USER", f"DROP TRIGGER {table}_refuse_change ON {table}",
         f"SELECT 1 FROM {table} FOR UPDATE",
     ]  # fmt: skip

@@ -1,5 +1,5 @@
-"""The main job, played through once by the application's own services and its own worker, in this process: a table
-is uploaded and read, described, given budget, released, compared and shared. The table is made up."""
+"""The main job, played through once by the application's own services and its own worker, in this process: a
+table is uploaded and read, described, given budget, released, compared and shared. The table is made up."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ def funded(
     dialect: Dialect | None = None,
     epsilon: int = 4,
 ) -> Dataset:
-    """A dataset that is read, described, and may spend this epsilon and delta 1e-6. dialect: what its steward says of the file."""
+    """A dataset that is read, described, and may spend this epsilon and delta 1e-6. dialect: what its steward
+    says of the file."""
     made = read(upload(steward=cast.steward, organisation=cast.organisation, table=table))
     # Where its form is not certain, the steward says that it has a header.
     if dialect is not None or made.status == Dataset.Status.REFUSED:

@@ -1,4 +1,5 @@
-"""What synthweb does without: an item of a standard about it has nothing to verify as long as these tests hold (docs/security.md, ASVS)."""
+"""What synthweb does without: an item of a standard about it has nothing to verify as long as these tests
+hold (docs/security.md, ASVS)."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def test_nobody_is_asked_what_others_may_know() -> None:
 
 
 def test_the_linter_refuses_what_runs_text_as_code() -> None:
-    """SQL, shells, code and objects that are made of text, in every file of the program; where the rule is put aside is listed."""
+    """SQL, shells, code and objects that are made of text, in every file of the program; where the rule is
+    put aside is listed."""
     made = [
         "import os, pickle, subprocess",
         "import yaml",
@@ -228,7 +230,8 @@ def test_scripts_listen_to_no_other_window_and_pages_load_no_plug_in() -> None:
 
 
 def test_browsers_keep_a_theme_and_until_one_signs_out_what_was_typed() -> None:
-    """By name; passwords and hidden fields are not kept (`static/js/typed.js`), and signing out removes the rest."""
+    """By name; passwords and hidden fields are not kept (`static/js/typed.js`), and signing out removes the
+    rest."""
     kept = {
         (path.name, kind, key)
         for path in SCRIPTS

@@ -144,7 +144,7 @@ def test_an_inactive_person_is_out_at_once(cast: Cast, browser: Browser) -> None
     assert client.get("/account/").status_code == 302
 
 
-# --- guessing ------------------------------------------------------------------------------------------------------
+# --- guessing -----------------------------------------------------------------------------------------------
 def test_after_too_many_failures_even_the_right_password_has_to_wait(
     cast: Cast, browser: Browser
 ) -> None:
@@ -206,7 +206,7 @@ def test_a_client_that_went_away_can_try_again_after_a_quarter_of_an_hour(
     assert _sign_in(browser(), "steward").status_code == 302
 
 
-# --- passwords -----------------------------------------------------------------------------------------------------
+# --- passwords ----------------------------------------------------------------------------------------------
 def _change(client: Client, old: str, new: str) -> object:
     return client.post(
         "/account/password/", {"old_password": old, "new_password1": new, "new_password2": new}
@@ -261,7 +261,7 @@ def test_stored_passwords_are_argon2(cast: Cast, settings: Settings) -> None:
     assert identify_hasher(cast.steward.password).algorithm == "argon2"
 
 
-# --- demo users ----------------------------------------------------------------------------------------------------
+# --- demo users ---------------------------------------------------------------------------------------------
 def test_demo_users_sign_in_with_the_passwords_they_were_given(
     db: None, browser: Browser
 ) -> None:
@@ -297,7 +297,7 @@ def test_the_sign_in_page_says_where_the_demo_logins_are_and_never_what(
     assert not any(password in text for password in passwords)
 
 
-# --- the frame -----------------------------------------------------------------------------------------------------
+# --- the frame ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -347,7 +347,7 @@ def test_answers_carry_the_headers_that_browsers_need_to_protect_people(
         assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
 
 
-# --- what an auditor sees of sign-ins --------------------------------------------------------------------------------
+# --- what an auditor sees of sign-ins -----------------------------------------------------------------------
 def _recorded(action: str) -> list[AuditEntry]:
     return list(AuditEntry.objects.filter(action=action).order_by("sequence"))
 
@@ -418,7 +418,7 @@ def test_the_auditor_reads_failed_sign_ins_in_the_log(cast: Cast, browser: Brows
     assert "127.0.0.1" in page
 
 
-# --- one-time passwords end --------------------------------------------------------------------------------------------
+# --- one-time passwords end ---------------------------------------------------------------------------------
 def _give(cast: Cast) -> str:
     return services.give_one_time_password(
         actor=cast.staff, person=cast.analyst, organisation=cast.organisation
@@ -477,7 +477,7 @@ def test_a_new_persons_one_time_password_ends_and_the_page_says_when(
     assert f"It works until {until:%Y-%m-%d %H:%M} UTC" in page
 
 
-# --- names -------------------------------------------------------------------------------------------------------------
+# --- names --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "mark", ["\r\n", "\n", "\t", "\x0b", "\x85", "\u2028", "\u2029", "\u202e", "\u2066", "\x7f"]
 )

@@ -1,4 +1,5 @@
-"""How an organisation appears: its language, whom to ask, and its logo, for its people and for visitors of public links."""
+"""How an organisation appears: its language, whom to ask, and its logo, for its people and for visitors of
+public links."""
 
 from __future__ import annotations
 
@@ -162,7 +163,8 @@ def png(
     interlaced: int = 0,
     rows: int | None = None,
 ) -> bytes:
-    """A picture of zeros. rows: the bytes of its pixels, if not those of its width and height; more: chunks before them."""
+    """A picture of zeros. rows: the bytes of its pixels, if not those of its width and height; more: chunks
+    before them."""
     raw = height * (1 + -(-width * depth // 8)) if rows is None else rows
     packing = zlib.compressobj(9)
     blocks = [packing.compress(bytes(min(1 << 20, raw - at))) for at in range(0, raw, 1 << 20)]

@@ -128,7 +128,7 @@ def stick(cast: Cast, browser: Browser) -> Stick:
     return made
 
 
-# --- setting it up --------------------------------------------------------------------------------------------------
+# --- setting it up ------------------------------------------------------------------------------------------
 def test_the_first_one_comes_with_recovery_codes(cast: Cast, browser: Browser) -> None:
     client = browser(cast.steward)
     page = set_up(client, Stick())
@@ -188,7 +188,7 @@ def test_what_is_no_answer_is_refused_and_no_failure(
     assert not signed_in(waiting)
 
 
-# --- signing in -----------------------------------------------------------------------------------------------------
+# --- signing in ---------------------------------------------------------------------------------------------
 def test_a_sign_in_needs_password_and_passkey(cast: Cast, stick: Stick) -> None:
     client, question = password_given()
     assert question["rpId"] == "testserver"
@@ -284,7 +284,7 @@ def test_a_recovery_code_stands_in_for_a_lost_one(cast: Cast, stick: Stick) -> N
     assert signed_in(client)
 
 
-# --- taking it away -------------------------------------------------------------------------------------------------
+# --- taking it away -----------------------------------------------------------------------------------------
 def test_with_the_last_one_the_recovery_codes_go(
     cast: Cast, browser: Browser, stick: Stick
 ) -> None:

@@ -1,4 +1,5 @@
-"""Passwords: refused where others would guess them, chosen anew by mail, and people told of what happens to them."""
+"""Passwords: refused where others would guess them, chosen anew by mail, and people told of what happens to
+them."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def fail(times: int, name: str = "steward") -> None:
         Client().post(LOGIN, {"username": name, "password": "not it"})
 
 
-# --- which passwords are refused ------------------------------------------------------------------------------------
+# --- which passwords are refused ----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "password",
     ["qwertyuiop123", "Password2026!", "steward12345", "abcdefghijkl", "letmeinletmein"],
@@ -116,7 +117,7 @@ def test_a_listed_password_is_refused_and_a_list_that_is_gone_is_not_passed_over
         validate_password(PASSWORD)
 
 
-# --- a new password by mail -----------------------------------------------------------------------------------------
+# --- a new password by mail ---------------------------------------------------------------------------------
 def test_a_link_by_mail_changes_the_password_once(
     steward: User, browser: Browser, mailing: mail_server.MailServer
 ) -> None:
@@ -186,7 +187,7 @@ def test_without_a_mail_server_the_page_says_whom_to_ask(steward: User) -> None:
     assert not Notification.objects.exists()
 
 
-# --- what people are told -------------------------------------------------------------------------------------------
+# --- what people are told -----------------------------------------------------------------------------------
 def test_three_failed_sign_ins_notify_the_person_once_an_hour(steward: User) -> None:
     fail(2)
     about_accounts.failed_sign_ins()

@@ -164,7 +164,7 @@ def test_holders_of_a_role_are_active_people_of_the_organisation(cast: Cast) -> 
     assert list(selectors.holders_of(cast.organisation, Role.STEWARD)) == []
 
 
-# --- the administration --------------------------------------------------------------------------------------------
+# --- the administration -------------------------------------------------------------------------------------
 def test_the_administration_is_for_auditors_and_staff(cast: Cast, browser: Browser) -> None:
     for name, person in cast.by_name().items():
         expected = 200 if name in ("staff", "auditor") else 302
@@ -206,7 +206,7 @@ def test_the_operator_sees_every_organisation(cast: Cast, browser: Browser) -> N
     assert "steward" in text
 
 
-# --- commands ------------------------------------------------------------------------------------------------------
+# --- commands -----------------------------------------------------------------------------------------------
 def _call(*arguments: object) -> str:
     output = StringIO()
     call_command(*arguments, stdout=output)
@@ -260,7 +260,8 @@ def test_demo_users_are_written_to_a_private_file_and_switched_off(
 
 
 def test_who_manages_people_gets_no_hold_of_the_operator(cast: Cast, browser: Browser) -> None:
-    """The operator sees every organisation in the administration; a new password of theirs would show it to others."""
+    """The operator sees every organisation in the administration; a new password of theirs would show it to
+    others."""
     User.objects.filter(pk=cast.analyst.pk).update(is_superuser=True)
     before = User.objects.values().get(pk=cast.analyst.pk)
     client = browser(cast.staff)

@@ -204,7 +204,7 @@ def test_a_provider_that_is_down_is_a_clear_page_and_the_local_account_works(
     assert entry.detail["second_factor"] == "app"
 
 
-# --- passwords ------------------------------------------------------------------------------------------------------
+# --- passwords ----------------------------------------------------------------------------------------------
 def app_of(user: User) -> None:
     """Somebody sets up an app that shows codes, a while ago."""
     made = second_factors.add_app(user=user, secret=SECRET, code=pyotp.TOTP(SECRET).at(NOON))
@@ -284,7 +284,7 @@ def test_the_check_lists_who_is_refused(provider: str, settings: Settings, cast:
     assert said() == {}
 
 
-# --- tokens ---------------------------------------------------------------------------------------------------------
+# --- tokens -------------------------------------------------------------------------------------------------
 def me(text: str) -> HttpResponse:
     answer: HttpResponse = Client().get(
         "/api/v1/me/", headers={"Authorization": f"Bearer {text}"}

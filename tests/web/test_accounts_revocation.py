@@ -1,4 +1,5 @@
-"""What ends somebody's access ends all of it: sessions and API tokens, for good, and the audit log says why."""
+"""What ends somebody's access ends all of it: sessions and API tokens, for good, and the audit log says
+why."""
 
 from __future__ import annotations
 

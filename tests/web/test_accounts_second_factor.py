@@ -68,7 +68,7 @@ def signed_in(client: Client) -> bool:
     return client.get("/account/").status_code == 200
 
 
-# --- codes ----------------------------------------------------------------------------------------------------------
+# --- codes --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("seconds", "code"), [(59, "287082"), (1111111109, "081804"), (2000000000, "279037")]
 )
@@ -118,7 +118,7 @@ def test_a_secret_of_the_web_that_was_changed_leaves_the_recovery_codes_of_nobod
     assert second_factors.check(cast.steward, pyotp.TOTP(SECRET).at(NOON)) == ""
 
 
-# --- setting it up --------------------------------------------------------------------------------------------------
+# --- setting it up ------------------------------------------------------------------------------------------
 def test_an_app_is_set_up_on_the_page(cast: Cast, browser: Browser) -> None:
     client = browser(cast.steward)
     page = html_of(client.get(ADD))
@@ -137,7 +137,7 @@ def test_an_app_is_set_up_on_the_page(cast: Cast, browser: Browser) -> None:
     )
 
 
-# --- signing in -----------------------------------------------------------------------------------------------------
+# --- signing in ---------------------------------------------------------------------------------------------
 def test_a_sign_in_needs_password_and_code(cast: Cast, recovery: list[str]) -> None:
     client = password_given(next="/account/tokens/")
     assert not signed_in(client)
@@ -205,7 +205,7 @@ def test_a_password_that_waits_for_its_code_does_not_wait_for_ever(
     assert not signed_in(client)
 
 
-# --- taking it away -------------------------------------------------------------------------------------------------
+# --- taking it away -----------------------------------------------------------------------------------------
 def test_whoever_manages_people_takes_away_a_lost_one_and_access_ends(
     cast: Cast, recovery: list[str], browser: Browser
 ) -> None:
@@ -231,7 +231,7 @@ def test_nobody_takes_away_their_own_on_the_page_of_people(
     assert browser(cast.staff).post(address).status_code == 403
 
 
-# --- required of roles ----------------------------------------------------------------------------------------------
+# --- required of roles --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("roles", "name", "led"),
     [

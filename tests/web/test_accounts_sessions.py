@@ -1,4 +1,5 @@
-"""Sessions: listed, ended, over when idle; who signed in a while ago confirms before what cannot be taken back."""
+"""Sessions: listed, ended, over when idle; who signed in a while ago confirms before what cannot be taken
+back."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def actions() -> list[str]:
     return list(AuditEntry.objects.order_by("sequence").values_list("action", flat=True))
 
 
-# --- the list -------------------------------------------------------------------------------------------------------
+# --- the list -----------------------------------------------------------------------------------------------
 def test_the_list_names_each_session_and_ends_another_one(cast: Cast, browser: Browser) -> None:
     here, there = browser(cast.steward), Client()
     there.post(
@@ -93,7 +94,7 @@ def test_a_browser_is_named_by_what_is_known_of_it(agent: str, name: str) -> Non
     assert sessions.browser_of(agent) == name
 
 
-# --- how long it lasts ----------------------------------------------------------------------------------------------
+# --- how long it lasts --------------------------------------------------------------------------------------
 def test_a_session_that_nobody_uses_ends_and_says_why(cast: Cast, browser: Browser) -> None:
     client = browser(cast.steward)
     age(client, SEEN, django_settings.IDLE_MINUTES + 1)
@@ -143,7 +144,7 @@ def test_idle_time_can_be_switched_off(
     assert len(sessions.sessions_of(cast.steward)) == 1
 
 
-# --- confirming -----------------------------------------------------------------------------------------------------
+# --- confirming ---------------------------------------------------------------------------------------------
 def test_a_token_needs_a_recent_proof_and_nothing_typed_is_lost(
     cast: Cast, browser: Browser
 ) -> None:

@@ -1,4 +1,5 @@
-"""deploy/alerts.yml: every rule asks for numbers that /metrics has, under labels and values that it has, and each is in the documentation."""
+"""deploy/alerts.yml: every rule asks for numbers that /metrics has, under labels and values that it has, and
+each is in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Real public tables, from the file to a release, as a steward gets them there: with nothing typed by hand."""
+"""Real public tables, from the file to a release, as a steward gets them there: with nothing typed by
+hand."""
 
 from __future__ import annotations
 
@@ -51,8 +52,9 @@ def uploaded(cast: Cast, path: Path) -> Dataset:
 def released(cast: Cast, dataset: Dataset) -> pd.DataFrame:
     """A table drawn from a release of single columns at ε = 4.
 
-    These tests are about reading, so the method is the one whose error has a simple law: the noise of a share is below
-    0.001, that of a draw of 20,000 rows below 0.004, and the limits of the tests are more than ten times as wide.
+    These tests are about reading, so the method is the one whose error has a simple law: the noise of a share
+    is below 0.001, that of a draw of 20,000 rows below 0.004, and the limits of the tests are more than ten
+    times as wide.
     """
     request = scene.ask(steward=cast.steward, dataset=dataset)
     ledger.grant(custodian=cast.custodian, request=request, reason="Agreed.")

@@ -1,4 +1,5 @@
-"""REST: the main job by programs, problems, scopes, pages of lists, streamed tables, and the example of docs/rest.md."""
+"""REST: the main job by programs, problems, scopes, pages of lists, streamed tables, and the example of
+docs/rest.md."""
 
 from __future__ import annotations
 
@@ -378,7 +379,7 @@ def test_a_release_shared_with_nobody_else_is_not_there_for_other_analysts(
     )
 
 
-# --- who calls ----------------------------------------------------------------------------------------------------
+# --- who calls ----------------------------------------------------------------------------------------------
 def test_without_a_token_the_answer_says_which_kind_is_wanted(client: Client, db: None) -> None:
     for headers in (
         {},
@@ -470,7 +471,7 @@ def test_nobody_grants_their_own_request(cast: Cast, played: Scene) -> None:
     assert refused.json()["decision_reason"] == "No."
 
 
-# --- form -----------------------------------------------------------------------------------------------------------
+# --- form ---------------------------------------------------------------------------------------------------
 def test_lists_come_in_pages_in_a_stable_order(cast: Cast, played: Scene) -> None:
     calls = Caller(cast.auditor, "read")
     address = f"/accounts/{played.account.code}/entries/"

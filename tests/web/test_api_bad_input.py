@@ -1,4 +1,5 @@
-"""What is no amount, no field, no document: a problem that names field, rule and repair, and nothing is spent."""
+"""What is no amount, no field, no document: a problem that names field, rule and repair, and nothing is
+spent."""
 
 from __future__ import annotations
 

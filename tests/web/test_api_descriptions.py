@@ -1,4 +1,5 @@
-"""What cannot be described is refused by REST with a pointer to the very field, and nothing is stored or spent."""
+"""What cannot be described is refused by REST with a pointer to the very field, and nothing is stored or
+spent."""
 
 from __future__ import annotations
 

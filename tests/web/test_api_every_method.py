@@ -1,4 +1,5 @@
-"""Every address of the REST interface with every method of HTTP, as every role: no error of the server, no page of HTML."""
+"""Every address of the REST interface with every method of HTTP, as every role: no error of the server, no
+page of HTML."""
 
 from __future__ import annotations
 

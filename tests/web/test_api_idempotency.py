@@ -193,7 +193,8 @@ def test_an_answer_is_kept_for_the_stated_time_and_a_run_is_still_not_doubled_af
 def test_what_is_kept_of_an_upload_confirms_no_guess_about_its_rows(
     cast: Cast, played: Scene
 ) -> None:
-    """Whoever has the database and knows all records but one could try all values of that one against a plain digest."""
+    """Whoever has the database and knows all records but one could try all values of that one against a plain
+    digest."""
     assert upload(cast, played, "once").status_code == 202
     guess = hashlib.sha256(scene.TABLE.encode()).hexdigest()
     kept = KeptAnswer.objects.get().request_digest

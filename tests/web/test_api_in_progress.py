@@ -1,4 +1,5 @@
-"""Files of a release that no worker has made yet: the answer is JSON and says so, so that no program reads it as the file."""
+"""Files of a release that no worker has made yet: the answer is JSON and says so, so that no program reads it
+as the file."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Schemathesis against every address of the OpenAPI document, as steward, custodian, analyst and auditor: requests that the
-document allows and requests that it does not, for objects of one's own, of another organisation, and for releases that
-are not shared. Nothing fails with an error of ours, answers are what the document says, and no object of others is ever
-in one.
+"""Schemathesis against every address of the OpenAPI document, as steward, custodian, analyst and auditor:
+requests that the document allows and requests that it does not, for objects of one's own, of another
+organisation, and for releases that are not shared. Nothing fails with an error of ours, answers are what the
+document says, and no object of others is ever in one.
 
-Few examples an operation, the same at every run; SCHEMATHESIS_EXAMPLES=200 in the environment draws as many, at random,
-and among them words of our own source."""
+Few examples an operation, the same at every run; SCHEMATHESIS_EXAMPLES=200 in the environment draws as many,
+at random, and among them words of our own source."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def _broker_in_memory() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _one_connection() -> Iterator[None]:
-    """Requests in this process share the test's transaction: they do not close its connection, as after a real one."""
+    """Requests in this process share the test's transaction: they do not close its connection, as after a
+    real one."""
     both = (request_started, request_finished)
     for signal in both:
         signal.disconnect(close_old_connections)
@@ -77,8 +78,8 @@ def _one_connection() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_words_of_our_source(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Hypothesis, and Schemathesis itself, draw constants of the modules that are loaded, also where nothing is random:
-    what a worker has run before, and every line that anybody writes, would give other examples."""
+    """Hypothesis, and Schemathesis itself, draw constants of the modules that are loaded, also where nothing
+    is random: what a worker has run before, and every line that anybody writes, would give other examples."""
     none = providers.Constants()
     if not EXAMPLES:
         monkeypatch.setattr(providers, "_get_local_constants", lambda: none)
@@ -88,7 +89,8 @@ def _no_words_of_our_source(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class World:
-    """Two organisations that have played the whole main job, and a release of ours that is shared with nobody."""
+    """Two organisations that have played the whole main job, and a release of ours that is shared with
+    nobody."""
 
     def __init__(self, cast: Cast) -> None:
         self.cast = cast
@@ -173,7 +175,8 @@ class World:
         return words
 
     def parameters(self, path: str) -> list[dict[str, str | int]]:
-        """What may stand for the parameters of an address: ours, another organisation's, what is not shared, nonsense."""
+        """What may stand for the parameters of an address: ours, another organisation's, what is not shared,
+        nonsense."""
         kind = re.search(r"/v1/([\w-]+)/\{code\}", path)
         if kind is None:
             return [{}]
@@ -290,7 +293,8 @@ def test_every_operation_keeps_its_word_and_shows_nothing_of_others(
             )
         except (AssertionError, BaseExceptionGroup) as failure:
             found.append(
-                f"{operation.label}: {str(getattr(failure, 'exceptions', failure))[:400]}\n{_example(failure)}"
+                f"{operation.label}: {str(getattr(failure, 'exceptions', failure))[:400]}\n"
+                f"{_example(failure)}"
             )
     assert not found, "\n\n".join(found)
     assert len(asked) > 30

@@ -1,5 +1,5 @@
-"""Which scope of a token opens which address: a table that a new address has to be written into. Every row is tried with
-a token that has this scope alone, and with one that has all the others."""
+"""Which scope of a token opens which address: a table that a new address has to be written into. Every row is
+tried with a token that has this scope alone, and with one that has all the others."""
 
 from __future__ import annotations
 

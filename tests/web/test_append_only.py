@@ -164,7 +164,8 @@ def test_an_upsert_is_refused(written, model):
     table = model._meta.db_table
     with pytest.raises(IntegrityError, match="append-only"):
         run(
-            f"INSERT INTO {table} SELECT * FROM {table} WHERE true ON CONFLICT (id) DO UPDATE SET id = excluded.id"
+            f"INSERT INTO {table} SELECT * FROM {table} WHERE true ON CONFLICT (id) DO UPDATE SET id = "
+            "excluded.id"
         )
 
 

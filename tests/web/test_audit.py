@@ -1,4 +1,5 @@
-"""Writing the audit log: kept if and only if the deed is, exact, and without a value that has two spellings."""
+"""Writing the audit log: kept if and only if the deed is, exact, and without a value that has two
+spellings."""
 
 from __future__ import annotations
 
@@ -23,11 +24,13 @@ from tests.web.ledger_setup import people
 def test_an_entry_says_who_did_what_to_which_object():
     who = people()
     entry = audit.record(
-        actor=who.steward, action="dataset.uploaded", target=("dataset", "abc"), organisation=who.organisation,
+        actor=who.steward, action="dataset.uploaded", target=("dataset", "abc"),
+        organisation=who.organisation,
         detail={"size": 3},
     )  # fmt: skip
     stored = AuditEntry.objects.get(pk=entry.pk)
-    assert (stored.actor, stored.action, stored.object_kind, stored.object_code, stored.organisation_code, stored.detail) == (
+    assert (stored.actor, stored.action, stored.object_kind, stored.object_code, stored.organisation_code,
+        stored.detail) == (
         who.steward.username, "dataset.uploaded", "dataset", "abc", who.organisation.code, {"size": 3},
     )  # fmt: skip
 

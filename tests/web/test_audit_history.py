@@ -1,4 +1,5 @@
-"""The audit log for people: words and names, one person's and one table's history, and who looked at real rows."""
+"""The audit log for people: words and names, one person's and one table's history, and who looked at real
+rows."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def taken(client: Client, name: str, *arguments: str, **query: str) -> list[dict
     return list(json.loads(b"".join(answer.streaming_content))["entries"])
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- words --------------------------------------------------------------------------------------------------
 def recorded_actions() -> set[str]:
     """Every text that is given as an action somewhere in the application."""
     found = set()
@@ -107,7 +108,7 @@ def test_codes_and_numbers_have_names(
     assert deeds["report.requested"].sentence == "asked for a comparison with the real table"
 
 
-# --- who looked at real rows ------------------------------------------------------------------------------------------
+# --- who looked at real rows --------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_every_opening_of_real_rows_is_listed_with_who_what_and_of_which_table(
     cast: Cast, played: Scene, browser: Callable[..., Client]
@@ -134,7 +135,7 @@ def test_every_opening_of_real_rows_is_listed_with_who_what_and_of_which_table(
     assert played.dataset.name in about_one.text and not re.search(r"\bnorth\b", about_one.text)
 
 
-# --- one table --------------------------------------------------------------------------------------------------------
+# --- one table ----------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_the_history_of_a_table_holds_its_runs_and_releases_and_no_other_tables(
     cast: Cast, played: Scene, browser: Callable[..., Client]
@@ -148,12 +149,13 @@ def test_the_history_of_a_table_holds_its_runs_and_releases_and_no_other_tables(
     others = {deed.entry.pk for deed in shown(auditor, "history-dataset", played.fresh.code)}
     assert others and others.isdisjoint(deed.entry.pk for deed in found)
     assert all(played.fresh.code not in json.dumps(deed.entry.detail) for deed in found)
-    assert {entry["covered"]["sequence"] for entry in taken(auditor, "history-dataset-entries", played.dataset.code, "json")} == {
+    assert {entry["covered"]["sequence"] for entry in taken(auditor, "history-dataset-entries",
+        played.dataset.code, "json")} == {
         deed.entry.sequence for deed in found
     }  # fmt: skip
 
 
-# --- one person -------------------------------------------------------------------------------------------------------
+# --- one person ---------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_the_history_of_a_person_is_what_they_did_and_what_was_done_about_them(
     cast: Cast, played: Scene, browser: Callable[..., Client]
@@ -211,7 +213,7 @@ def test_a_person_of_another_organisation_does_not_exist(
     assert browser(cast.stranger).get(address).status_code == 200
 
 
-# --- exports and queries ------------------------------------------------------------------------------------------------
+# --- exports and queries ------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_exported_deeds_are_checked_without_the_server(

@@ -205,13 +205,14 @@ def test_a_restore_that_cannot_be_whole_changes_nothing(
     assert not _files(backup.parent / "taken" / "vault")
 
 
-# --- backups that somebody else made ---------------------------------------------------------------------------------------
+# --- backups that somebody else made ------------------------------------------------------------------------
 SPARSE = 4 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class Original:
-    """A true backup, what is in it, and what whoever writes to its folder knows: the public key that it is encrypted to."""
+    """A true backup, what is in it, and what whoever writes to its folder knows: the public key that it is
+    encrypted to."""
 
     content: bytes
     members: dict[str, bytes]
@@ -503,7 +504,7 @@ def test_a_file_larger_than_a_pipe_comes_back(
     assert (folder / "vault" / "large").read_bytes() == content
 
 
-# --- a database that is older than what is kept outside -------------------------------------------------------------------
+# --- a database that is older than what is kept outside -----------------------------------------------------
 @pytest.fixture
 def checkpoints(tmp_path: Path, settings: Any) -> Path:
     folder = tmp_path / "checkpoints"

@@ -1,4 +1,5 @@
-"""The ground of maps: the file of public lines and names, and that pages hand it to the scripts that draw it."""
+"""The ground of maps: the file of public lines and names, and that pages hand it to the scripts that draw
+it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Marker values in the cells of a table, followed through the whole main job: afterwards they are in nothing but the
-pages that show real data to its steward. Searched: every row of the database and the files it lies in, the broker,
-every file the application wrote, every line that any part of it logged at the most talkative level, and every answer
-to everybody, error pages included."""
+"""Marker values in the cells of a table, followed through the whole main job: afterwards they are in nothing
+but the pages that show real data to its steward. Searched: every row of the database and the files it lies
+in, the broker, every file the application wrote, every line that any part of it logged at the most talkative
+level, and every answer to everybody, error pages included."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ NUMBER = f"{secrets.randbelow(10**9) + 10**9}{secrets.randbelow(10**9):09d}"
 
 
 def marked_table() -> str:
-    """The table of the scene with a marker in each column: a word, a number far out of bounds, a strange answer."""
+    """The table of the scene with a marker in each column: a word, a number far out of bounds, a strange
+    answer."""
     return scene.TABLE + f"{WORD},41,yes\nnorth,{NUMBER},no\nsouth,30,{WORD}\n"
 
 
@@ -161,7 +162,8 @@ def test_a_refusal_names_the_place_and_not_the_cell(
             response = client.get(address)
             assert response.status_code == 200
             if dataset.dialect["asked"] and address.endswith("/upload/"):
-                # How the file is to be read is asked beside its first lines: real data, for the steward alone.
+                # How the file is to be read is asked beside its first lines: real data, for the steward
+                # alone.
                 assert b"Real data, not differentially private" in response.content
             else:
                 assert_clean(response.content, (why, address))

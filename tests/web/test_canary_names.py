@@ -1,8 +1,9 @@
-"""A marker in every kind of name that a file has, followed through the life of a table: read, described by its other columns,
-released, deleted. It is nowhere but on the pages and answers of its steward, and after the table it is not there either.
+"""A marker in every kind of name that a file has, followed through the life of a table: read, described by
+its other columns, released, deleted. It is nowhere but on the pages and answers of its steward, and after the
+table it is not there either.
 
-Searched at each step: every row of the database and the files it lies in, every file of the application, every line that was
-logged, what is sent to people and to programs, and what anybody is shown."""
+Searched at each step: every row of the database and the files it lies in, every file of the application,
+every line that was logged, what is sent to people and to programs, and what anybody is shown."""
 
 from __future__ import annotations
 
@@ -109,7 +110,8 @@ def statistical(kind: str, third: str = "note", **facts: Any) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """A file with the marker in one kind of name. said: what the steward says of its form before it can be read."""
+    """A file with the marker in one kind of name. said: what the steward says of its form before it can be
+    read."""
 
     name: str
     content: Callable[[str], bytes]
@@ -223,8 +225,8 @@ class Search:
     marked: list[Marked]
 
     def hits(self, *, steward: bool = False) -> list[tuple[str, str]]:
-        """Which markers are where: in what is stored, logged or sent, and in what others than the steward are shown; steward: in
-        what the steward is shown, too."""
+        """Which markers are where: in what is stored, logged or sent, and in what others than the steward are
+        shown; steward: in what the steward is shown, too."""
         found = [("the log", self.log.read_bytes()), *_database(), *self._files(), *_sent()]
         people = [self.cast.custodian, self.cast.auditor, self.cast.analyst]
         for person in [*people, *([self.cast.steward] if steward else [])]:

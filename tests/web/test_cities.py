@@ -1,4 +1,5 @@
-"""Synthetic cities in the web: from releases that their maker may draw from, at no cost, with all keys resolved."""
+"""Synthetic cities in the web: from releases that their maker may draw from, at no cost, with all keys
+resolved."""
 
 from __future__ import annotations
 

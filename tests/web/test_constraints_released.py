@@ -1,5 +1,5 @@
-"""Constraints from REST to the last row: declared or refused, named on the release, kept in every file, counted for the
-steward alone."""
+"""Constraints from REST to the last row: declared or refused, named on the release, kept in every file,
+counted for the steward alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_is_declared_holds_in_every_row_and_is_named(
     sample = releases.draw_sample(user=cast.steward, release=release, rows=2_000)
     steward: Client = browser(cast.steward)
     answer = steward.get(reverse("releases:sample-csv", args=[release.code, sample.code]))
-    rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
     assert len(rows) == 2_000
     assert all((row["works"] == "") == (int(row["age"]) < 10) for row in rows)
     assert not any(row["region"] == "south" and row["works"] == "yes" for row in rows)

@@ -1,7 +1,7 @@
 """Counters that slow down strangers: none can be used by a stranger to keep the rightful person out.
 
-Every counter of the web is in the table below, by the call that raises it; another one fails the first test until it is in the
-table and in the walk."""
+Every counter of the web is in the table below, by the call that raises it; another one fails the first test
+until it is in the table and in the walk."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ COUNTERS = {
     "throttle.begin(request, kind=throttle.Counted.CONFIRMATION, name=user.get_username())": (
         "confirmation"
     ),
-    "throttle.begin(request, kind=throttle.Counted.RESET_MAIL, name=person.get_username() if person else name)": (
-        "reset mail"
-    ),
+    (
+        "throttle.begin(request, kind=throttle.Counted.RESET_MAIL, name=person.get_username() if person "
+        "else name)"
+    ): ("reset mail"),
     "rates.within(kind, f'{link.code} {line_of(request)}')": PUBLIC,
     # of an address, and asked only of who shows nothing that opens anything
     "rates.within('stranger', line_of(request))": "rest",
@@ -219,7 +220,8 @@ def test_what_is_refused_already_does_not_count(cast: Cast) -> None:
 
 
 def test_guessing_from_everywhere_stays_bounded(cast: Cast) -> None:
-    """Without a place of their own, a name has its limit over all addresses, and an address over all names."""
+    """Without a place of their own, a name has its limit over all addresses, and an address over all
+    names."""
     by_name = sum(tried(f"203.0.113.{number}", "steward") for number in range(50))
     by_address = sum(tried("192.0.2.1", f"name-{number}") for number in range(50))
     assert (by_name, by_address) == (IN_ALL, IN_ALL)

@@ -1,4 +1,5 @@
-"""Criteria: stated before the run, refused in words if they cannot be computed, and judged from noisy and from paid answers."""
+"""Criteria: stated before the run, refused in words if they cannot be computed, and judged from noisy and
+from paid answers."""
 
 from __future__ import annotations
 

@@ -170,7 +170,8 @@ def test_the_whole_path_from_files_to_a_shared_database(
 
 
 def _analysts_get_nothing_real(client: Client, cast: Cast, release: Release) -> None:
-    """Every page and file of the release, by address: of one table it has none, and no key of the real tables is anywhere."""
+    """Every page and file of the release, by address: of one table it has none, and no key of the real tables
+    is anywhere."""
     client.force_login(cast.analyst)
     opened = 0
     for route in addresses.routes():
@@ -189,7 +190,7 @@ def _analysts_get_nothing_real(client: Client, cast: Cast, release: Release) -> 
     assert opened >= 4
 
 
-# --- what is wrong with keys, told before anything is spent -----------------------------------------------------------
+# --- what is wrong with keys, told before anything is spent -------------------------------------------------
 def test_a_key_that_occurs_twice_is_refused_before_anything_is_spent(cast: Cast) -> None:
     rows = {**ROWS, "homes": [*ROWS["homes"], ROWS["homes"][0]]}
     root = described(cast, rows)
@@ -306,7 +307,8 @@ def asked_for(
     )
 
 
-# ---- public look-up tables -----------------------------------------------------------------------------------------
+# ---- public look-up tables
+# -----------------------------------------------------------------------------------------
 AREAS = "code,label\n0,The north\n1,The south\n"
 
 

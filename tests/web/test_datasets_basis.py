@@ -1,4 +1,5 @@
-"""Confirming takes a statement of where the facts are written; how many equal a suggestion is counted, and seen by few."""
+"""Confirming takes a statement of where the facts are written; how many equal a suggestion is counted, and
+seen by few."""
 
 from __future__ import annotations
 
@@ -266,7 +267,7 @@ def test_no_page_and_no_answer_of_rest_gives_an_analyst_the_count(
             "application/vnd.oai"
         ):
             continue
-        content = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[arg-type]
+        content = b"".join(answer.streaming_content) if answer.streaming else answer.content
         met += 1
         if "docs" not in route and "reference" not in route and "schema" not in route:
             assert not [word for word in NUMBERS if word.encode() in content], route

@@ -1,5 +1,5 @@
-"""Baskets in the web application: a list of baskets or a column of them is uploaded, described on the page, released, sampled
-and compared."""
+"""Baskets in the web application: a list of baskets or a column of them is uploaded, described on the page,
+released, sampled and compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Constraints on the describe page: declared, refused with the reason in the form, taken away, and part of a version."""
+"""Constraints on the describe page: declared, refused with the reason in the form, taken away, and part of a
+version."""
 
 from __future__ import annotations
 

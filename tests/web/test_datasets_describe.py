@@ -45,7 +45,7 @@ def openings() -> int:
     return AuditEntry.objects.filter(action="preview.opened").count()
 
 
-# --- suggestions stay where they are ---------------------------------------------------------------------------------
+# --- suggestions stay where they are ------------------------------------------------------------------------
 def test_the_page_shows_suggestions_as_such_and_stores_none_of_them(
     describe_page: DescribePage,
 ) -> None:
@@ -95,7 +95,7 @@ def test_what_is_kept_unconfirmed_holds_only_what_was_typed(
     assert "Typed, not confirmed" in line(describe_page.page(), 1)
 
 
-# --- line by line ----------------------------------------------------------------------------------------------------
+# --- line by line -------------------------------------------------------------------------------------------
 def test_confirming_a_line_declares_what_the_page_showed(describe_page: DescribePage) -> None:
     answer = describe_page.press("confirm:1", in_place=True)
     assert "is-confirmed" in answer.text
@@ -187,7 +187,7 @@ def test_without_script_a_press_comes_back_to_its_line_with_the_same_editors_ope
     assert describe_page.draft["columns"]["age"]["fields"] == {"low": "0"}
 
 
-# --- together --------------------------------------------------------------------------------------------------------
+# --- together -----------------------------------------------------------------------------------------------
 def test_confirming_all_takes_the_explicit_statement(describe_page: DescribePage) -> None:
     answer = describe_page.press("confirm-open", because=" ")
     assert describe_page.draft.get("columns") == {}
@@ -217,7 +217,7 @@ def test_confirming_all_leaves_what_is_unsound_open(browser: Browser, cast: Cast
     assert "Low is above high" in line(describe_page.page(), 1)
 
 
-# --- the description -------------------------------------------------------------------------------------------------
+# --- the description ----------------------------------------------------------------------------------------
 def test_an_incomplete_description_is_refused_with_everything_that_is_open(
     describe_page: DescribePage,
 ) -> None:
@@ -371,7 +371,7 @@ def test_save_draft_keeps_whatever_was_typed(cast: Cast, dataset: Dataset) -> No
         services.confirm_domain(actor=cast.steward, dataset=dataset)
 
 
-# --- the page around it ----------------------------------------------------------------------------------------------
+# --- the page around it -------------------------------------------------------------------------------------
 def test_when_the_preview_has_expired_what_was_typed_stays_and_the_table_can_be_read_again(
     describe_page: DescribePage,
 ) -> None:
@@ -557,7 +557,7 @@ def test_a_press_keeps_what_is_searched_for(describe_page: DescribePage) -> None
     assert answer.url == f"{describe_page.address}?q=wor&kind=boolean&show=open&edit=2#line-2"
 
 
-# --- the list, and a version for reading -----------------------------------------------------------------------------
+# --- the list, and a version for reading --------------------------------------------------------------------
 def test_the_list_says_what_is_next(browser: Browser, cast: Cast, dataset: Dataset) -> None:
     client = browser(cast.steward)
     page = client.get(reverse("datasets:index")).text
@@ -621,7 +621,7 @@ def test_a_version_is_read_by_all_of_the_organisation_and_as_a_file(
     )
 
 
-# --- the columns of the table ---------------------------------------------------------------------------------------
+# --- the columns of the table -------------------------------------------------------------------------------
 def known(dataset: Dataset) -> Dataset:
     """What the worker notes beside the preview."""
     preview_store.put(
@@ -714,7 +714,7 @@ def test_whom_the_description_protects_stays_while_a_custodian_decides(cast: Cas
     )
 
 
-# --- what a line says about itself -----------------------------------------------------------------------------------
+# --- what a line says about itself --------------------------------------------------------------------------
 def test_a_suggestion_says_why_until_something_is_said(describe_page: DescribePage) -> None:
     assert "Whole numbers." in line(describe_page.page(), 1)
     describe_page.press("confirm:1")

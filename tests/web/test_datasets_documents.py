@@ -1,4 +1,5 @@
-"""DOMAIN.json in and out of the describe page: nothing is confirmed by it, nothing typed is lost, nothing real leaves."""
+"""DOMAIN.json in and out of the describe page: nothing is confirmed by it, nothing typed is lost, nothing
+real leaves."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def draft_file(describe_page: DescribePage) -> Any:
     )
 
 
-# --- in --------------------------------------------------------------------------------------------------------------
+# --- in -----------------------------------------------------------------------------------------------------
 def test_a_document_fills_the_draft_and_confirms_nothing(describe_page: DescribePage) -> None:
     document = {"attributes": [AGE, WORKS | {"provenance": "suggested"}, HEIGHT]}
     page = bring(describe_page, document | {"unit": {"max_records": 2, "column": "id"}})
@@ -306,7 +307,7 @@ def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(
         )
 
 
-# --- out -------------------------------------------------------------------------------------------------------------
+# --- out ----------------------------------------------------------------------------------------------------
 def test_the_draft_goes_out_without_a_suggestion_and_comes_back_as_it_was(
     describe_page: DescribePage, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,7 +365,7 @@ def test_every_version_is_offered_on_the_page(describe_page: DescribePage) -> No
     assert Dataset.objects.get().draft["columns"]["age"]["confirmed"] is True
 
 
-# --- dictionaries and schemas -----------------------------------------------------------------------------------------
+# --- dictionaries and schemas -------------------------------------------------------------------------------
 def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(
     describe_page: DescribePage,
 ) -> None:

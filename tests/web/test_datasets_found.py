@@ -1,4 +1,5 @@
-"""Texts that are written nowhere: one press describes them by a public set in which each release finds the frequent ones."""
+"""Texts that are written nowhere: one press describes them by a public set in which each release finds the
+frequent ones."""
 
 from __future__ import annotations
 

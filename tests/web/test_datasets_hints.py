@@ -1,4 +1,5 @@
-"""Questions about columns and about the form of a file: shown on the describe page, answered with one click."""
+"""Questions about columns and about the form of a file: shown on the describe page, answered with one
+click."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ FILE = "day,price,age,note\n" + "".join(
 
 @pytest.fixture
 def dataset(cast: Cast, tmp_path: Path) -> Dataset:
-    """A dataset that was read, with a question about a column, one about the file, and one suggestion with an alternative."""
+    """A dataset that was read, with a question about a column, one about the file, and one suggestion with an
+    alternative."""
     path = tmp_path / "table.csv"
     path.write_text(FILE)
     guessed = pipeline.detect(path)
@@ -70,7 +72,7 @@ def kind(html: str) -> str:
     return match[1]
 
 
-# --- questions about a column --------------------------------------------------------------------------------------------
+# --- questions about a column -------------------------------------------------------------------------------
 def test_a_question_is_shown_at_its_column_with_cells_as_its_answers(
     describe_page: DescribePage,
 ) -> None:
@@ -220,7 +222,7 @@ def test_previews_from_before_there_were_hints_are_shown_as_they_were(
     assert len(selectors.suggestions_to_count(describe_page.dataset) or {}) == len(SUGGESTIONS)
 
 
-# --- questions about the file --------------------------------------------------------------------------------------------
+# --- questions about the file -------------------------------------------------------------------------------
 def test_a_question_about_the_file_is_answered_with_one_click(
     describe_page: DescribePage,
 ) -> None:
@@ -269,7 +271,7 @@ def test_only_those_who_describe_answer(browser: Browser, cast: Cast, dataset: D
     assert answer.status_code in (403, 404)
 
 
-# --- rules that hold in the data -----------------------------------------------------------------------------------------
+# --- rules that hold in the data ----------------------------------------------------------------------------
 def test_rules_that_hold_in_the_data_are_told_and_taken_by_no_click(
     browser: Browser, cast: Cast
 ) -> None:

@@ -1,5 +1,5 @@
-"""After the upload: the form of a file is shown and corrected, files are replaced, datasets are renamed and deleted;
-budget, releases and records stay what they were."""
+"""After the upload: the form of a file is shown and corrected, files are replaced, datasets are renamed and
+deleted; budget, releases and records stay what they were."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def seen(client: Client, page: str, dataset: Dataset) -> str:
     return client.get(reverse(f"pages:{page}", args=[dataset.code])).text
 
 
-# --- Parquet ----------------------------------------------------------------------------------------------------------
+# --- Parquet ------------------------------------------------------------------------------------------------
 def parquet(**columns: Any) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink)
@@ -155,7 +155,7 @@ def test_nested_values_are_refused_with_column_rule_and_repair(
     assert LedgerEntry.objects.count() == 0
 
 
-# --- the form of a CSV ------------------------------------------------------------------------------------------------
+# --- the form of a CSV --------------------------------------------------------------------------------------
 WESTERN = "name;Größe\nÄsop;1,5\nZoë;2,5\n".encode("cp1252")
 
 
@@ -445,7 +445,7 @@ def test_the_form_of_a_file_does_not_change_under_a_run(
     assert (dataset.status, dataset.dialect["delimiter"]) == ("ready", ",")
 
 
-# --- who sees the line of a refusal -----------------------------------------------------------------------------------
+# --- who sees the line of a refusal -------------------------------------------------------------------------
 def test_only_the_steward_learns_the_line_of_a_refusal(browser: Browser, cast: Cast) -> None:
     dataset = upload(browser(cast.steward), b"a,b\n" + b"1,2\n" * 4710 + b"3\n", "ragged.csv")
     assert (dataset.status, dataset.refusal_line) == ("refused", 4712)
@@ -459,7 +459,7 @@ def test_only_the_steward_learns_the_line_of_a_refusal(browser: Browser, cast: C
     assert "4712" not in str(dataset.refusal)
 
 
-# --- versions ---------------------------------------------------------------------------------------------------------
+# --- versions -----------------------------------------------------------------------------------------------
 def test_a_corrected_file_is_a_version_under_the_same_budget(
     cast: Cast, dataset: Dataset, played: Scene, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -712,7 +712,7 @@ def test_a_late_worker_cannot_speak_for_a_file_that_was_replaced(
     )
 
 
-# --- rename -----------------------------------------------------------------------------------------------------------
+# --- rename -------------------------------------------------------------------------------------------------
 def test_a_dataset_is_renamed(browser: Browser, cast: Cast, dataset: Dataset) -> None:
     post(
         browser(cast.steward),
@@ -738,7 +738,7 @@ def test_a_bad_name_keeps_what_was_typed(
     assert dataset.name == "Commutes"
 
 
-# --- delete -----------------------------------------------------------------------------------------------------------
+# --- delete -------------------------------------------------------------------------------------------------
 def test_deleting_erases_the_table_and_all_that_is_real(
     browser: Browser, cast: Cast, dataset: Dataset, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -852,12 +852,13 @@ def test_deleting_while_a_worker_reads_leaves_nothing_of_what_it_read(
     assert dataset.vault_name not in in_vault()
 
 
-# --- whoever dies between the database and the vault ------------------------------------------------------------------
+# --- whoever dies between the database and the vault --------------------------------------------------------
 @pytest.mark.parametrize("change", ["delete", "replace"])
 def test_what_a_crash_after_the_commit_left_is_swept(
     cast: Cast, dataset: Dataset, change: str
 ) -> None:
-    """Here nothing that waits for the commit is ever run, as if the process had been killed at that moment."""
+    """Here nothing that waits for the commit is ever run, as if the process had been killed at that
+    moment."""
     if change == "replace":
         # The first file is kept, for its release; of this one there is none.
         replaced(cast, dataset)

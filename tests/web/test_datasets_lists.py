@@ -50,7 +50,8 @@ def discharges() -> str:
         patient = int(700 * draw.random() ** 3)
         lines.append(
             f"MRN-{102_000 + 13 * patient},{1_003_000_000 + 7_919 * draw.randrange(40)},"
-            f"Hospital {patient % 4},Ward {'ABCDE'[draw.randrange(5)]},{'FM'[patient % 2]},{draw.randrange(1, 30)}"
+            f"Hospital {patient % 4},Ward "
+            f"{'ABCDE'[draw.randrange(5)]},{'FM'[patient % 2]},{draw.randrange(1, 30)}"
         )
     return "\n".join(lines) + "\n"
 
@@ -102,7 +103,7 @@ def test_two_presses_publish_no_number_of_a_patient(browser: Open, cast: Cast) -
     assert "Ward A" not in texts[0] + texts[1]
 
 
-# --- the page ----------------------------------------------------------------------------------------------------------
+# --- the page -----------------------------------------------------------------------------------------------
 def test_the_page_shows_each_list_in_full_and_finds_by_default(
     describe_page: DescribePage,
 ) -> None:
@@ -228,7 +229,7 @@ def test_a_list_was_read_whatever_kind_takes_it(
     assert values_read({"kind": kind, "fields": fields}, None) == []
 
 
-# --- the column that identifies people ---------------------------------------------------------------------------------
+# --- the column that identifies people ----------------------------------------------------------------------
 def test_the_column_that_identifies_people_is_left_out(browser: Open, cast: Cast) -> None:
     describe_page = DescribePage(browser(cast.steward), ready(cast))
     describe_page.press(
@@ -256,7 +257,7 @@ def test_a_description_of_that_column_is_refused_with_a_repair(
     assert describe_page.press("finish", unit_column="age", max_records="3").status_code == 302
 
 
-# --- REST --------------------------------------------------------------------------------------------------------------
+# --- REST ---------------------------------------------------------------------------------------------------
 def test_rest_takes_a_list_that_was_read_with_a_statement_of_its_own(cast: Cast) -> None:
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     steward = Caller(cast.steward, "read", "spend")

@@ -1,4 +1,5 @@
-"""Several markers of missing values: the page says which one samples write, and each is kept where somebody asks for it."""
+"""Several markers of missing values: the page says which one samples write, and each is kept where somebody
+asks for it."""
 
 from __future__ import annotations
 

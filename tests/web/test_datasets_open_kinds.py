@@ -56,7 +56,7 @@ def confirm(describe_page: DescribePage, kind: str, **fields: str) -> str:
 
 def of_set(describe_page: DescribePage) -> dict[str, Any]:
     """The set of the first column of the draft, as the engine has it."""
-    return attribute_of("sector", describe_page.draft["columns"]["sector"]).to_json()["values"]  # type: ignore[return-value]
+    return attribute_of("sector", describe_page.draft["columns"]["sector"]).to_json()["values"]
 
 
 @pytest.mark.django_db

@@ -1,4 +1,5 @@
-"""A point of two columns described by a box, and a text column by its alphabet: as typed, and what it becomes."""
+"""A point of two columns described by a box, and a text column by its alphabet: as typed, and what it
+becomes."""
 
 from __future__ import annotations
 
@@ -164,7 +165,7 @@ def test_public_points_of_the_draft_are_drawn_and_thinned() -> None:
     assert points.public_points({}) == []
 
 
-# --- alphabets ------------------------------------------------------------------------------------------------------
+# --- alphabets ----------------------------------------------------------------------------------------------
 LENGTHS = {"set_min_length": "1", "set_max_length": "4"}
 
 
@@ -239,7 +240,8 @@ def test_a_sign_that_is_ticked_and_typed_is_twice_there_and_said(
 def test_who_sees_the_names_of_columns_is_on_record_and_sees_that_they_are_real(
     dataset: Dataset, cast: Cast, browser: Open
 ) -> None:
-    """Without a header the names are a row of the table; when the preview has expired, declared names are left."""
+    """Without a header the names are a row of the table; when the preview has expired, declared names are
+    left."""
     client, address = browser(cast.steward), reverse("datasets:point", args=[dataset.code])
     assert "Read the table again" not in html_of(client.get(address))
     Preview.objects.update(expires_at=timezone.now())

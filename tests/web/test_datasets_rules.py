@@ -1,4 +1,5 @@
-"""Rules that hold in the table: their forms can be filled in, and nothing is taken without a word on where it is written."""
+"""Rules that hold in the table: their forms can be filled in, and nothing is taken without a word on where it
+is written."""
 
 from __future__ import annotations
 

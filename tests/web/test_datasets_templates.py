@@ -1,4 +1,5 @@
-"""Descriptions kept under a name: made from a confirmed one, applied to other tables, refused for other columns."""
+"""Descriptions kept under a name: made from a confirmed one, applied to other tables, refused for other
+columns."""
 
 from __future__ import annotations
 

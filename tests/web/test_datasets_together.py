@@ -1,4 +1,5 @@
-"""Several columns at once: what is asked for is set where it fits, told where not, and never confirmed by that."""
+"""Several columns at once: what is asked for is set where it fits, told where not, and never confirmed by
+that."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def column(kind: str, **fields: str) -> draft.Column:
     return {"kind": kind, "origin": "declared", "fields": fields}
 
 
-# --- one column ------------------------------------------------------------------------------------------------------
+# --- one column ---------------------------------------------------------------------------------------------
 def test_missing_markers_are_set_for_every_kind_that_has_them() -> None:
     wanted = {"none": None, "empty": ("",), "typed": ("?", "a, b"), "both": ("", "?", "a, b")}
     for missing, expected in wanted.items():
@@ -113,7 +114,7 @@ def test_remarks_name_their_columns_once_a_rule() -> None:
     assert named(["a"]) == "Column “a”"
 
 
-# --- on the page -----------------------------------------------------------------------------------------------------
+# --- on the page --------------------------------------------------------------------------------------------
 def set_for(describe_page: DescribePage, *select: str, query: str = "", **asked: str) -> str:
     fields = describe_page.inputs() | {f"all-{key}": text for key, text in asked.items()}
     sent = fields | {"do": "set-selected", "select": select}

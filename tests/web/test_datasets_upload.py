@@ -69,7 +69,7 @@ def database_text() -> str:
     return "".join(str(list(model._base_manager.values())) for model in apps.get_models())
 
 
-# --- what is taken -------------------------------------------------------------------------------------------------
+# --- what is taken ------------------------------------------------------------------------------------------
 def test_a_table_is_stored_encrypted_and_queued_for_the_worker(
     browser: Browser, cast: Cast, tmp_path: Path
 ) -> None:
@@ -203,7 +203,7 @@ def test_the_size_of_the_pieces_does_not_matter(cast: Cast, piece: int) -> None:
     assert stored_table(dataset) == table
 
 
-# --- what is refused -----------------------------------------------------------------------------------------------
+# --- what is refused ----------------------------------------------------------------------------------------
 FOREIGN = {
     "people.xlsx": (b"PK\x03\x04rest", "ZIP archive"),
     "people.sav": (b"a,b\n1,2\n", "no file of the kind SPSS"),
@@ -349,7 +349,8 @@ def test_a_connection_that_ends_early_leaves_neither_row_nor_file(
     host, port = live_server.url.removeprefix("http://").split(":")
     head = (
         f"POST {reverse('pages:upload')} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookies}\r\n"
-        f"Content-Type: multipart/form-data; boundary=edge\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Type: multipart/form-data; boundary=edge\r\nContent-Length: {len(body)}\r\nConnection: "
+        "close\r\n\r\n"
     )
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(head.encode() + sent)
@@ -359,7 +360,7 @@ def test_a_connection_that_ends_early_leaves_neither_row_nor_file(
     assert nothing_was_kept()
 
 
-# --- who, and how ---------------------------------------------------------------------------------------------------
+# --- who, and how -------------------------------------------------------------------------------------------
 def test_without_the_token_of_the_form_nothing_is_kept(browser: Browser, cast: Cast) -> None:
     client = browser(cast.steward, enforce_csrf_checks=True)
     assert send(client).status_code == 403
@@ -520,7 +521,7 @@ def test_no_other_form_spools_a_file_to_the_disk(
     ]
 
 
-# --- what becomes of it --------------------------------------------------------------------------------------------
+# --- what becomes of it -------------------------------------------------------------------------------------
 def status(client: Client, dataset: Dataset, **headers: str) -> Any:
     return client.get(reverse("pages:upload-status", args=[dataset.code]), headers=headers)
 
@@ -546,7 +547,7 @@ def test_the_status_page_asks_again_until_the_table_is_ready(
     assert "red-bar" in whole.text
     assert CANARY not in status(browser(cast.custodian), dataset).text
     assert CANARY not in database_text()
-    assert selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)["rows"] == 2_000  # type: ignore[index]
+    assert selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)["rows"] == 2_000
 
 
 def test_a_table_that_cannot_be_read_says_where_and_how_to_mend_it(

@@ -1,4 +1,5 @@
-"""The settings of docker-compose.yml, tried: static files collected, Django's own deployment checks, a page over HTTPS."""
+"""The settings of docker-compose.yml, tried: static files collected, Django's own deployment checks, a page
+over HTTPS."""
 
 from __future__ import annotations
 
@@ -150,7 +151,10 @@ def test_a_setting_of_the_file_has_its_effect_in_a_container_and_an_empty_one_it
     service: str, tmp_path: Path
 ) -> None:
     keys.make(tmp_path / "keys")
-    asked = "from synthweb import settings as s; print(s.IDLE_MINUTES, s.SESSION_HOURS, s.OIDC_ISSUER, s.COUNTING['place'], s.VAR_DIR)"
+    asked = (
+        "from synthweb import settings as s; print(s.IDLE_MINUTES, s.SESSION_HOURS, s.OIDC_ISSUER, "
+        "s.COUNTING['place'], s.VAR_DIR)"
+    )
     file = {
         "SYNTHWEB_HOSTS": "synthweb.example.org",
         "SYNTHWEB_IDLE_MINUTES": "30",

@@ -1,4 +1,5 @@
-"""Two tabs on Describe: what the second one saves never overwrites in silence, and overwrites nothing that it did not touch."""
+"""Two tabs on Describe: what the second one saves never overwrites in silence, and overwrites nothing that it
+did not touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Test data from a description, without data: by page and by REST, of a dataset or brought; nothing of a table is read or charged."""
+"""Test data from a description, without data: by page and by REST, of a dataset or brought; nothing of a
+table is read or charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Links to a database and a broker on another machine are encrypted and go to the right one, or are not made."""
+"""Links to a database and a broker on another machine are encrypted and go to the right one, or are not
+made."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ print(json.dumps(answers))
 
 
 class Links:
-    """A PostgreSQL and a Redis behind TLS, whose certificate is of one authority; there is another one, too."""
+    """A PostgreSQL and a Redis behind TLS, whose certificate is of one authority; there is another one,
+    too."""
 
     def __init__(self, folder: Path, database: int, broker: int, address: str) -> None:
         self._folder, self._database, self._broker = folder, database, broker
@@ -68,7 +70,8 @@ class Links:
         environment = {
             "DATABASE_URL": f"postgres://{at.username}:{at.password}@{HOST}:{self._database}{at.path}"
             f"?sslmode=verify-full&sslrootcert={trusted}",
-            "SYNTHWEB_BROKER": f"rediss://{HOST}:{self._broker}/0?ssl_cert_reqs=required&ssl_ca_certs={trusted}",
+            "SYNTHWEB_BROKER": f"rediss://{HOST}:{self._broker}/0?ssl_cert_reqs=required&ssl_ca_certs="
+            f"{trusted}",
             "SYNTHWEB_SECRET_KEY": "k" * 60,
             "DJANGO_SETTINGS_MODULE": "synthweb.settings",
         }
@@ -136,7 +139,7 @@ def test_backups_take_the_same_link(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PGSSLCERT" not in seen or seen["PGSSLCERT"] == os.environ.get("PGSSLCERT")
 
 
-# --- secrets --------------------------------------------------------------------------------------------------------
+# --- secrets ------------------------------------------------------------------------------------------------
 def test_a_secret_may_be_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "credential"
     file.write_text("postgres://ada:secret@db.example.org/synthweb\n")

@@ -93,7 +93,8 @@ def name_of(process: psutil.Process) -> str:
 def test_nothing_is_left_of_what_a_test_started(
     tmp_path: Path, number: signal.Signals, whom: str
 ) -> None:
-    """Failed before: SIGINT ended nothing, and the others left Redis, PostgreSQL, the driver and the browser behind."""
+    """Failed before: SIGINT ended nothing, and the others left Redis, PostgreSQL, the driver and the browser
+    behind."""
     for find in (services.find_chromium, services._postgres_programs):
         services.require(find)
     held, file = tmp_path / "held", tmp_path / "test_holding.py"
@@ -109,7 +110,8 @@ def test_nothing_is_left_of_what_a_test_started(
         ended = {"all": running.pid, "worker": worker, "pytest": psutil.Process(worker).ppid()}
         os.kill(ended[whom], number)
         if whom == "worker":
-            # What it started itself; the driver's browser ends with the run, for which another worker is started.
+            # What it started itself; the driver's browser ends with the run, for which another worker is
+            # started.
             own = [
                 process
                 for process in family
@@ -133,7 +135,7 @@ def test_what_runs_for_long_is_said_the_longest_first() -> None:
     assert running.line(time.monotonic() + 95).startswith("Running now: one (95 s), two (95 s)")
     running.pytest_runtest_logfinish("one")
     assert running.line(time.monotonic() + 95) == "Running now: two (95 s)"
-    crashed = pytest.TestReport("two", ("", None, ""), {}, "failed", "worker crashed", "???")  # type: ignore[arg-type]
+    crashed = pytest.TestReport("two", ("", None, ""), {}, "failed", "worker crashed", "???")
     running.pytest_runtest_logreport(crashed)
     assert running.line(time.monotonic() + 95) == ""
 
@@ -144,7 +146,10 @@ def test_a_run_says_what_runs_while_it_runs(tmp_path: Path) -> None:
     seen, file = tmp_path / "seen", tmp_path / "test_waiting.py"
     file.write_text(SPEAKS.format(seen=str(seen)))
     arguments = ["-c", "pyproject.toml", "-n", "1", str(file)]
-    quick = f"from tests import running_now as n; n.EVERY = n.LONG = 0.1; import pytest, sys; sys.exit(pytest.main({arguments!r}, plugins=[n]))"
+    quick = (
+        "from tests import running_now as n; n.EVERY = n.LONG = 0.1; import pytest, sys; "
+        f"sys.exit(pytest.main({arguments!r}, plugins=[n]))"
+    )
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     running = subprocess.Popen(
         [sys.executable, "-c", quick],

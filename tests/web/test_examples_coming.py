@@ -1,4 +1,5 @@
-"""The first page says that the examples are on the way, as long as a process loads them, and to demo users alone."""
+"""The first page says that the examples are on the way, as long as a process loads them, and to demo users
+alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Grants that expire: what is unspent on the day lapses, what is spent or held stays, and every verifier agrees."""
+"""Grants that expire: what is unspent on the day lapses, what is spent or held stays, and every verifier
+agrees."""
 
 from __future__ import annotations
 

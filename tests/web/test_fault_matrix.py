@@ -1,4 +1,5 @@
-"""Faults that no other test plays (docs/security.md, Faults): a full broker, a commit without an answer, a deadlock, no memory."""
+"""Faults that no other test plays (docs/security.md, Faults): a full broker, a commit without an answer, a
+deadlock, no memory."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def test_a_broker_that_is_full_is_rung_for_later(
 
 
 def failing_once(do: Callable[..., Any], *, first: bool) -> Callable[..., Any]:
-    """`do`, whose first call fails like a connection that was cut: before it is done, or after. first: before."""
+    """`do`, whose first call fails like a connection that was cut: before it is done, or after. first:
+    before."""
     failed = False
 
     def wrapper(*arguments: Any, **options: Any) -> Any:

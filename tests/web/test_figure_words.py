@@ -1,4 +1,5 @@
-"""Figures in the language of a page: words that are known are translated beside the figure, names of columns never."""
+"""Figures in the language of a page: words that are known are translated beside the figure, names of columns
+never."""
 
 from __future__ import annotations
 

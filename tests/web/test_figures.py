@@ -32,7 +32,7 @@ TRACES = ("scatter", "bar", "box", "heatmap")
 RED = "Real data — not differentially private"
 
 
-# --- what is vendored ---------------------------------------------------------------------------------------------
+# --- what is vendored ---------------------------------------------------------------------------------------
 def test_the_vendored_plotly_is_the_version_that_plotly_py_draws_for() -> None:
     head = PLOTLY.read_text("utf-8")[:300]
     traces = ", ".join(TRACES)
@@ -105,7 +105,7 @@ def test_the_icon_has_the_tones_of_real_and_synthetic_data() -> None:
     assert set(re.findall(r'fill="(#\w{6})"', icon)) == {style.REAL, style.SYNTHETIC}
 
 
-# --- the page -----------------------------------------------------------------------------------------------------
+# --- the page -----------------------------------------------------------------------------------------------
 @pytest.mark.django_db(transaction=True)
 def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_figure(
     cast: Cast, browser: Callable[..., Client]
@@ -126,8 +126,9 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     [overall] = re.findall(r'data-overall="(\w+)"', text)
     assert overall == max(re.findall(r'data-level="(\w+)"', text), key=levels.index)
     figures = re.findall(r'data-figure="([\w-]+)"', text)
-    # Histograms, last digits, maps of dependence, the map of pairs, means of one number within two categories, scores of larger
-    # tables and those of groups of one and of two columns, and the networks of both tables.
+    # Histograms, last digits, maps of dependence, the map of pairs, means of one number within two
+    # categories, scores of larger tables and those of groups of one and of two columns, and the networks of
+    # both tables.
     assert len(figures) == 3 + 1 + 3 + 1 + 2 + 3 + 1
     for figure in figures:
         source = re.search(
@@ -149,7 +150,7 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     )  # numbers, categories, triples, means within groups and the real rows
 
 
-# --- the browser --------------------------------------------------------------------------------------------------
+# --- the browser --------------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.django_db(transaction=True)
@@ -163,7 +164,8 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
         steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     )
     chrome.get(f"{live_server.url}/livez")
-    chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME, "value": browser(cast.steward).cookies[settings.SESSION_COOKIE_NAME].value})  # fmt: skip
+    chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME,
+        "value": browser(cast.steward).cookies[settings.SESSION_COOKIE_NAME].value})  # fmt: skip
     chrome.get_log("browser")
     chrome.get(f"{live_server.url}/releases/{played.release.code}/compare/")
     wait = WebDriverWait(chrome, 20)
@@ -195,7 +197,10 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
     tab.click()
     assert chrome.find_element(By.ID, "column-2-table").is_displayed()
 
-    nameless = "return [...document.querySelectorAll('.modebar-btn')].filter(b => b.tagName !== 'BUTTON' || !b.ariaLabel).length"
+    nameless = (
+        "return [...document.querySelectorAll('.modebar-btn')].filter(b => b.tagName !== 'BUTTON' || "
+        "!b.ariaLabel).length"
+    )
     assert (
         chrome.find_elements(By.CSS_SELECTOR, ".modebar-btn")
         and chrome.execute_script(nameless) == 0
@@ -253,7 +258,9 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
       };
       document.querySelector('[data-strip] a').id = 'held';
       const buttons = [
-        ['pictureSave', 'held', 'a.png'], ['pictureSave', 'held', 'a.svg'], ['tableSave', 'column-0-table', 'a.csv'],
+        ['pictureSave', 'held', 'a.png'],
+        ['pictureSave', 'held', 'a.svg'],
+        ['tableSave', 'column-0-table', 'a.csv'],
       ];
       for (const [kind, id, fileName] of buttons) {
         const button = document.createElement('button');

@@ -1,4 +1,5 @@
-"""Filled counts in the web: asked for, approved by somebody else, entered in the ledger before a row is read, and published as aggregates."""
+"""Filled counts in the web: asked for, approved by somebody else, entered in the ledger before a row is read,
+and published as aggregates."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def outside() -> list[LedgerEntry]:
     return list(LedgerEntry.objects.filter(kind="OUTSIDE"))
 
 
-# --- from a request to counts ----------------------------------------------------------------------------------------
+# --- from a request to counts -------------------------------------------------------------------------------
 def test_counts_are_approved_entered_in_the_ledger_and_published(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +114,8 @@ def test_counts_are_approved_entered_in_the_ledger_and_published(
     assert groups["north", "yes"] == 100 and groups["north", "no"] == 100
     assert 100 <= groups["south", "yes"] < 200 and 100 <= groups["(other)", "(missing)"] < 200
     assert len(groups) == 9 and set(counts.counts) & {"total", "added", "filled"} == set()
-    # What was released before is marked, under the digest that was cited; what comes later says so in its core.
+    # What was released before is marked, under the digest that was cited; what comes later says so in its
+    # core.
     (caveat,) = verifier.verify(receipts.receipt_of(release)).caveats
     assert "NO differential privacy holds" in caveat and release.receipt["digest"] == cited
     after = scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.5")
@@ -170,7 +172,7 @@ def test_a_table_that_is_not_there_costs_nothing_and_the_steward_may_ask_again(
     assert asked(cast, dataset).state == "asked"
 
 
-# --- refusals --------------------------------------------------------------------------------------------------------
+# --- refusals -----------------------------------------------------------------------------------------------
 def test_a_second_table_of_the_same_people_is_refused_by_name(cast: Cast) -> None:
     dataset = scene.funded(cast)
     counts = asked(cast, dataset)
@@ -262,7 +264,7 @@ def test_a_table_whose_counts_are_waiting_is_not_replaced_or_deleted(cast: Cast)
         datasets.delete(actor=cast.steward, dataset=dataset)
 
 
-# --- by the pages and by REST ----------------------------------------------------------------------------------------
+# --- by the pages and by REST -------------------------------------------------------------------------------
 def test_steward_custodian_and_analyst_by_the_pages(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:
@@ -350,7 +352,7 @@ def test_the_same_by_rest(cast: Cast) -> None:
     assert steward.send(f"/filled-counts/{code}/withdraw/", {}).status_code == 409
 
 
-# --- canary ----------------------------------------------------------------------------------------------------------
+# --- canary -------------------------------------------------------------------------------------------------
 def test_no_cell_of_the_table_leaves_but_in_counts(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:

@@ -1,4 +1,5 @@
-"""A workbook with formulas is refused until its steward says who vouches for them, and then every receipt says it."""
+"""A workbook with formulas is refused until its steward says who vouches for them, and then every receipt
+says it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whether it says that it lives, what it never says in a log, and what `manage.py check` says about an installation."""
+"""Whether it says that it lives, what it never says in a log, and what `manage.py check` says about an
+installation."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def _get() -> HttpRequest:
     return request
 
 
-# --- logs ----------------------------------------------------------------------------------------------------------
+# --- logs ---------------------------------------------------------------------------------------------------
 @pytest.fixture
 def lines() -> Iterator[list[str]]:
     """What the log of the application says, as its own formatter writes it."""
@@ -182,7 +183,7 @@ def test_another_form_of_the_log_does_not_start() -> None:
         env.log_format("xml")
 
 
-# --- checks --------------------------------------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------------------------
 def _said() -> list[str]:
     return [str(message.id) for message in checks.check_installation(None)]
 

@@ -1,4 +1,5 @@
-"""ID tokens of a provider that lies: one whose signature, issuer, audience, times or nonce is wrong signs nobody in."""
+"""ID tokens of a provider that lies: one whose signature, issuer, audience, times or nonce is wrong signs
+nobody in."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ from synthweb.local import keys
 from synthweb.local.paths import REPOSITORY, Places
 
 OTHER = FORMAT + 1
-SENTENCE = f"This installation has format {OTHER}, and this version of synthweb opens format {FORMAT} alone: run the version"
+SENTENCE = (
+    f"This installation has format {OTHER}, and this version of synthweb opens format {FORMAT} alone: run "
+    "the version"
+)
 CELERY = ["-m", "celery", "-A", "synthweb.celery"]
 DOORS = {
     "run": ["-m", "synthweb.local", "run"],

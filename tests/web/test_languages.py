@@ -1,4 +1,5 @@
-"""Pages in two languages; everything that is stored, hashed, downloaded or read by programs in English alone."""
+"""Pages in two languages; everything that is stored, hashed, downloaded or read by programs in English
+alone."""
 
 from __future__ import annotations
 
@@ -69,12 +70,12 @@ def played(cast: Cast, places: None) -> scene.Scene:
 def body(answer: HttpResponseBase) -> bytes:
     """What was answered, without moments and what depends on them."""
     whole = (
-        b"".join(answer) if isinstance(answer, StreamingHttpResponse) else bytes(answer.content)  # type: ignore[attr-defined]
+        b"".join(answer) if isinstance(answer, StreamingHttpResponse) else bytes(answer.content)
     )
     return SIGNATURE.sub(b"", MOMENT.sub(b"", CSRF.sub(b"", whole)))
 
 
-# --- the choice of a language -----------------------------------------------------------------------------------------
+# --- the choice of a language -------------------------------------------------------------------------------
 def test_a_browser_that_asks_for_german_gets_german_and_others_english(
     client: Client, db: None
 ) -> None:
@@ -120,7 +121,7 @@ def test_a_language_that_there_is_not_changes_nothing(client: Client, db: None) 
     assert settings.LANGUAGE_COOKIE_NAME not in client.cookies
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------------
+# --- numbers ------------------------------------------------------------------------------------------------
 def test_numbers_of_pages_are_written_as_the_language_writes_them() -> None:
     with translation.override("de"):
         assert amounts.number(0.25) == "0,25"
@@ -147,7 +148,7 @@ def test_files_and_rest_are_in_english(address: str, programs: bool) -> None:
     assert language.is_read_by_programs(address) is programs
 
 
-# --- what programs read -------------------------------------------------------------------------------------------------
+# --- what programs read -------------------------------------------------------------------------------------
 @pytest.mark.same_on_every_database  # asks what the table of test_authorisation_matrix.py asks
 def test_files_and_rest_are_the_same_bytes_in_german(
     cast: Cast, played: scene.Scene, browser: Browser
@@ -171,7 +172,7 @@ def test_files_and_rest_are_the_same_bytes_in_german(
     assert compared > 60
 
 
-# --- what is stored -----------------------------------------------------------------------------------------------------
+# --- what is stored -----------------------------------------------------------------------------------------
 def test_nothing_that_is_stored_is_translated(cast: Cast, places: None) -> None:
     with translation.override("de"):
         scene.play(
@@ -191,7 +192,7 @@ def test_nothing_that_is_stored_is_translated(cast: Cast, places: None) -> None:
     assert [text for text in translated if text in stored] == []
 
 
-# --- pages --------------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 def pages(client: Client, cast: Cast, played: scene.Scene) -> Iterator[tuple[str, str]]:
     """Address and HTML of each page that this person may see."""
     for route in addresses.routes():
@@ -219,8 +220,8 @@ def shown(html: str) -> str:
 
 
 class GermanTexts(HTMLParser):
-    """Collects the texts of a page that are to be German, each as one piece: what is marked as English, code and scripts are
-    left out."""
+    """Collects the texts of a page that are to be German, each as one piece: what is marked as English, code
+    and scripts are left out."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -421,8 +422,8 @@ def test_names_and_values_in_a_sentence_stay_as_they_are() -> None:
 
 def test_what_attacks_found_is_translated() -> None:
     shadows = (
-        "Shadow models: 20 small tables were released by the method of this release; epsilon and delta allow at most 95% right "
-        "answers."
+        "Shadow models: 20 small tables were released by the method of this release; epsilon and delta "
+        "allow at most 95% right answers."
     )
     with translation.override("de"):
         shown = language.translated(f"{risks.NEVER_THE_GUARANTEE} {shadows}")

@@ -1,5 +1,5 @@
-"""A column whose set unifies spelling, through the application: figures that are paid for, by stewards and by analysts, are
-about the records that the release was made of."""
+"""A column whose set unifies spelling, through the application: figures that are paid for, by stewards and by
+analysts, are about the records that the release was made of."""
 
 from __future__ import annotations
 

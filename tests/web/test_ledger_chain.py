@@ -1,4 +1,5 @@
-"""Tampering is found. Each test plays an owner of the database: takes the triggers down and rewrites history."""
+"""Tampering is found. Each test plays an owner of the database: takes the triggers down and rewrites
+history."""
 
 from __future__ import annotations
 
@@ -205,7 +206,7 @@ def test_a_file_that_holds_no_heads_is_refused(db, tmp_path, content):
     assert verify("--against", str(tmp_path / "heads.json")) == 2
 
 
-# --- the audit log --------------------------------------------------------------------------------------------------
+# --- the audit log ------------------------------------------------------------------------------------------
 @pytest.fixture
 def log(db):
     for number in range(3):

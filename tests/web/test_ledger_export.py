@@ -1,4 +1,5 @@
-"""What auditors take away: exports, signed checkpoints, and the program that checks both with nothing but Python."""
+"""What auditors take away: exports, signed checkpoints, and the program that checks both with nothing but
+Python."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def take(
 
 
 def check(*arguments: object) -> tuple[int, str]:
-    """The program as an auditor runs it: a file of its own, in an interpreter that knows none of our packages."""
+    """The program as an auditor runs it: a file of its own, in an interpreter that knows none of our
+    packages."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", *map(str, arguments)],
         capture_output=True,
@@ -86,7 +88,7 @@ def check(*arguments: object) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-# --- exports ----------------------------------------------------------------------------------------------------------
+# --- exports ------------------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json", "csv"])
 def test_a_download_is_checked_by_the_downloaded_program_against_the_downloaded_head(
@@ -264,7 +266,7 @@ def test_every_text_survives_the_csv(text):
     assert not row["reason"].startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
-# --- filters ----------------------------------------------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.parametrize(
     ("query", "numbers", "gaps"),
@@ -293,7 +295,7 @@ def test_filters_narrow_the_export_which_still_verifies_as_far_as_it_goes(
     assert not gaps or f"missing: entries {gaps}" in said
 
 
-# --- all accounts and the audit log in one file -------------------------------------------------------------------------
+# --- all accounts and the audit log in one file -------------------------------------------------------------
 @pytest.fixture
 def everything(take: Callable[..., Path], account: BudgetAccount, who: setup.People) -> Path:
     """Of two accounts, and of a log in which another organisation has entries between those of this one."""
@@ -482,7 +484,7 @@ def test_the_number_of_queries_does_not_grow_with_the_entries(cast, browser, acc
     assert queries() == few
 
 
-# --- signed checkpoints -----------------------------------------------------------------------------------------------------
+# --- signed checkpoints -------------------------------------------------------------------------------------
 def test_a_head_says_where_the_chain_ends_and_what_the_account_holds(take, account):
     statement = signatures.check(json.loads(take("head", account.code).read_text()))
     verdict = chain.verify(account)
@@ -655,24 +657,33 @@ def test_a_changed_signed_head_is_no_head_to_compare_with(take, account):
         call_command("verify_ledger", against=[path])
 
 
-# --- Ed25519 without a library ----------------------------------------------------------------------------------------
+# --- Ed25519 without a library ------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("public", "message", "signature"),
     [  # RFC 8032, section 7.1, tests 1 to 3
         (
             "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
             "",
-            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+            (
+                "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701c"
+                "f9b46bd25bf5f0595bbe24655141438e7a100b"
+            ),
         ),
         (
             "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
             "72",
-            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+            (
+                "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0"
+                "f11d8c387b2eaeb4302aeeb00d291612bb0c00"
+            ),
         ),
         (
             "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
             "af82",
-            "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
+            (
+                "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f76098"
+                "4dc6594a7c15e9716ed28dc027beceea1ec40a"
+            ),
         ),
     ],
 )

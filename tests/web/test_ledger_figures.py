@@ -1,4 +1,5 @@
-"""The step chart: its steps are what the entries say, in the currency of the account, and its table says the same."""
+"""The step chart: its steps are what the entries say, in the currency of the account, and its table says the
+same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Many at once: threads with connections of their own, and processes that are killed. On whichever database the tests
-run; `make test` runs this file on a real PostgreSQL too."""
+"""Many at once: threads with connections of their own, and processes that are killed. On whichever database
+the tests run; `make test` runs this file on a real PostgreSQL too."""
 
 from __future__ import annotations
 

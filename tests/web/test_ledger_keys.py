@@ -41,8 +41,10 @@ def folder(tmp_path: Path, settings: Any) -> Path:
     keys.make(folder)
     settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
     for name, file in (
-        ("VAULT_PUBLIC", "vault.pub"), ("VAULT_PRIVATE", "worker/vault.key"), ("PREVIEW_PUBLIC", "preview.pub"),
-        ("PREVIEW_PRIVATE", "web/preview.key"), ("CONTENT", "web/content.key"), ("SIGNING_PRIVATE", "web/signing.key"),
+        ("VAULT_PUBLIC", "vault.pub"), ("VAULT_PRIVATE", "worker/vault.key"),
+        ("PREVIEW_PUBLIC", "preview.pub"),
+        ("PREVIEW_PRIVATE", "web/preview.key"), ("CONTENT", "web/content.key"),
+        ("SIGNING_PRIVATE", "web/signing.key"),
     ):  # fmt: skip
         setattr(settings, f"{name}_KEY_FILE", folder / file)
     return folder
@@ -88,7 +90,7 @@ def checked(capsys: pytest.CaptureFixture[str], **options: str) -> tuple[bool, s
     return True, capsys.readouterr().out
 
 
-# --- copies -----------------------------------------------------------------------------------------------------------
+# --- copies -------------------------------------------------------------------------------------------------
 def test_every_key_comes_back_and_is_its_owners_alone(folder: Path, copied: Path) -> None:
     before = contents(folder)
     shutil.rmtree(folder)
@@ -211,7 +213,7 @@ def test_the_program_does_it_from_a_shell(folder: Path, tmp_path: Path) -> None:
     assert contents(tmp_path / "elsewhere") == contents(folder)
 
 
-# --- losses -----------------------------------------------------------------------------------------------------------
+# --- losses -------------------------------------------------------------------------------------------------
 def test_with_every_key_in_place_nothing_is_lost(
     played: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:

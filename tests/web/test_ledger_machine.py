@@ -1,4 +1,5 @@
-"""Random histories against a model: whatever is asked in whatever order, the ledger and ten lines of arithmetic agree."""
+"""Random histories against a model: whatever is asked in whatever order, the ledger and ten lines of
+arithmetic agree."""
 
 from __future__ import annotations
 

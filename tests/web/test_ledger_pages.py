@@ -58,14 +58,18 @@ def addresses(account: BudgetAccount, request: BudgetRequest) -> dict[str, str]:
 
 
 ALLOWED = {
-    "steward": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200, "request": 200, "ask": 200},
-    "custodian": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200, "request": 200},
+    "steward": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200,
+        "request": 200, "ask": 200},
+    "custodian": {"index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200,
+        "request": 200},
     "auditor": {
-        "index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200, "request": 200, "audit": 200,
+        "index": 200, "account": 200, "chain": 200, "csv": 200, "json": 200, "head": 200, "request": 200,
+        "audit": 200,
         "audit-chain": 200, "audit-head": 200,
     },
     "analyst": {"ask": 404},
-    "stranger": {"index": 200, "account": 404, "chain": 404, "csv": 404, "json": 404, "head": 404, "request": 404, "ask": 404},
+    "stranger": {"index": 200, "account": 404, "chain": 404, "csv": 404, "json": 404, "head": 404,
+        "request": 404, "ask": 404},
 }  # fmt: skip
 
 
@@ -231,8 +235,10 @@ def test_under_zcdp_what_was_typed_becomes_the_rho_that_gives_it(cast, browser, 
 
 
 @pytest.mark.parametrize(
-    "typed", [{"epsilon": "nan"}, {"epsilon": "-1"}, {"epsilon": "0"}, {"epsilon": "１"}, {"epsilon": "1e-10"},
-              {"epsilon": "1e400"}, {"delta": "x"}, {"reason": "  "}, {"rule": "zcdp", "delta": "0"}, {"rule": "both"}],
+    "typed", [{"epsilon": "nan"}, {"epsilon": "-1"}, {"epsilon": "0"}, {"epsilon": "１"},
+        {"epsilon": "1e-10"},
+              {"epsilon": "1e400"}, {"delta": "x"}, {"reason": "  "}, {"rule": "zcdp", "delta": "0"},
+              {"rule": "both"}],
 )  # fmt: skip
 def test_a_refused_request_keeps_what_was_typed_and_changes_nothing(cast, browser, made, typed):
     data = {

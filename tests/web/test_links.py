@@ -1,4 +1,5 @@
-"""Links of tables of two organisations in the web: agreed, charged on both sides, sketched, estimated and drawn."""
+"""Links of tables of two organisations in the web: agreed, charged on both sides, sketched, estimated and
+drawn."""
 
 from __future__ import annotations
 
@@ -253,7 +254,7 @@ def test_both_sides_are_held_then_charged_together_and_estimated(cast: Cast) -> 
         assert f"{side.side} side of link {digest}" in caveat and "epsilon = 2" in caveat
 
 
-# --- by the pages ----------------------------------------------------------------------------------------------------
+# --- by the pages -------------------------------------------------------------------------------------------
 def _posted(client: Client, name: str, data: dict[str, Any], *args: str) -> Any:
     return client.post(reverse(f"runs:{name}", args=args), data)
 
@@ -327,7 +328,7 @@ def test_two_stewards_link_their_tables_by_the_pages(
         assert other.steward.username not in text
 
 
-# --- what is refused, before anything is spent -----------------------------------------------------------------------
+# --- what is refused, before anything is spent --------------------------------------------------------------
 def test_sides_that_cannot_be_linked_are_refused_by_name_and_nothing_is_held(
     cast: Cast,
 ) -> None:
@@ -520,7 +521,8 @@ def set_aside(sides: Sides, custodian: User, *, epsilon: int) -> Earmark:
 def test_budget_that_was_set_aside_for_a_link_pays_for_it_alone(cast: Cast) -> None:
     sides = sides_of(cast)
     earmark = set_aside(sides, cast.custodian, epsilon=4)
-    # Of four nothing is free, so that whoever names no part is refused, before anything is held on either side.
+    # Of four nothing is free, so that whoever names no part is refused, before anything is held on either
+    # side.
     link = accepted(sides)
     digest = linking.agreement_of(link).digest
     with pytest.raises(Earmarked):
@@ -617,7 +619,7 @@ def test_a_table_that_cannot_be_opened_ends_the_link_before_either_is_charged(
     assert spent(sides.left) == spent(sides.right) == (0, 0)
 
 
-# --- by REST ---------------------------------------------------------------------------------------------------------
+# --- by REST ------------------------------------------------------------------------------------------------
 def test_a_program_links_two_tables_by_rest(cast: Cast) -> None:
     sides = sides_of(cast)
     here, there = (
@@ -709,7 +711,7 @@ def test_stewards_of_both_sides_draw_tables_that_join(
         }
 
 
-# --- notices and repeated requests -----------------------------------------------------------------------------------
+# --- notices and repeated requests --------------------------------------------------------------------------
 def test_the_steward_of_the_other_side_is_notified_and_nobody_who_acted(cast: Cast) -> None:
     sides = sides_of(cast)
 
@@ -775,7 +777,7 @@ def test_no_notice_and_no_kept_answer_of_a_link_holds_a_row(cast: Cast) -> None:
         assert canary not in stored and canary.split()[0] not in stored
 
 
-# --- what one side learns of the other one's work -------------------------------------------------------------------
+# --- what one side learns of the other one's work -----------------------------------------------------------
 def test_the_other_side_sees_on_ticks_that_something_is_done(
     cast: Cast, browser: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:

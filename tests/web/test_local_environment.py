@@ -1,5 +1,5 @@
-"""What `make` begins with: `.venv`, in a checkout of its own whose requirements are three packages that the test makes. However
-it is ended, the next make works, and two of them wait for each other."""
+"""What `make` begins with: `.venv`, in a checkout of its own whose requirements are three packages that the
+test makes. However it is ended, the next make works, and two of them wait for each other."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ class Checkout:
         return (self.folder / "said").read_text()
 
     def until(self, happened: Callable[[], object], running: subprocess.Popen[str]) -> None:
-        """Wait for a state that a make comes through. One that has ended meanwhile was faster than the test, or failed."""
+        """Wait for a state that a make comes through. One that has ended meanwhile was faster than the test,
+        or failed."""
         end = time.monotonic() + PATIENCE
         while not happened() and running.poll() is None:
             assert time.monotonic() < end, self.said()
@@ -158,8 +159,8 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def test_killed_at_ten_places_the_next_make_works(checkout: Checkout) -> None:
-    """Failed before: after the second place each make ended with "No module named pip". Each make begins with what the killed
-    one before it left, so that each place is one that a make comes to after a kill."""
+    """Failed before: after the second place each make ended with "No module named pip". Each make begins with
+    what the killed one before it left, so that each place is one that a make comes to after a kill."""
     venv, compiled = checkout.venv, checkout.folder / "compiled"
     being_built: list[tuple[Callable[[Path], object], str]] = [
         (lambda _here: True, "group"),
@@ -194,7 +195,8 @@ def test_killed_at_ten_places_the_next_make_works(checkout: Checkout) -> None:
 
 
 def end(running: subprocess.Popen[str], how: str) -> None:
-    """End a make, if it has not ended: it alone, its program alone, or all, as Ctrl-C and a closed terminal do."""
+    """End a make, if it has not ended: it alone, its program alone, or all, as Ctrl-C and a closed terminal
+    do."""
     with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
         _end(running, how)
     running.wait(PATIENCE)

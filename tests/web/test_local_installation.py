@@ -26,7 +26,7 @@ START_SECONDS = 120
 ADDRESS = re.compile(r"synthweb is ready:\s+(http://\S+)")
 
 
-# --- keys ----------------------------------------------------------------------------------------------------------
+# --- keys ---------------------------------------------------------------------------------------------------
 def test_keys_are_made_once_and_are_their_owners_alone(tmp_path: Path) -> None:
     keys.make(tmp_path / "keys")
     files = {
@@ -62,7 +62,7 @@ def test_a_lost_half_of_a_key_is_said_and_never_made_anew(tmp_path: Path, lost: 
     assert not (tmp_path / lost).exists()
 
 
-# --- who knows what --------------------------------------------------------------------------------------------------
+# --- who knows what -----------------------------------------------------------------------------------------
 def test_only_the_confidential_worker_is_told_where_the_key_to_tables_lies(
     tmp_path: Path,
 ) -> None:
@@ -100,7 +100,7 @@ def test_a_taken_port_leads_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> 
             assert taken < second.getsockname()[1] < taken + installation.MORE_PORTS
 
 
-# --- the whole of it -------------------------------------------------------------------------------------------------
+# --- the whole of it ----------------------------------------------------------------------------------------
 class Running:
     """`python -m synthweb.local run` in a folder of its own."""
 

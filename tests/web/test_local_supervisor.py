@@ -1,5 +1,5 @@
-"""The supervisor of `make run`, with real processes: one that is killed is started again for as long as it takes, and
-the others go on; one that cannot start at all is said, with the end of its log."""
+"""The supervisor of `make run`, with real processes: one that is killed is started again for as long as it
+takes, and the others go on; one that cannot start at all is said, with the end of its log."""
 
 from __future__ import annotations
 
@@ -124,7 +124,10 @@ def test_a_process_that_was_up_once_is_never_given_up(tmp_path: Path) -> None:
         tmp_path / "go",
         iter(range(3)),
     )  # the first one runs until it has been looked at
-    once = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists():\n    time.sleep(0.05)\nsys.exit(1)"
+    once = (
+        "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists():\n    time.sleep(0.05)\n"
+        "sys.exit(1)"
+    )
     stage.start("failing", [sys.executable, "-c", once, str(go)])
     try:
         stage.until(lambda: next(looks, None) is None)
@@ -135,7 +138,7 @@ def test_a_process_that_was_up_once_is_never_given_up(tmp_path: Path) -> None:
         stage.watching.stop()
 
 
-# --- what the first start waits for -----------------------------------------------------------------------------------
+# --- what the first start waits for -------------------------------------------------------------------------
 def never() -> bool:
     return False
 

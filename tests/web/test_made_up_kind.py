@@ -1,5 +1,5 @@
-"""A kind of column that nobody thought of, from the file to a release that is compared and fetched: pages and REST show its
-values as the class writes them."""
+"""A kind of column that nobody thought of, from the file to a release that is compared and fetched: pages and
+REST show its values as the class writes them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A paid kind that the product does not have goes the one path of all kinds: from a request to a published result, past each place at which a worker
-can die, and back to nothing where it fails before the charge (ADR 177)."""
+"""A paid kind that the product does not have goes the one path of all kinds: from a request to a published
+result, past each place at which a worker can die, and back to nothing where it fails before the charge (ADR
+177)."""
 
 from __future__ import annotations
 

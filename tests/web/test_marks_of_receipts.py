@@ -1,4 +1,5 @@
-"""What voids guarantees is marked beside every receipt of the same people, whatever the receipt is of and whichever account paid."""
+"""What voids guarantees is marked beside every receipt of the same people, whatever the receipt is of and
+whichever account paid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The numbers for Prometheus: who may read them, what they say, and that nothing of the data is among them."""
+"""The numbers for Prometheus: who may read them, what they say, and that nothing of the data is among
+them."""
 
 from __future__ import annotations
 
@@ -102,7 +103,8 @@ def test_a_folder_that_was_not_made_yet_is_on_the_disk_of_its_parent(
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The shared cache is the broker's Redis, which is not there in most tests: here it is one of this process."""
+    """The shared cache is the broker's Redis, which is not there in most tests: here it is one of this
+    process."""
     monkeypatch.setattr("synthweb.lib.occurrences.caches", {"default": caches["process"]})
     caches["process"].clear()
     yield
@@ -241,7 +243,10 @@ def test_the_processes_of_the_server_add_up(cast: Cast, tmp_path: Path) -> None:
     }
 
     def ask(path: str) -> str:
-        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n"
+        head = (
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nConnection: "
+            "close\r\n\r\n"
+        )
         status, _headers, body = served.parts(served.ask(port, head.encode()))
         assert status == 200
         return body.decode()

@@ -1,5 +1,5 @@
-"""Names are as secret as cells: a key of one record, names that nobody described, and names of a table that is gone, are in no place
-that others than its steward see."""
+"""Names are as secret as cells: a key of one record, names that nobody described, and names of a table that
+is gone, are in no place that others than its steward see."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def test_names_end_with_the_table(cast: Cast) -> None:
 def test_names_are_opened_by_the_web_and_by_the_worker(
     cast: Cast, settings: Settings, tmp_path: Path, lost: str
 ) -> None:
-    """Each has the private half of its own pair and the public one of the other, and writes what both open."""
+    """Each has the private half of its own pair and the public one of the other, and writes what both
+    open."""
     made = named(cast)
     missing = tmp_path / "missing"
     setattr(settings, f"{lost}_PRIVATE_KEY_FILE", missing)

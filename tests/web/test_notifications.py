@@ -1,4 +1,5 @@
-"""Who is notified of what, and how it arrives: by a real mail server, which may be away, slow or unwilling."""
+"""Who is notified of what, and how it arrives: by a real mail server, which may be away, slow or
+unwilling."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def events_of(user) -> list[str]:
     return sorted(Notification.objects.filter(user=user).values_list("event", flat=True))
 
 
-# --- events -----------------------------------------------------------------------------------------------------
+# --- events -------------------------------------------------------------------------------------------------
 def test_the_main_job_notifies_each_person_of_what_concerns_them(cast, played) -> None:
     assert Event.BUDGET_REQUESTED in events_of(cast.custodian)
     assert {Event.BUDGET_GRANTED, Event.RUN_FINISHED} <= set(events_of(cast.steward))
@@ -134,7 +135,7 @@ def test_a_grant_that_expires_soon_is_announced_once_if_anything_of_it_is_left(
         assert events_of(person).count(Event.BUDGET_EXPIRES) == 1
 
 
-# --- choices ----------------------------------------------------------------------------------------------------
+# --- choices ------------------------------------------------------------------------------------------------
 def test_without_a_mail_server_nothing_is_sent_and_the_page_says_so(browser, reader) -> None:
     assert share(reader).deliveries.count() == 0
     page = browser(reader).get(reverse("notifications:index")).content.decode()
@@ -162,7 +163,7 @@ def test_demo_users_and_people_without_an_address_get_no_mail(cast, reader) -> N
     assert share(reader).deliveries.count() == 0
 
 
-# --- mail -------------------------------------------------------------------------------------------------------
+# --- mail ---------------------------------------------------------------------------------------------------
 def test_a_mail_has_a_name_and_a_link_in_two_forms(mailing, reader) -> None:
     notification = share(reader)
     assert delivering.deliver() == 1
@@ -267,7 +268,7 @@ def test_who_has_lost_access_gets_nothing_more(mailing, reader) -> None:
     assert notification.deliveries.get().state == State.CANCELLED
 
 
-# --- claims -----------------------------------------------------------------------------------------------------
+# --- claims -------------------------------------------------------------------------------------------------
 def test_a_worker_that_died_leaves_a_delivery_that_is_due_again_under_the_same_id(
     mailing, reader
 ) -> None:

@@ -1,4 +1,5 @@
-"""All runs of one account are about the same neighbours: whatever says what a record is, and whose, cannot change between two of them."""
+"""All runs of one account are about the same neighbours: whatever says what a record is, and whose, cannot
+change between two of them."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def paid(cast: Cast, *, document: dict[str, Any] | None = None) -> Dataset:
     return made
 
 
-# --- whom an account protects -----------------------------------------------------------------------------------------
+# --- whom an account protects -------------------------------------------------------------------------------
 OTHERS: dict[str, object] = {
     "relation": Relation.REPLACE_ONE,
     "invariants": ("rows",),
@@ -134,7 +135,8 @@ def test_a_plan_protects_whom_its_description_says(invariants: tuple[str, ...]) 
 
 @pytest.mark.parametrize("spelling", ["casefold", "integer"])
 def test_identifiers_are_read_as_in_the_runs_that_were_paid(cast: Cast, spelling: str) -> None:
-    """The persons "7" and "07" are one by numbers and two by letters: no definition of a person has the sum of both."""
+    """The persons "7" and "07" are one by numbers and two by letters: no definition of a person has the sum
+    of both."""
     made = paid(cast)
     with pytest.raises(DomainError, match="unit spelling cannot change"):
         datasets.declare_domain(
@@ -161,7 +163,8 @@ def test_a_spelling_stays_when_the_description_is_saved_in_the_browser(
 
 
 def test_identifiers_have_the_forms_that_the_version_of_the_rules_stands_for() -> None:
-    """Whoever changes a form raises `IDENTIFIER_RULES`: accounts of the earlier rules take no further runs."""
+    """Whoever changes a form raises `IDENTIFIER_RULES`: accounts of the earlier rules take no further
+    runs."""
     written = [
         " 7",
         "07",
@@ -196,7 +199,7 @@ def test_identifiers_have_the_forms_that_the_version_of_the_rules_stands_for() -
     }
 
 
-# --- what a record of a file is ---------------------------------------------------------------------------------------
+# --- what a record of a file is -----------------------------------------------------------------------------
 FORMS: dict[str, dict[str, Any]] = {
     "quote": {"quote": ""},
     "escape": {"escape": "none"},
@@ -313,7 +316,7 @@ def test_the_same_bytes_under_the_same_account_are_read_alike(cast: Cast) -> Non
         records.require_same(again, records.rules_of(again))
 
 
-# --- whose a record of a database is ----------------------------------------------------------------------------------
+# --- whose a record of a database is ------------------------------------------------------------------------
 def released(cast: Cast) -> Dataset:
     """A database that one run released."""
     root = described(cast)

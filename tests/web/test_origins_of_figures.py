@@ -1,5 +1,5 @@
-"""What an analyst can reach holds figures of the model and expected ranges, and no figure of real cells: proved on types,
-on imports and on values."""
+"""What an analyst can reach holds figures of the model and expected ranges, and no figure of real cells:
+proved on types, on imports and on values."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ ANALYST_MODULES = (
 
 
 def faults(reached: object, *, within: object = None) -> list[str]:
-    """Why a type may hold more than figures of a model: every field is walked, with the arguments of generic types."""
+    """Why a type may hold more than figures of a model: every field is walked, with the arguments of generic
+    types."""
     if typing.get_origin(reached) is not None or isinstance(reached, UnionType):
         return [
             fault

@@ -1,4 +1,5 @@
-"""A database that refuses and a disk that is full, met by every address: what time or an operator mends is no failure of ours."""
+"""A database that refuses and a disk that is full, met by every address: what time or an operator mends is no
+failure of ours."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ def _wrong(answer: Any, route: str, *, expected: int, others: tuple[int, ...]) -
     return ""
 
 
-# --- a database that refuses ------------------------------------------------------------------------------------------
+# --- a database that refuses --------------------------------------------------------------------------------
 def _writes(statement: str) -> bool:
     return not statement.lstrip("( ").upper().startswith("SELECT") or "FOR UPDATE" in statement
 
@@ -243,10 +244,11 @@ def test_a_connection_that_is_closed_is_a_503() -> None:
     assert [answer.status_code for answer in _answers(InterfaceError("closed"))] == [503, 503]
 
 
-# --- a disk that is full ----------------------------------------------------------------------------------------------
+# --- a disk that is full ------------------------------------------------------------------------------------
 @contextlib.contextmanager
 def _full_disk() -> Iterator[None]:
-    """No file of this process can grow: the kernel refuses each byte, as on a disk that is full. The database is no file here."""
+    """No file of this process can grow: the kernel refuses each byte, as on a disk that is full. The database
+    is no file here."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -289,7 +291,7 @@ def test_a_full_disk_is_a_507_at_every_address(cast: Cast, played: Scene) -> Non
     assert refused >= STORING, refused
 
 
-# --- how long somebody waits ------------------------------------------------------------------------------------------
+# --- how long somebody waits --------------------------------------------------------------------------------
 @pytest.mark.same_on_every_database
 def test_the_web_waits_less_for_a_lock_than_a_worker(tmp_path: Path) -> None:
     """Another process: this one has its settings already."""

@@ -44,7 +44,7 @@ FACTS = some.builds(
 )
 
 
-# --- six steps ------------------------------------------------------------------------------------------------------------
+# --- six steps ----------------------------------------------------------------------------------------------
 @given(FACTS)
 def test_there_are_six_steps_and_at_most_one_is_next_and_it_is_the_first_that_is_open(
     facts: steps.StepFacts,
@@ -161,7 +161,7 @@ def test_the_documentation_has_a_path_for_each_role_and_every_guide_is_listed() 
     assert len(parts) == len(set(parts))
 
 
-# --- home -------------------------------------------------------------------------------------------------------------------
+# --- home ---------------------------------------------------------------------------------------------------
 def _home(user: User, browser: Browser) -> str:
     response = browser(user).get("/")
     assert response.status_code == 200
@@ -218,7 +218,7 @@ def test_home_sends_nobody_to_the_sign_in_page(client: Client, db: None) -> None
     assert client.get("/")["Location"] == "/account/login/?next=/"
 
 
-# --- documentation ------------------------------------------------------------------------------------------------------------
+# --- documentation ------------------------------------------------------------------------------------------
 @pytest.fixture
 def folder(tmp_path: Path, settings: Settings) -> Iterator[Path]:
     """A documentation of one's own."""
@@ -274,7 +274,10 @@ def test_headings_get_anchors_of_their_own(folder: Path) -> None:
     assert 'id="deep"' in rendered.html
 
 
-FOLDED = "# T\n## A\n\n<details>\n<summary>2 & more</summary>\n\n| what | do |\n|---|---|\n| … has … columns too many | a |\n| b | c |\n\n</details>\n"
+FOLDED = (
+    "# T\n## A\n\n<details>\n<summary>2 & more</summary>\n\n| what | do |\n|---|---|\n| … has … columns too "
+    "many | a |\n| b | c |\n\n</details>\n"
+)
 
 
 def test_a_part_of_a_page_can_be_folded_and_nothing_else_of_html_gets_through(

@@ -1,4 +1,5 @@
-"""Figures that are measured with budget: asked for a release, held, charged, published with a receipt, and shared with it."""
+"""Figures that are measured with budget: asked for a release, held, charged, published with a receipt, and
+shared with it."""
 
 from __future__ import annotations
 
@@ -181,7 +182,7 @@ def test_a_check_that_was_cancelled_gives_its_hold_back(cast: Cast, release: Rel
     assert not PaidCheck.objects.exists()
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 FORM = {
     "every_column": "on",
     "pairs": "on",
@@ -263,7 +264,7 @@ def test_figures_are_shared_with_the_release_and_their_receipt_can_be_carried_aw
     assert browser(cast.analyst).get(f"{base}/").status_code == 404
 
 
-# --- REST -------------------------------------------------------------------------------------------------------------
+# --- REST ---------------------------------------------------------------------------------------------------
 def test_rest_prices_starts_and_reads(
     cast: Cast, release: Release, browser: Callable[..., Client]
 ) -> None:

@@ -1,4 +1,5 @@
-"""A table in which a person has several rows, from the describe page to the sample: protected, made anew, and said so."""
+"""A table in which a person has several rows, from the describe page to the sample: protected, made anew, and
+said so."""
 
 from __future__ import annotations
 
@@ -102,7 +103,8 @@ def test_the_comparison_shows_group_sizes_to_the_steward(
     assert 'href="#persons"' in page
 
 
-# ---- describing -------------------------------------------------------------------------------------------------
+# ---- describing
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -216,8 +218,8 @@ def kept_of_one_person(dataset: Dataset, cast: Cast) -> list[int]:
 
 
 def test_each_run_keeps_other_rows_of_a_person(cast: Cast) -> None:
-    """A run that goes on keeps the same rows, another run others: each has a secret of its own. One in 10^11 times
-    two runs keep the same ones."""
+    """A run that goes on keeps the same rows, another run others: each has a secret of its own. One in 10^11
+    times two runs keep the same ones."""
     document = {
         "unit": {"max_records": ROWS_OF_ONE // 2, "column": "who"},
         "attributes": [

@@ -1,4 +1,5 @@
-"""Several plausible tables of a release: asked for, made once by a worker, downloaded, and refused where there are none."""
+"""Several plausible tables of a release: asked for, made once by a worker, downloaded, and refused where
+there are none."""
 
 from __future__ import annotations
 

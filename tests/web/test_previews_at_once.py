@@ -1,4 +1,5 @@
-"""Previews: fewer at once than there are threads; one too many is told when to come back, and nothing is lost."""
+"""Previews: fewer at once than there are threads; one too many is told when to come back, and nothing is
+lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""docs/nginx.conf, started as it stands but for its names, ports and files: what it passes on, keeps back and refuses."""
+"""docs/nginx.conf, started as it stands but for its names, ports and files: what it passes on, keeps back and
+refuses."""
 
 from __future__ import annotations
 
@@ -178,7 +179,8 @@ def test_no_log_has_an_address_but_each_request_its_id(tmp_path: Path) -> None:
             lines = (proxy.folder / "synthweb.log").read_text().splitlines()
             assert len(lines) == many + 2
             form = re.compile(
-                r"\S+T\S+\+00:00 request=[0-9a-f]{32} address=127\.0\.0\.1 method=GET status=(\d+) seconds=\S+ bytes=\d+"
+                r"\S+T\S+\+00:00 request=[0-9a-f]{32} address=127\.0\.0\.1 method=GET status=(\d+) "
+                r"seconds=\S+ bytes=\d+"
             )
             said = {re.fullmatch(form, line)[1] for line in lines}  # type: ignore[index]
             assert said == {"301", *map(str, {status, *statuses})}
@@ -197,7 +199,8 @@ def test_the_addresses_that_are_not_buffered_are_those_that_take_tables() -> Non
 
 
 def _addresses(resolver: object, before: str) -> Iterator[tuple[str, bool]]:
-    """Every address of the application, with something for each part that varies, and whether it takes a table."""
+    """Every address of the application, with something for each part that varies, and whether it takes a
+    table."""
     for one in resolver.url_patterns:  # type: ignore[attr-defined]
         path = before + re.sub(r"<[^>]+>", "7k3q", str(one.pattern))
         if hasattr(one, "url_patterns"):

@@ -111,7 +111,7 @@ def new_year(clock, year: int) -> None:
     clock[0] = datetime(year, 1, 1, tzinfo=UTC)
 
 
-# --- a share ----------------------------------------------------------------------------------------------------
+# --- a share ------------------------------------------------------------------------------------------------
 def test_a_plan_sets_its_shares_aside_and_moves_nothing(clock, who, account) -> None:
     before = (selectors.balance(account), account.entries.count())
     planned(who, account, Remainder.FREE, 3, 2)
@@ -204,7 +204,7 @@ def test_a_share_of_epsilon_alone_pays_for_no_delta(clock, who, account) -> None
     setup.hold(account, "a", (1, 0, 0), earmark=plan.code)
 
 
-# --- the change of the year -------------------------------------------------------------------------------------
+# --- the change of the year ---------------------------------------------------------------------------------
 def test_the_next_share_begins_at_midnight_in_utc(clock, who, account) -> None:
     plan = planned(who, account, Remainder.FREE, 3, 2)
     hold(account, "a", 3, plan)
@@ -280,7 +280,8 @@ def test_several_years_without_a_run_add_up(clock, who, account) -> None:
 
 
 def test_a_clock_that_goes_back_pays_nothing_twice(clock, who, account) -> None:
-    """What a year left, and a run of the next one holds, is not held again when the year before is the present one again."""
+    """What a year left, and a run of the next one holds, is not held again when the year before is the
+    present one again."""
     plan = planned(who, account, Remainder.NEXT, 3, 1, 2)
     other = planned(who, account, Remainder.FREE, 2, 2)
     new_year(clock, 2032)
@@ -358,7 +359,7 @@ def test_the_worked_example_of_the_documentation(clock, who) -> None:
     assert account.epsilon_charged == NANO
 
 
-# --- approving and changing -------------------------------------------------------------------------------------
+# --- approving and changing ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "shares",
     [
@@ -451,7 +452,7 @@ def test_a_plan_is_lengthened_year_by_year_and_ended_by_zeros(clock, who, accoun
         changed(who, plan, y2033=1)
 
 
-# --- another rule for what a year leaves ----------------------------------------------------------------------------
+# --- another rule for what a year leaves --------------------------------------------------------------------
 def remainders(plan) -> list[str]:
     return [year.remainder for year in plan_years.years_of(plan)]
 
@@ -556,7 +557,7 @@ def test_another_rule_is_in_the_audit_log(clock, who, account, browser) -> None:
     }
 
 
-# --- queries --------------------------------------------------------------------------------------------------------
+# --- queries ------------------------------------------------------------------------------------------------
 def queries_of(deed) -> int:
     with CaptureQueriesContext(connection) as asked:
         deed()
@@ -643,7 +644,7 @@ def test_the_years_of_the_account_show_what_plans_reserve(clock, who, account) -
     assert lines == [(2031, 3), (2032, 2)]
 
 
-# --- the record -------------------------------------------------------------------------------------------------
+# --- the record ---------------------------------------------------------------------------------------------
 def test_what_was_decided_stays_on_record(clock, who, account) -> None:
     plan = planned(who, account, Remainder.FREE, 3, 2)
     changed(who, plan, y2032=1)
@@ -678,7 +679,7 @@ def test_verify_ledger_reports_what_was_written_past_the_application(
     assert "run b holds another amount" in report
 
 
-# --- pages ------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 def form_of(year: int, *epsilons: str, **more: str) -> dict[str, str]:
     shares = {f"epsilon_{year + number}": share for number, share in enumerate(epsilons)}
     return {"name": "Commutes", "remainder": "next", "reason": "Yearly.", **shares, **more}
@@ -798,7 +799,7 @@ def test_a_plan_of_another_account_or_organisation_is_not_there(
         publication_plans.plan_for(who.custodian, account.code, "nothing")
 
 
-# --- REST and runs ----------------------------------------------------------------------------------------------
+# --- REST and runs ------------------------------------------------------------------------------------------
 def test_plans_are_read_approved_and_changed_by_rest(midyear, who, account) -> None:
     year = midyear
     calls, reader = Caller(who.custodian, "grant"), Caller(who.auditor, "read")

@@ -1,4 +1,5 @@
-"""Public reference tables: brought by stewards who say that they are public, shared, versioned, used in drafts."""
+"""Public reference tables: brought by stewards who say that they are public, shared, versioned, used in
+drafts."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def use(
     )
 
 
-# --- bringing ------------------------------------------------------------------------------------------------------
+# --- bringing -----------------------------------------------------------------------------------------------
 def test_a_crosswalk_is_read_kept_shown_and_noted(
     client: Client, browser: Browser, cast: Cast
 ) -> None:
@@ -304,7 +305,7 @@ def test_other_organisations_and_analysts_see_nothing(
     assert not ReferenceVersion.objects.exists()
 
 
-# --- using ---------------------------------------------------------------------------------------------------------
+# --- using --------------------------------------------------------------------------------------------------
 def test_codes_come_from_a_gazetteer_with_points_and_partitions_and_none_is_confirmed(
     client: Client, cast: Cast
 ) -> None:
@@ -447,7 +448,7 @@ def test_an_earlier_release_weighs_points_and_a_place_of_two_columns_gets_a_supp
     assert describe_page.beside["points"][1]["at"][0] == [41.7501, -71.3201]
 
 
-# --- programs ------------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 def test_programs_bring_read_use_and_delete_reference_tables(
     client: Client, cast: Cast
 ) -> None:
@@ -474,7 +475,8 @@ def test_programs_bring_read_use_and_delete_reference_tables(
         calls.get("/references/").json()["results"][0]["versions"][1]["partitions"]["town"] == 2
     )
     for asked, found in {
-        "": 1, "name=Blocks": 1, "name=Block": 0, "kind=density": 1, "kind=gazetteer": 0,  # the newest is a density
+        # The newest is a density
+        "": 1, "name=Blocks": 1, "name=Block": 0, "kind=density": 1, "kind=gazetteer": 0,
         "q=block+here": 1, "q=nowhere": 0, "until=2001-01-01": 0, "sort=-name": 1,
     }.items():  # fmt: skip
         assert calls.get(f"/references/?{asked}").json()["count"] == found, asked
@@ -497,7 +499,7 @@ def test_programs_bring_read_use_and_delete_reference_tables(
     )
 
 
-# --- totals that everybody knows ------------------------------------------------------------------------------------
+# --- totals that everybody knows ----------------------------------------------------------------------------
 def test_very_many_codes_with_points_are_for_methods_that_count_none_by_itself(
     client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -649,7 +651,7 @@ def test_totals_that_are_none_are_refused(
     assert "totals" not in describe_page.beside
 
 
-# --- rows that stand for several records ---------------------------------------------------------------------------
+# --- rows that stand for several records --------------------------------------------------------------------
 def test_jobs_by_block_of_home_and_work_become_a_release_with_points_partitions_and_counts(
     client: Client, cast: Cast
 ) -> None:

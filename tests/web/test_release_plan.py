@@ -1,4 +1,5 @@
-"""What a budget was asked for is what a new release begins with: its share of the releases that are still planned."""
+"""What a budget was asked for is what a new release begins with: its share of the releases that are still
+planned."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def text_of(response: object) -> str:
     return b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
 
 
-# --- samples ------------------------------------------------------------------------------------------------------
+# --- samples ------------------------------------------------------------------------------------------------
 def test_the_same_seed_gives_the_same_file_byte_for_byte(
     release: Release, cast: Cast, browser: Open
 ) -> None:
@@ -243,7 +243,7 @@ def test_the_dictionary_says_what_every_column_means(
     ]
 
 
-# --- sharing ------------------------------------------------------------------------------------------------------
+# --- sharing ------------------------------------------------------------------------------------------------
 def test_an_analyst_sees_a_release_from_sharing_to_taking_back(
     release: Release, cast: Cast, browser: Open
 ) -> None:
@@ -333,7 +333,7 @@ def test_a_steward_names_and_describes_a_release(
     assert "Who went where." in page
 
 
-# --- receipts and looking -----------------------------------------------------------------------------------------
+# --- receipts and looking -----------------------------------------------------------------------------------
 def test_the_receipt_page_lists_every_call_and_verifies_here(
     release: Release, cast: Cast, browser: Open
 ) -> None:

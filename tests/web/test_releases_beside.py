@@ -1,4 +1,5 @@
-"""Releases side by side: one line a column from stored documents of models, for whoever may draw from all of them."""
+"""Releases side by side: one line a column from stored documents of models, for whoever may draw from all of
+them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def release(cast: Cast) -> Release:
     return Release.objects.get()
 
 
-# --- citations ----------------------------------------------------------------------------------------------------
+# --- citations ----------------------------------------------------------------------------------------------
 @pytest.mark.django_db
 def test_a_citation_says_what_by_whom_when_with_which_promise_and_which_receipt(
     release: Release, cast: Cast
@@ -146,7 +146,7 @@ def test_a_citation_says_that_a_release_was_chosen_after_looking(
     assert citation.LOOKED in citation.of_release(release).plain
 
 
-# --- the network --------------------------------------------------------------------------------------------------
+# --- the network --------------------------------------------------------------------------------------------
 @pytest.mark.django_db
 def test_the_network_is_that_of_the_model_for_an_analyst_who_was_given_the_release(
     release: Release, cast: Cast, browser: Open
@@ -213,7 +213,7 @@ def test_forty_five_columns_stay_within_the_drawing_and_no_two_names_meet() -> N
             assert network.NAMES < min(numbers[0::2]) <= max(numbers[0::2]) <= found.width
 
 
-# --- the page of the dataset --------------------------------------------------------------------------------------
+# --- the page of the dataset --------------------------------------------------------------------------------
 @pytest.mark.django_db
 def test_a_dataset_says_where_each_comparison_stands_without_looking_at_one(
     release: Release, cast: Cast, browser: Open
@@ -240,7 +240,7 @@ def test_a_dataset_says_where_each_comparison_stands_without_looking_at_one(
     assert "comparison expired: make it again" in html_of(client.get(address))
 
 
-# --- the receipt --------------------------------------------------------------------------------------------------
+# --- the receipt --------------------------------------------------------------------------------------------
 @pytest.mark.django_db
 def test_the_calls_of_a_receipt_cost_what_they_add_up_in(
     release: Release, cast: Cast, browser: Open

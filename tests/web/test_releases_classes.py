@@ -77,7 +77,7 @@ def release(cast: Cast) -> Release:
 def lines(client: Client, release: Release, query: str) -> list[dict[str, str]]:
     answer = client.get(reverse("releases:tree-csv", args=[release.code]) + query)
     assert answer.status_code == 200
-    return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
 
 
 @pytest.mark.django_db

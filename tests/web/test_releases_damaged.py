@@ -1,4 +1,5 @@
-"""The Compare page of a table that its description damaged: red, with reason and repair, for the steward alone."""
+"""The Compare page of a table that its description damaged: red, with reason and repair, for the steward
+alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A dirty file from upload to sample: its form is confirmed once, and a sample can be downloaded as the file came in."""
+"""A dirty file from upload to sample: its form is confirmed once, and a sample can be downloaded as the file
+came in."""
 
 from __future__ import annotations
 

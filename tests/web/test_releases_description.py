@@ -1,4 +1,5 @@
-"""The description of a release: read by whoever may draw from it, edited by stewards, marked wherever it is used."""
+"""The description of a release: read by whoever may draw from it, edited by stewards, marked wherever it is
+used."""
 
 from __future__ import annotations
 

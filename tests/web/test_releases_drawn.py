@@ -1,4 +1,5 @@
-"""Tables on their way out: large ones are drawn by a process of their own, few at once, and broken off if it fails."""
+"""Tables on their way out: large ones are drawn by a process of their own, few at once, and broken off if it
+fails."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def _earlier_csv(sample: Sample, *, for_spreadsheets: bool = False) -> str:
     return text
 
 
-# --- the same bytes ---------------------------------------------------------------------------------------------------
+# --- the same bytes -----------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize("for_spreadsheets", [False, True])
 def test_a_table_drawn_elsewhere_is_byte_for_byte_the_one_drawn_here(
@@ -183,7 +184,7 @@ def test_a_note_that_was_left_behind_says_nothing(sample: Sample) -> None:
     assert spool.rows_so_far(sample) is None
 
 
-# --- a process of its own ---------------------------------------------------------------------------------------------
+# --- a process of its own -----------------------------------------------------------------------------------
 def test_what_draws_knows_no_key_and_no_database(
     large: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +264,7 @@ def test_who_has_left_is_noticed_before_the_first_row(large: Sample) -> None:
     assert download._drawing._process.poll() is not None
 
 
-# --- so many at once --------------------------------------------------------------------------------------------------
+# --- so many at once ----------------------------------------------------------------------------------------
 def test_a_person_draws_so_many_at_once_and_so_do_all(
     sample: Sample, settings: Settings
 ) -> None:
@@ -348,7 +349,7 @@ def test_a_small_table_needs_no_process(
     assert json.dumps(sample.model_document)  # what a process would be handed
 
 
-# --- large samples ----------------------------------------------------------------------------------------------------
+# --- large samples ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("refined", [False, True])
 def test_a_large_sample_has_the_same_bytes_from_a_process_and_from_the_engine(
     sample: Sample, refined: bool, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,5 @@
-"""Expected ranges of a release, on their tab and by REST: for whoever may draw samples, from model and receipt alone."""
+"""Expected ranges of a release, on their tab and by REST: for whoever may draw samples, from model and
+receipt alone."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def sha256_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-# --- the report ---------------------------------------------------------------------------------------------------
+# --- the report ---------------------------------------------------------------------------------------------
 def test_the_report_is_one_file_that_needs_nothing_beside_it(
     release: Release, cast: Cast, browser: Open
 ) -> None:
@@ -173,7 +173,7 @@ def test_nothing_of_the_dataset_but_its_organisation_is_in_the_files(
         ]
 
 
-# --- the loss by kind ---------------------------------------------------------------------------------------------
+# --- the loss by kind ---------------------------------------------------------------------------------------
 def test_the_loss_by_kind_adds_up_and_is_a_figure_and_a_table(
     release: Release, cast: Cast, browser: Open
 ) -> None:
@@ -199,7 +199,7 @@ def test_a_bar_without_calls_is_empty() -> None:
     assert call_sums.bar([]) == ""
 
 
-# --- the bundle ---------------------------------------------------------------------------------------------------
+# --- the bundle ---------------------------------------------------------------------------------------------
 def test_a_bundle_verifies_with_its_own_verifier_and_python_alone(
     release: Release, cast: Cast, tmp_path: Path, browser: Open
 ) -> None:
@@ -303,7 +303,7 @@ def test_a_bundle_takes_a_slot_and_spends_nothing(
     assert LedgerEntry.objects.count() == before
 
 
-# --- metadata -----------------------------------------------------------------------------------------------------
+# --- metadata -----------------------------------------------------------------------------------------------
 def test_croissant_has_what_its_specification_asks_for(
     release: Release, cast: Cast, tmp_path: Path, browser: Open
 ) -> None:
@@ -426,7 +426,7 @@ def test_datacite_has_the_mandatory_properties(
         jsonschema.validate({**document, "titles": []}, KERNEL)
 
 
-# --- the page of the receipt --------------------------------------------------------------------------------------
+# --- the page of the receipt --------------------------------------------------------------------------------
 def long_receipt(release: Release, calls: int) -> None:
     """The same receipt with its calls again and again: what the page makes of a long one."""
     document = release.receipt

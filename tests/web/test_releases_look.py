@@ -1,4 +1,5 @@
-"""The first page of a release: a hundred synthetic rows from the model alone, the same for everybody who may draw samples."""
+"""The first page of a release: a hundred synthetic rows from the model alone, the same for everybody who may
+draw samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Commutes of a release on maps: from its model for whoever draws samples, beside the real table for stewards alone."""
+"""Commutes of a release on maps: from its model for whoever draws samples, beside the real table for stewards
+alone."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ def compared(release: Release, client: Client) -> None:
 def lines(client: Client, url: str) -> list[dict[str, str]]:
     answer = client.get(url)
     assert answer.status_code == 200 and answer["Content-Type"].startswith("text/csv")
-    return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
 
 
 @pytest.mark.django_db

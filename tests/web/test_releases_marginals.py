@@ -1,4 +1,5 @@
-"""Tables of counts of a release with intervals, on their page and by REST: from noisy answers and the model alone."""
+"""Tables of counts of a release with intervals, on their page and by REST: from noisy answers and the model
+alone."""
 
 from __future__ import annotations
 

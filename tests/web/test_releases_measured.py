@@ -37,7 +37,7 @@ def release(cast: Cast) -> Release:
     )
 
 
-# --- of a release as it is ----------------------------------------------------------------------------------------
+# --- of a release as it is ----------------------------------------------------------------------------------
 @pytest.mark.django_db
 def test_every_group_that_was_counted_is_there_with_its_noise_and_the_strength_of_the_models_table(
     release: Release,
@@ -146,7 +146,7 @@ def test_a_table_of_all_columns_has_its_group_and_no_tab_of_single_columns(
     assert group.name in html_of(client.get(address))
 
 
-# --- of receipts and models with bins, triples and a hundred columns ----------------------------------------------
+# --- of receipts and models with bins, triples and a hundred columns ----------------------------------------
 def names(count: int) -> list[str]:
     return [f"a column with quite a long name {place}" for place in range(count)]
 

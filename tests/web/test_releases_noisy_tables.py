@@ -1,4 +1,5 @@
-"""The noisy tables of a release as CSV and Parquet: the stored answers, each with the deviation of its noise."""
+"""The noisy tables of a release as CSV and Parquet: the stored answers, each with the deviation of its
+noise."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A release goes with the version of the table that it was made of, also after another version was uploaded, as long as that file is
-kept; afterwards pages and REST say that it was erased."""
+"""A release goes with the version of the table that it was made of, also after another version was uploaded,
+as long as that file is kept; afterwards pages and REST say that it was erased."""
 
 from __future__ import annotations
 

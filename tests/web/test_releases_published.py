@@ -112,7 +112,7 @@ def test_codes_that_have_names_are_shown_with_them_and_are_codes_in_the_file(
         in client.get(reverse("releases:groups", args=[release.code])).text
     )
     answer = client.get(reverse("releases:groups-csv", args=[release.code]))
-    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
     assert "north" in {line["area"] for line in lines} and not any(
         "Up" in line["area"] for line in lines
     )

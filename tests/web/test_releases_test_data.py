@@ -1,4 +1,5 @@
-"""Test data of a release: the page edits shares and adds steps, the archive has them, and nothing is charged."""
+"""Test data of a release: the page edits shares and adds steps, the archive has them, and nothing is
+charged."""
 
 from __future__ import annotations
 

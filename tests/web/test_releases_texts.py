@@ -173,7 +173,8 @@ def test_texts_by_class_of_one_tree_are_shown_of_all_and_of_one_class(
     release = scene.released(
         cast,
         mechanism="adaptive",
-        # Where nobody is young and begins with c, noise must not look like a record: at an epsilon of 4 it does now and then.
+        # Where nobody is young and begins with c, noise must not look like a record: at an epsilon of 4 it
+        # does now and then.
         epsilon="60",
         name="By age",
         table=table,
@@ -197,7 +198,7 @@ def test_texts_by_class_of_one_tree_are_shown_of_all_and_of_one_class(
     assert "those of age: young" in young and "?at=ca&amp;" not in young
     assert "<option selected>" not in client.get(address, {"of": "age: none"}).text
     answer = client.get(reverse("releases:tree-csv", args=[release.code]) + "?what=cells")
-    cells = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    cells = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
     most = max(cells, key=lambda row: float(row["records"]))
     assert (most["age"], most["beginning"][:1]) == ("old", "c") and set(most) >= {
         "depth",

@@ -1,4 +1,5 @@
-"""The tree of a release: its tab, maps, the way from one place to another, beginnings of texts, and files of all of it."""
+"""The tree of a release: its tab, maps, the way from one place to another, beginnings of texts, and files of
+all of it."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def release(cast: Cast) -> Release:
 def lines(client: Client, release: Release, query: str) -> list[dict[str, str]]:
     answer = client.get(reverse("releases:tree-csv", args=[release.code]) + query)
     assert answer.status_code == 200 and "attachment" in answer["Content-Disposition"]
-    return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
 
 
 @pytest.mark.django_db
@@ -112,9 +113,9 @@ def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_ar
     }
     moved = client.post(address, choices | {"param-halving": "one"}).text
     assert (
-        'id="depth-cells" class="form-text" hx-swap-oob="true">From south to north and from west to east a cell is about home 56 × 83 km'
-        in moved
-    )
+        'id="depth-cells" class="form-text" hx-swap-oob="true">From south to north and from west to '
+        "east a cell is about home 56 × 83 km"
+    ) in moved
     faulty = client.post(address, choices | {"epsilon": "x"}).text
     assert 'id="depth-cells" class="form-text" hx-swap-oob="true"></div>' in faulty
     assert (
@@ -249,7 +250,7 @@ def test_what_cannot_be_shown_is_said_beside_its_field_and_the_map_stays(
     assert words in html_of(page) and 'id="place"' in html_of(page)
 
 
-# --- texts ----------------------------------------------------------------------------------------------------------
+# --- texts --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Cells:
     hierarchy: StringHierarchy

@@ -1,4 +1,5 @@
-"""Repaired tables of a release: synthetic rows that meet public totals, under a receipt that names that of the release."""
+"""Repaired tables of a release: synthetic rows that meet public totals, under a receipt that names that of
+the release."""
 
 from __future__ import annotations
 

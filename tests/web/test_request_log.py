@@ -1,4 +1,5 @@
-"""The request log: every request has one line with time, id, address, person, route and status; no line has an address that opens something."""
+"""The request log: every request has one line with time, id, address, person, route and status; no line has
+an address that opens something."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ SECRET = "9DE6xikWcanary7f3ahTQ"
 FIELDS = {"time", "request", "address", "person", "route", "status", "milliseconds", "method"}
 
 
-# --- through the server ------------------------------------------------------------------------------------------------
+# --- through the server -------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Asked:
     """A request, and what the log has to say of it."""
@@ -139,7 +140,7 @@ def test_each_request_has_one_line_and_no_line_an_address(
         assert int(line["milliseconds"]) >= 0
 
 
-# --- within the application -----------------------------------------------------------------------------------------------
+# --- within the application ---------------------------------------------------------------------------------
 def _raising(error: Exception) -> Callable[..., HttpResponse]:
     def view(_request: HttpRequest, token: str) -> HttpResponse:
         raise error
@@ -212,7 +213,8 @@ def test_both_forms_say_the_same() -> None:
 
 
 def test_logs_go_to_one_place() -> None:
-    """The standard error of each process, from where an operator sends them on; the server has no other log of its own."""
+    """The standard error of each process, from where an operator sends them on; the server has no other log
+    of its own."""
     assert {
         name: handler["class"] for name, handler in settings.LOGGING["handlers"].items()
     } == {"console": "logging.StreamHandler"}

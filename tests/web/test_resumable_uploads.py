@@ -1,4 +1,5 @@
-"""Uploads that resume: pieces that are encrypted from the first byte, offsets that are exact, and the intake of every table."""
+"""Uploads that resume: pieces that are encrypted from the first byte, offsets that are exact, and the intake
+of every table."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def stored(dataset: Dataset) -> bytes:
         return path.read_bytes()
 
 
-# --- a table comes in pieces ---------------------------------------------------------------------------------------
+# --- a table comes in pieces --------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("file_name", "content", "step"),
     [
@@ -169,7 +170,7 @@ def test_it_becomes_the_next_file_of_a_dataset(cast: Cast, tus: Tus) -> None:
     assert_problem(tus.caller.send(f"/uploads/{code}/replace/", {"dataset": "0"}), status=404)
 
 
-# --- the protocol --------------------------------------------------------------------------------------------------
+# --- the protocol -------------------------------------------------------------------------------------------
 def test_a_server_says_what_it_speaks(tus: Tus) -> None:
     answer = tus.caller.client.options("/api/v1/uploads/")
     assert answer.status_code == 200
@@ -311,7 +312,7 @@ def test_a_table_cannot_be_finished_before_its_end(tus: Tus) -> None:
     assert tus.finish(code).status_code == 202
 
 
-# --- refusals are those of a plain upload ----------------------------------------------------------------------------
+# --- refusals are those of a plain upload -------------------------------------------------------------------
 def test_first_bytes_of_another_kind_are_refused_at_once_and_end_the_upload(tus: Tus) -> None:
     code = tus.begun(10**6)
     problem = assert_problem(tus.append(code, 0, b"%PDF-1.7\n" + b"x" * 10_000), status=422)
@@ -384,7 +385,7 @@ def test_a_full_disk_is_a_problem_document_and_keeps_what_is_there(
     assert tus.append(code, 100, TABLE[100:]).status_code == 204
 
 
-# --- the page of a new dataset ---------------------------------------------------------------------------------------
+# --- the page of a new dataset ------------------------------------------------------------------------------
 def test_the_page_lists_what_its_reader_may_continue(cast: Cast, tus: Tus) -> None:
     def page_of(user: User) -> str:
         client = Client()
@@ -410,7 +411,7 @@ def test_the_page_lists_what_its_reader_may_continue(cast: Cast, tus: Tus) -> No
     assert "Unfinished uploads" not in page_of(cast.steward)
 
 
-# --- limits and time -------------------------------------------------------------------------------------------------
+# --- limits and time ----------------------------------------------------------------------------------------
 def test_one_person_has_so_many_unfinished_ones(
     cast: Cast, tus: Tus, settings: Settings
 ) -> None:
@@ -471,7 +472,7 @@ def test_who_sends_single_bytes_is_stopped(tus: Tus, monkeypatch: pytest.MonkeyP
     assert_problem(tus.append(code, 3, TABLE[3:4]), status=409)
 
 
-# --- two at once -------------------------------------------------------------------------------------------------------
+# --- two at once --------------------------------------------------------------------------------------------
 def test_while_one_request_writes_others_are_asked_to_come_back(tus: Tus) -> None:
     code = tus.begun(len(TABLE))
     tus.append(code, 0, TABLE[:100])
@@ -493,7 +494,7 @@ def test_a_request_that_waited_for_its_end_writes_nothing(cast: Cast, tus: Tus) 
         resuming.append(upload=upload, offset=0, length=1, stream=None)
 
 
-# --- whose it is -------------------------------------------------------------------------------------------------------
+# --- whose it is --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("who", "status"),
     [("stranger", 404), ("custodian", 403), ("analyst", 403), ("auditor", 403)],
@@ -567,7 +568,7 @@ def test_a_session_needs_the_token_against_forgery(cast: Cast) -> None:
     )
 
 
-# --- the page ----------------------------------------------------------------------------------------------------------
+# --- the page -----------------------------------------------------------------------------------------------
 def post(client: Client, address: str, **fields: str) -> Any:
     return client.post(address, {"name": "People", "description": "", **fields})
 

@@ -1,4 +1,5 @@
-"""The forecast of time: one for every page, a band, fitted to finished runs of the organisation; and bars that never stand still."""
+"""The forecast of time: one for every page, a band, fitted to finished runs of the organisation; and bars
+that never stand still."""
 
 from __future__ import annotations
 

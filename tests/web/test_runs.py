@@ -94,7 +94,8 @@ class Hands:
 
 
 def watched(hands: Hands, look: Callable[[leases.Watch], object]) -> None:
-    """A reconciler that looks as often as heartbeats come, until a lease has passed, and finds what is silent."""
+    """A reconciler that looks as often as heartbeats come, until a lease has passed, and finds what is
+    silent."""
     watch = leases.Watch(clock=hands)
     for _ in range(leases.BEATS_A_LEASE + 1):
         look(watch)
@@ -113,7 +114,7 @@ def claimed(run: SynthesisRun) -> leases.Lease:
     return lease
 
 
-# --- submitting ---------------------------------------------------------------------------------------------------
+# --- submitting ---------------------------------------------------------------------------------------------
 def test_submitting_holds_the_price_queues_and_audits(run: SynthesisRun) -> None:
     assert run.state == State.HELD
     assert (run.epsilon, run.delta, run.rho) == (NANO, NANO, 0)
@@ -207,7 +208,7 @@ def test_an_unknown_mechanism_is_refused_before_anything_is_held(
     assert not LedgerEntry.objects.filter(kind="HOLD").exists()
 
 
-# --- leases -------------------------------------------------------------------------------------------------------
+# --- leases -------------------------------------------------------------------------------------------------
 def test_only_one_of_two_claims_wins_and_the_next_needs_the_lease_to_run_out(
     run: SynthesisRun,
 ) -> None:
@@ -251,7 +252,7 @@ def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(
         assert lease.gone.wait(60)
 
 
-# --- the worker ---------------------------------------------------------------------------------------------------
+# --- the worker ---------------------------------------------------------------------------------------------
 def test_a_run_ends_with_one_charge_and_a_release_that_its_answers_made(
     run: SynthesisRun,
 ) -> None:
@@ -320,7 +321,8 @@ def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
     run = scene.submit(steward=cast.steward, dataset=dataset)
     if "unit" in change:
         document["unit"] = {"max_records": 1, "column": change["unit"]}
-        DomainVersion.objects.create(  # the account stands for other people: past the services, and the plan's digest
+        # The account stands for other people: past the services, and the plan's digest
+        DomainVersion.objects.create(
             dataset=dataset,
             number=2,
             document=document,
@@ -474,7 +476,7 @@ def test_a_run_that_keeps_killing_its_worker_is_given_up(run: SynthesisRun) -> N
     assert entries(run) == ["HOLD", "RELEASE"]
 
 
-# --- cancelling ---------------------------------------------------------------------------------------------------
+# --- cancelling ---------------------------------------------------------------------------------------------
 def test_cancelling_before_the_charge_gives_the_hold_back(
     run: SynthesisRun, cast: Cast
 ) -> None:
@@ -505,7 +507,7 @@ def test_what_is_over_cannot_be_cancelled(run: SynthesisRun, cast: Cast) -> None
         services.cancel(actor=cast.steward, run=run)
 
 
-# --- the reconciler -----------------------------------------------------------------------------------------------
+# --- the reconciler -----------------------------------------------------------------------------------------
 @pytest.fixture
 def broker() -> Iterator[SimpleQueue]:
     """A broker inside this process; the confidential queue of it."""
@@ -584,7 +586,7 @@ def test_an_upload_nobody_asked_to_read_is_read_after_all(cast: Cast) -> None:
     assert scene.read(made).status == Dataset.Status.READY
 
 
-# --- jobs ------------------------------------------------------------------------------------------------------
+# --- jobs ---------------------------------------------------------------------------------------------------
 def test_an_upload_that_cannot_be_read_is_refused_with_place_and_repair_and_no_value(
     cast: Cast,
 ) -> None:

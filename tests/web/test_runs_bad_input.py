@@ -1,4 +1,5 @@
-"""Bad input on the new-release page: what was typed stays, the error stands at its field, and nothing is held."""
+"""Bad input on the new-release page: what was typed stays, the error stands at its field, and nothing is
+held."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Clocks that are set forward or back, of the database and of the web's own machine, neither end the lease of a worker
-that lives nor keep that of one that is gone.
+"""Clocks that are set forward or back, of the database and of the web's own machine, neither end the lease of
+a worker that lives nor keep that of one that is gone.
 
-The database's clock is the function of that name which the database itself calls; here it is shadowed by one that can be
-set. tests/e2e/test_faults.py does the same to a PostgreSQL under real workers.
+The database's clock is the function of that name which the database itself calls; here it is shadowed by one
+that can be set. tests/e2e/test_faults.py does the same to a PostgreSQL under real workers.
 """
 
 from __future__ import annotations
@@ -176,7 +176,8 @@ def test_an_upload_is_read_and_its_job_taken_over_whatever_the_clock_says(
 def test_an_outage_of_the_database_gives_a_living_worker_time_to_show_that_it_lives(
     clock: Clock, run: SynthesisRun
 ) -> None:
-    """The reconciler could look at nothing for an hour, and neither could the worker's heartbeats be written."""
+    """The reconciler could look at nothing for an hour, and neither could the worker's heartbeats be
+    written."""
     lease, watch = held(run, State.CHARGED), leases.Watch(clock=lambda: clock.monotonic)
     reconcile.reconcile(watch)
     clock.monotonic += 3600

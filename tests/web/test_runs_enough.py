@@ -1,4 +1,5 @@
-"""Whether there are enough records, where the loss is chosen: the verdict, what it is reckoned from, what it advises."""
+"""Whether there are enough records, where the loss is chosen: the verdict, what it is reckoned from, what it
+advises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The forecast below the slider of ε: what it says, that it follows, and that nothing but public facts is in it."""
+"""The forecast below the slider of ε: what it says, that it follows, and that nothing but public facts is in
+it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A disk without room for the noisy answers: found before the charge, or waited for after it. The disk is one that lets
-no file grow beyond a limit (RLIMIT_FSIZE), in a process of its own. tests/e2e/test_faults.py does it to a real worker."""
+"""A disk without room for the noisy answers: found before the charge, or waited for after it. The disk is one
+that lets no file grow beyond a limit (RLIMIT_FSIZE), in a process of its own. tests/e2e/test_faults.py does
+it to a real worker."""
 
 from __future__ import annotations
 
@@ -177,7 +178,8 @@ def test_a_run_without_room_for_its_answers_fails_before_its_charge_and_says_wha
 def test_answers_that_cannot_be_stored_at_first_are_stored_in_the_end(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Failed before: one error of the disk, and the run failed with its charge kept. More errors than there are pauses."""
+    """Failed before: one error of the disk, and the run failed with its charge kept. More errors than there
+    are pauses."""
     run = scene.submit(steward=cast.steward, dataset=scene.funded(cast))
     store, errors = artefacts.Reservation.store, [OSError(28, "No space left on device")] * 9
 

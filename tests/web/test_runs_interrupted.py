@@ -1,6 +1,8 @@
-"""A run whose worker dies after the charge goes on from its last stored answer, or ends; nothing is drawn twice for one charge.
+"""A run whose worker dies after the charge goes on from its last stored answer, or ends; nothing is drawn
+twice for one charge.
 
-First by children that kill themselves at every call, with the real file of calls; then through the whole worker, in this process.
+First by children that kill themselves at every call, with the real file of calls; then through the whole
+worker, in this process.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Killed(BaseException):
     """The end of a worker, where this process has to live on."""
 
 
-# --- children that kill themselves ----------------------------------------------------------------------------------
+# --- children that kill themselves --------------------------------------------------------------------------
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """Each person has up to five records, of which two are retained by chance."""
@@ -178,8 +180,8 @@ def test_a_child_that_kills_itself_at_each_call(
 def test_a_child_that_kills_itself_at_each_depth_of_a_tree(
     method: str, place: str, durable: DurableState, table: Path
 ) -> None:
-    """Of the number of records, each depth that is grown and the counts of the leaves. How deep a tree grows is chance: until a child
-    comes to its end."""
+    """Of the number of records, each depth that is grown and the counts of the leaves. How deep a tree grows
+    is chance: until a child comes to its end."""
     document = {**scene.DOMAIN, "attributes": scene.DOMAIN["attributes"][:2]}
     document["unit"] = {"max_records": 2, "column": "person"}
     spec = Spec(mechanism=method, epsilon=Fraction(20))
@@ -255,7 +257,7 @@ def test_a_call_that_was_allowed_and_not_marked_goes_on_only_where_its_worker_is
     assert call_log.stored_of(durable.run()) is None
 
 
-# --- the whole worker -----------------------------------------------------------------------------------------------
+# --- the whole worker ---------------------------------------------------------------------------------------
 @pytest.fixture
 def run(cast: Cast) -> SynthesisRun:
     return scene.submit(steward=cast.steward, dataset=scene.funded(cast))

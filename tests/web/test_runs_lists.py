@@ -64,7 +64,7 @@ def codes_in(page: str) -> list[str]:
     )
 
 
-# --- lists --------------------------------------------------------------------------------------------------------
+# --- lists --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "made"), [("runs", "-asked"), ("releases", "-published")])
 def test_a_list_pages_sorts_and_filters_and_keeps_both(
     browser: Open, cast: Cast, dataset: Dataset, name: str, made: str
@@ -73,7 +73,7 @@ def test_a_list_pages_sorts_and_filters_and_keeps_both(
     model = {"runs": SynthesisRun, "releases": Release}[name]
     client, address = browser(cast.steward), reverse(f"{name}:index")
     key = {"runs": "price", "releases": "promise"}[name]
-    expected = list(model.objects.order_by("-epsilon").values_list("code", flat=True))  # type: ignore[attr-defined]
+    expected = list(model.objects.order_by("-epsilon").values_list("code", flat=True))
     seen: list[str] = []
     for number in (1, 2):
         page = html_of(client.get(address, {"sort": f"-{key}", "page": number}))
@@ -131,7 +131,7 @@ def test_a_page_asks_the_database_as_often_with_many_releases_as_with_one(
     assert times[: len(clients)] == times[len(clients) :]
 
 
-# --- like an earlier one ------------------------------------------------------------------------------------------
+# --- like an earlier one ------------------------------------------------------------------------------------
 def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_seed(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
@@ -181,7 +181,7 @@ def test_choices_of_a_method_that_is_gone_are_left_out(
     assert re.search(r'value="auto" checked', page)
 
 
-# --- the notice ---------------------------------------------------------------------------------------------------
+# --- the notice ---------------------------------------------------------------------------------------------
 def notice(client: Client, address: str = "/docs/") -> str:
     """The words of the notice in the frame of a page."""
     found = re.search(r'id="run-notice".*?</div>', html_of(client.get(address)), flags=re.S)
@@ -248,7 +248,7 @@ def test_the_page_of_a_run_that_ends_before_ones_eyes_takes_its_notice_away(
     assert re.search(r'id="run-notice"[^>]*hx-swap-oob="true"[^>]*data-count="0"', moving)
 
 
-# --- a comparison that has expired --------------------------------------------------------------------------------
+# --- a comparison that has expired --------------------------------------------------------------------------
 def test_an_expired_comparison_is_made_again_with_one_click(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:

@@ -1,5 +1,5 @@
-"""Random histories of runs against a model: people submit, cancel, retry, share and delete, workers die at any place, and the ledger,
-the states and the releases are those that a few lines predict."""
+"""Random histories of runs against a model: people submit, cancel, retry, share and delete, workers die at
+any place, and the ledger, the states and the releases are those that a few lines predict."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class Killed(BaseException):
 
 @dataclass
 class Predicted:
-    """A run as it should be. state: of the application, or `LOST` while nobody has seen that noise is lost."""
+    """A run as it should be. state: of the application, or `LOST` while nobody has seen that noise is
+    lost."""
 
     cost: str
     state: str = State.HELD
@@ -125,7 +126,8 @@ class RunsMachine(RuleBasedStateMachine):
 
     @initialize()
     def open_account(self) -> None:
-        # Rolled back at the end: every look of the reconciler would ask for the open runs of all earlier histories.
+        # Rolled back at the end: every look of the reconciler would ask for the open runs of all earlier
+        # histories.
         self.history = transaction.atomic()
         self.history.__enter__()
         self.who = setup.people()

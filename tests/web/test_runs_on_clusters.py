@@ -1,5 +1,5 @@
-"""A run whose records a cluster counts, and whose cluster loses processes in the middle of a question: it ends right or
-fails clearly, and is charged once in either case."""
+"""A run whose records a cluster counts, and whose cluster loses processes in the middle of a question: it
+ends right or fails clearly, and is charged once in either case."""
 
 from __future__ import annotations
 

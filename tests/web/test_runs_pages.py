@@ -43,7 +43,7 @@ def post(client: Client, dataset: Dataset, **changes: str):
     return client.post(reverse("runs:new", args=[dataset.code]), typed(**changes))
 
 
-# --- asking -------------------------------------------------------------------------------------------------------
+# --- asking -------------------------------------------------------------------------------------------------
 def test_the_page_names_the_price_on_its_button_and_shows_the_ledger_after_it(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
@@ -154,7 +154,7 @@ def test_a_dataset_without_budget_says_which_step_is_missing(browser: Open, cast
     assert "describe its columns" in page
 
 
-# --- watching -----------------------------------------------------------------------------------------------------
+# --- watching -----------------------------------------------------------------------------------------------
 def test_the_moving_part_asks_again_until_the_run_is_over(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
@@ -217,7 +217,7 @@ def test_the_list_filters_by_state_and_words(
     assert kept.code in html_of(client.get(address, {"state": "nonsense", "page": "999"}))
 
 
-# --- who may ------------------------------------------------------------------------------------------------------
+# --- who may ------------------------------------------------------------------------------------------------
 def test_strangers_and_analysts_find_no_run_and_readers_cannot_act(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:

@@ -1,4 +1,5 @@
-"""A public table beside the answers of a run: imported, chosen, refused, used by the worker, and stated by the release."""
+"""A public table beside the answers of a run: imported, chosen, refused, used by the worker, and stated by
+the release."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def typed(**changes: str) -> dict[str, str]:
     return SPEC | {"rows": "", "name": "Mine", "parameters_of": "auto"} | changes
 
 
-# --- importing ----------------------------------------------------------------------------------------------------
+# --- importing ----------------------------------------------------------------------------------------------
 def bring(client: Client, content: bytes, *, address: str = "", **said: str) -> Any:
     named = {} if address else {"name": "Survey", "published": "the bureau's page"}
     file = SimpleUploadedFile("survey.csv", content)
@@ -215,7 +216,7 @@ def test_a_table_of_records_gives_no_codes_to_a_description(
     assert "has records, and no codes" in assert_problem(problem, status=422)["detail"]
 
 
-# --- the form -----------------------------------------------------------------------------------------------------
+# --- the form -----------------------------------------------------------------------------------------------
 def new_page(client: Client, dataset: Dataset, query: str = "") -> str:
     return html_of(client.get(reverse("runs:new", args=[dataset.code]) + query))
 
@@ -262,8 +263,10 @@ def test_other_methods_show_no_public_table_and_refuse_one(
         ({"prior_columns": "age = AGEP"}, "prior", "choose a public table, or clear them"),
         ({"prior": "reference:CODE:1", "prior_columns": "age AGEP"}, "prior_columns", "not two names"),
         ({"prior": "reference:CODE:1", "prior_columns": "age = YEARS"}, "prior_columns", "no such column"),
-        ({"prior": "reference:CODE:1", "prior_columns": "years = AGEP"}, "prior_columns", "not in the description"),
-        ({"prior": "reference:CODE:1", "prior_columns": "age = AGEP\nage = works"}, "prior_columns", "stands in two lines"),
+        ({"prior": "reference:CODE:1", "prior_columns": "years = AGEP"}, "prior_columns",
+            "not in the description"),
+        ({"prior": "reference:CODE:1", "prior_columns": "age = AGEP\nage = works"}, "prior_columns",
+            "stands in two lines"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_choice_is_said_at_its_field_and_nothing_is_held(
@@ -343,7 +346,7 @@ def test_other_organisations_choose_and_see_none_of_them(
         public_tables.load(stated, organisation=dataset.organisation)
 
 
-# --- the run ------------------------------------------------------------------------------------------------------
+# --- the run ------------------------------------------------------------------------------------------------
 def test_a_run_beside_a_table_gives_a_release_whose_receipt_states_it(
     client: Client, cast: Cast, dataset: Dataset
 ) -> None:
@@ -469,7 +472,7 @@ def test_a_fit_without_its_table_fails_and_is_resumed_once_the_file_is_there_aga
     assert release.receipt["plan"]["sha256"] == run.plan_digest
 
 
-# --- an earlier release -------------------------------------------------------------------------------------------
+# --- an earlier release -------------------------------------------------------------------------------------
 @pytest.fixture
 def earlier(cast: Cast, dataset: Dataset) -> Release:
     return finished(scene.submit(steward=cast.steward, dataset=dataset))
@@ -524,7 +527,7 @@ def test_a_release_that_gives_another_table_by_now_is_refused(
     assert LedgerEntry.objects.filter(kind="CHARGE").count() == 1  # that of the earlier release
 
 
-# --- REST ---------------------------------------------------------------------------------------------------------
+# --- REST ---------------------------------------------------------------------------------------------------
 @pytest.fixture
 def caller(cast: Cast) -> Caller:
     return Caller(cast.steward, "read", "spend")
@@ -571,7 +574,8 @@ def test_rest_imports_lists_gives_back_and_uses_a_table(
         ({"reference": "nosuch"}, 422, "no such public table"),
         ({"reference": "CODE", "columns": {"age": "YEARS"}}, 422, "no such column"),
         ({"reference": "CODE", "columns": {"years": "AGEP"}}, 422, "not in the description"),
-        ({"reference": "CODE", "columns": {f"c{n}": "AGEP" for n in range(1_001)}}, 422, "1,001 renamed columns, and at most 1,000"),
+        ({"reference": "CODE", "columns": {f"c{n}": "AGEP" for n in range(1_001)}}, 422,
+            "1,001 renamed columns, and at most 1,000"),
     ],
 )  # fmt: skip
 def test_rest_refuses_what_is_wrong_and_holds_nothing(

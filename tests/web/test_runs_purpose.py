@@ -1,4 +1,5 @@
-"""What a release is for, in the form: a column to predict, weights, tables; without scripts, and kept whatever happens."""
+"""What a release is for, in the form: a column to predict, weights, tables; without scripts, and kept
+whatever happens."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ def parameters(**changes: str) -> dict[str, Any]:
     return found
 
 
-# --- what is read -------------------------------------------------------------------------------------------------
+# --- what is read -------------------------------------------------------------------------------------------
 def test_weights_are_those_of_the_lines_and_one_is_nothing_said() -> None:
     found = parameters(
         param_target="age",
@@ -174,7 +175,7 @@ def test_json_that_is_no_list_of_tables_is_never_an_error_of_the_server(
         assert answer.status_code == 200
 
 
-# --- the page -----------------------------------------------------------------------------------------------------
+# --- the page -----------------------------------------------------------------------------------------------
 pytestmark = pytest.mark.django_db
 
 
@@ -188,7 +189,8 @@ def test_the_page_has_a_list_of_columns_a_line_for_each_and_buttons_that_send_th
 ) -> None:
     client, address = browser(cast.steward), reverse("runs:new", args=[dataset.code])
     page = page_of(client.post(address, typed(edit="look")))
-    assert re.findall(r'<option value="([^"]*)"', page.split('name="param-target"')[1].split("</select>")[0]) == [
+    assert re.findall(r'<option value="([^"]*)"',
+        page.split('name="param-target"')[1].split("</select>")[0]) == [
         "", "region", "age", "works"
     ]  # fmt: skip
     for column in ("region", "age", "works"):
@@ -314,7 +316,7 @@ def test_the_moving_part_brings_the_list_of_tables_back_in_place(
     )
 
 
-# --- the choice of a method ---------------------------------------------------------------------------------------
+# --- the choice of a method ---------------------------------------------------------------------------------
 def described(*names: str) -> list[dict[str, Any]]:
     return [{"id": name, "title": name} for name in names]
 
@@ -398,7 +400,7 @@ def test_nine_methods_come_in_three_groups_of_which_the_chosen_one_is_open() -> 
     ] == [False, True, True]
 
 
-# --- REST ---------------------------------------------------------------------------------------------------------
+# --- REST ---------------------------------------------------------------------------------------------------
 def test_rest_takes_lists_and_objects_and_gives_them_back(cast: Cast, dataset: Dataset) -> None:
     asked = {"target": "age", "weights": {"works": 2}, "marginals": [["age", "works"]]}
     body = {

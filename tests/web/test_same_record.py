@@ -1,4 +1,5 @@
-"""One account, one kind of record: the same table is not counted by rows beside counting the records that its rows stand for."""
+"""One account, one kind of record: the same table is not counted by rows beside counting the records that its
+rows stand for."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ pytestmark = pytest.mark.django_db
 def test_the_same_table_is_not_counted_by_other_records_under_one_account(
     cast: Cast, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
-    """A job that comes or goes changes a row: that is a row removed and another one added, twice what the account says."""
+    """A job that comes or goes changes a row: that is a row removed and another one added, twice what the
+    account says."""
     account = ledger.selectors.account_of(scene.funded(cast, table=JOBS, document=first))
     assert account is not None
     again = scene.read(

@@ -1,4 +1,5 @@
-"""How well a release is protected stands at its head, once, by the scale of words: never green whatever ε is."""
+"""How well a release is protected stands at its head, once, by the scale of words: never green whatever ε
+is."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The web server over real sockets: slow clients hold no thread, what is too large is refused unread, nobody but a
-declared proxy says that a connection is secure."""
+"""The web server over real sockets: slow clients hold no thread, what is too large is refused unread, nobody
+but a declared proxy says that a connection is secure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from tests.web.served import ask, connect, parts, running, to_the_end
 LIVE = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 ECHO = b"GET /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 MANY = 64  # slow clients: eight times the threads of the server
-SHORT = "from synthweb.server import limits\nlimits.HEAD_SECONDS = limits.GRACE_SECONDS = limits.IDLE_SECONDS = 1.0"
+SHORT = (
+    "from synthweb.server import limits\nlimits.HEAD_SECONDS = limits.GRACE_SECONDS = limits.IDLE_SECONDS = "
+    "1.0"
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +49,7 @@ def _alive(port: int) -> bool:
     return parts(ask(port, LIVE))[0] == 200 and parts(ask(port, ECHO))[0] == 200
 
 
-# --- slow clients ---------------------------------------------------------------------------------------------------
+# --- slow clients -------------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "beginning",
@@ -116,7 +119,8 @@ def test_who_is_too_slow_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_request_that_came_since_the_loop_looked_is_answered() -> None:
-    """On a busy machine the loop comes back late: the time of an idle connection is over, and its next request is here."""
+    """On a busy machine the loop comes back late: the time of an idle connection is over, and its next
+    request is here."""
     config = Config()
     config.set("worker_connections", 8)
     worker = BufferedWorker(1, 0, [], None, 30, config, Logger(config))
@@ -177,7 +181,7 @@ def test_few_uploads_are_received_at_once(port: int) -> None:
     assert parts(ask(port, _post("/echo", body)))[0] == 200
 
 
-# --- what comes is what is read ---------------------------------------------------------------------------------------
+# --- what comes is what is read -----------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "length", [0, 1, 65_537, limits.BUFFERED_BODY, limits.BUFFERED_BODY + 1, 20 * 1024**2]
@@ -232,7 +236,7 @@ def test_a_large_answer_arrives_whole(port: int) -> None:
         assert parts(to_the_end(client))[2] == b"x" * served.LARGE
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused ----------------------------------------------------------------------------------------
 LINE = b"GET /api/v1/%b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -275,7 +279,7 @@ def test_nobody_says_that_a_connection_is_secure(port: int, believed: str) -> No
     assert json.loads(parts(ask(port, request))[2])["scheme"] == "http"
 
 
-# --- its parts --------------------------------------------------------------------------------------------------------
+# --- its parts ----------------------------------------------------------------------------------------------
 def test_a_request_is_complete_with_its_last_byte() -> None:
     request = _post("/a?b=c", b"12345")
     for cut in range(1, len(request)):

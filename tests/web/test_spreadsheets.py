@@ -1,4 +1,5 @@
-"""Every CSV that leaves the application has a form in which no cell is one that a spreadsheet would run as a formula."""
+"""Every CSV that leaves the application has a form in which no cell is one that a spreadsheet would run as a
+formula."""
 
 from __future__ import annotations
 

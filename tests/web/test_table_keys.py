@@ -1,4 +1,5 @@
-"""Each table has a key of its own: it is destroyed with the table, wrapped again when the vault's key changes, and stays gone."""
+"""Each table has a key of its own: it is destroyed with the table, wrapped again when the vault's key
+changes, and stays gone."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def folder(tmp_path: Path, settings: Any) -> Path:
     settings.VAULT_DIR, settings.PREVIEW_DIR = tmp_path / "vault", tmp_path / "previews"
     settings.KEY_DIR = folder
     for name, file in (
-        ("VAULT_PUBLIC", "vault.pub"), ("VAULT_PRIVATE", "worker/vault.key"), ("PREVIEW_PUBLIC", "preview.pub"),
+        ("VAULT_PUBLIC", "vault.pub"), ("VAULT_PRIVATE", "worker/vault.key"),
+        ("PREVIEW_PUBLIC", "preview.pub"),
         ("PREVIEW_PRIVATE", "web/preview.key"), ("SIGNING_PRIVATE", "web/signing.key"),
     ):  # fmt: skip
         setattr(settings, f"{name}_KEY_FILE", folder / file)
@@ -70,7 +72,7 @@ def lines(folder: Path) -> list[str]:
     return files.read_keys(folder / "worker" / "vault.key")
 
 
-# --- a key a table -----------------------------------------------------------------------------------------------------
+# --- a key a table ------------------------------------------------------------------------------------------
 def test_a_table_opens_by_its_own_key_alone(folder: Path) -> None:
     first, second = put(), put()
     assert opened(first) == TABLE
@@ -113,7 +115,7 @@ def test_a_key_whose_table_never_came_is_swept(cast: Cast, settings: Any) -> Non
     assert opened(kept.vault_name) == TABLE
 
 
-# --- another key of the vault ---------------------------------------------------------------------------------------------
+# --- another key of the vault -------------------------------------------------------------------------------
 def test_after_a_rotation_the_old_key_opens_nothing(folder: Path, cast: Cast) -> None:
     names = [uploaded(cast).vault_name for _ in range(2)]
     before, tables = lines(folder), [vault.path_of(name).read_bytes() for name in names]
@@ -217,7 +219,7 @@ def test_a_folder_of_keys_that_cannot_be_written_is_told(
     assert lines(folder) == before
 
 
-# --- the list of destroyed keys ------------------------------------------------------------------------------------------
+# --- the list of destroyed keys -----------------------------------------------------------------------------
 def test_the_list_names_what_was_destroyed_and_is_signed(
     folder: Path, tmp_path: Path, cast: Cast
 ) -> None:

@@ -31,7 +31,9 @@ def test_comments_end_on_their_line_and_no_script_or_style_is_inline(path: Path)
 
 @pytest.mark.parametrize(
     ("page", "marked"),
-    [("/", "Home"), ("/docs/ledger/", "Help"), ("/docs/runs/", "Help"), ("/api/v1/docs/", "Help"), ("/ledger/ask/x/", "Budget"), ("/datasets/x/runs/", "Datasets"), ("/runs/x/", "Releases"), ("/releases/x/", "Releases")],
+    [("/", "Home"), ("/docs/ledger/", "Help"), ("/docs/runs/", "Help"), ("/api/v1/docs/", "Help"),
+        ("/ledger/ask/x/", "Budget"), ("/datasets/x/runs/", "Datasets"), ("/runs/x/", "Releases"),
+        ("/releases/x/", "Releases")],
 )  # fmt: skip
 def test_one_entry_of_the_menu_is_marked(
     page: str, marked: str, rf: RequestFactory, cast: Cast

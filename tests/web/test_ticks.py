@@ -1,4 +1,5 @@
-"""Answers are shown on ticks: an analyst sees neither how long a validation took nor that it failed, nor why."""
+"""Answers are shown on ticks: an analyst sees neither how long a validation took nor that it failed, nor
+why."""
 
 from __future__ import annotations
 

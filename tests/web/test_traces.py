@@ -1,4 +1,5 @@
-"""Traces: whatever a run meets, a collector gets routes, codes, names of ours and times, and no trace ever disturbs a run."""
+"""Traces: whatever a run meets, a collector gets routes, codes, names of ours and times, and no trace ever
+disturbs a run."""
 
 from __future__ import annotations
 

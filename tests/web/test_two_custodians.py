@@ -1,4 +1,5 @@
-"""Above a limit two custodians approve a grant: the first approval grants nothing, and the second is another person's."""
+"""Above a limit two custodians approve a grant: the first approval grants nothing, and the second is another
+person's."""
 
 from __future__ import annotations
 

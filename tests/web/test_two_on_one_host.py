@@ -1,4 +1,5 @@
-"""Two installations on one host: a browser keeps cookies by host and not by port, and neither takes those of the other."""
+"""Two installations on one host: a browser keeps cookies by host and not by port, and neither takes those of
+the other."""
 
 from __future__ import annotations
 

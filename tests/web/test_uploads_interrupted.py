@@ -1,5 +1,5 @@
-"""Uploads that resume, over real sockets and the web server as it is deployed: connections are cut in the middle of a piece, two
-requests write at once, the web process is killed."""
+"""Uploads that resume, over real sockets and the web server as it is deployed: connections are cut in the
+middle of a piece, two requests write at once, the web process is killed."""
 
 from __future__ import annotations
 
@@ -188,7 +188,8 @@ def test_of_a_short_request_that_is_cut_nothing_is_taken(served: Served) -> None
 
 
 def test_a_refusal_reaches_who_sends_a_large_file(served: Served) -> None:
-    """The rest of the request is read: else the connection would break off in the middle, and the client would try again."""
+    """The rest of the request is read: else the connection would break off in the middle, and the client
+    would try again."""
     upload = served.begin()
     assert served.send(upload, 0, b"%PDF-1.7\n" + TABLE[100:]) == 422
     assert served.ask("HEAD", upload)[0] == 410

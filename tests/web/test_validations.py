@@ -1,4 +1,5 @@
-"""Validations: analysts have figures measured on the real table within allowances, and learn of nobody else's."""
+"""Validations: analysts have figures measured on the real table within allowances, and learn of nobody
+else's."""
 
 from __future__ import annotations
 
@@ -248,7 +249,7 @@ def test_an_allowance_that_makes_no_sense_is_refused(cast: Cast, release: Releas
         assert not ValidationAllowance.objects.exists()
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 FORM = {
     "records": "age=20 to 29..30 to 39; works=yes",
     "marginals": "works, region",
@@ -344,7 +345,7 @@ def test_what_cannot_be_validated_is_said_and_typed_again(
     assert not SynthesisRun.objects.filter(checks=release).exists()
 
 
-# --- REST -------------------------------------------------------------------------------------------------------------
+# --- REST ---------------------------------------------------------------------------------------------------
 def test_rest_allows_prices_measures_and_ends(
     cast: Cast, release: Release, browser: Browse
 ) -> None:

@@ -344,7 +344,8 @@ def test_a_killed_worker_leaves_nothing_to_read(
 
 
 def holds_canary(path: Path) -> bool:
-    """Whether a file can be read and has a cell of the table; one that its owner takes away meanwhile has none."""
+    """Whether a file can be read and has a cell of the table; one that its owner takes away meanwhile has
+    none."""
     try:
         return path.is_file() and CANARY in path.read_bytes()
     except OSError:

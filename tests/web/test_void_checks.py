@@ -1,4 +1,5 @@
-"""Figures that were measured and must not be used: who may say so, where it stands, and what it leaves as it was."""
+"""Figures that were measured and must not be used: who may say so, where it stands, and what it leaves as it
+was."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ Problem, State = Delivery.Problem, Delivery.State
 
 
 class Resolver:
-    """Answers for the host of the tests, in turn; the last answer again and again. Literal addresses stay themselves."""
+    """Answers for the host of the tests, in turn; the last answer again and again. Literal addresses stay
+    themselves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.answers = [["127.0.0.1"]]
@@ -96,7 +97,7 @@ def make_due() -> None:
     Delivery.objects.update(due_at=timezone.now() - timedelta(seconds=1))
 
 
-# --- what is sent -----------------------------------------------------------------------------------------------
+# --- what is sent -------------------------------------------------------------------------------------------
 def test_a_delivery_is_signed_and_has_names_and_a_link_alone(server, webhook, cast) -> None:
     notification = share(cast.analyst)
     assert delivering.deliver() == 1
@@ -253,7 +254,7 @@ def test_the_certificate_must_be_that_of_the_host(
     assert server.arrived == []
 
 
-# --- to whom ----------------------------------------------------------------------------------------------------
+# --- to whom ------------------------------------------------------------------------------------------------
 REFUSED = [
     "127.0.0.1",
     "127.1.2.3",
@@ -419,7 +420,7 @@ def test_other_addresses_are_refused_when_they_are_registered(cast, browser, url
     assert not Webhook.objects.exists()
 
 
-# --- over days --------------------------------------------------------------------------------------------------
+# --- over days ----------------------------------------------------------------------------------------------
 def test_after_days_of_failure_a_webhook_is_switched_off_and_its_owner_notified(
     server, webhook, cast, browser
 ) -> None:
@@ -455,7 +456,7 @@ def test_without_access_nothing_is_sent(server, webhook, cast) -> None:
     assert server.arrived == []
 
 
-# --- pages ------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 def test_the_secret_is_shown_once(cast, browser) -> None:
     page = browser(cast.steward)
     address = reverse("notifications:webhooks")
@@ -498,7 +499,7 @@ def test_somebody_without_an_organisation_registers_none(cast, browser) -> None:
     assert answer.status_code == 403
 
 
-# --- by REST ----------------------------------------------------------------------------------------------------
+# --- by REST ------------------------------------------------------------------------------------------------
 ADDRESS = "/webhooks/"
 WANTED = {"url": "https://hooks.example.org/here", "events": ["release.shared"]}
 

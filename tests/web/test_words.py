@@ -94,7 +94,7 @@ def test_every_choice_of_a_mechanism_has_a_label_of_its_own() -> None:
         for name, rule in mechanism["parameters"]["properties"].items():
             if "enum" in rule:
                 assert set(rule["x-labels"]) == set(rule["enum"])
-                values = [value for value, _ in parameter_field(name, rule).choices]  # type: ignore[attr-defined]
+                values = [value for value, _ in parameter_field(name, rule).choices]
                 assert values == rule["enum"]
 
 

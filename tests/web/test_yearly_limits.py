@@ -73,7 +73,7 @@ def stand(account) -> tuple[object, int]:
     return selectors.balance(account), account.entries.count()
 
 
-# --- a year -----------------------------------------------------------------------------------------------------
+# --- a year -------------------------------------------------------------------------------------------------
 def test_what_is_taken_in_a_year_is_limited_exactly(clock, who, account) -> None:
     limit(who, account, 3 * NANO)
     hold(account, "a", 2 * NANO)
@@ -176,7 +176,7 @@ def test_under_zcdp_rho_is_limited(who) -> None:
     assert refused.value.field == "rho"
 
 
-# --- set aside --------------------------------------------------------------------------------------------------
+# --- set aside ----------------------------------------------------------------------------------------------
 def test_runs_cannot_hold_what_is_set_aside_until_it_is_freed(who, account) -> None:
     before = stand(account)
     earmark = set_aside(who, account, 4 * NANO)
@@ -305,7 +305,7 @@ def test_what_was_decided_stays_on_record(who, account) -> None:
             cursor.execute(f"DELETE FROM {model._meta.db_table}")
 
 
-# --- pages ------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 def test_a_custodian_decides_on_the_page_and_others_read(who, account, browser) -> None:
     page = browser(who.custodian)
     address = reverse("ledger:account", args=[account.code])

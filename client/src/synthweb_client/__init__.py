@@ -1,5 +1,5 @@
-"""Reads releases of a synthweb server: facts, first rows, estimates with intervals, samples, and receipts verified on
-arrival.
+"""Reads releases of a synthweb server: facts, first rows, estimates with intervals, samples, and receipts
+verified on arrival.
 
     from synthweb_client import Client
 

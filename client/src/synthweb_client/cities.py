@@ -15,7 +15,8 @@ TABLES = {".zip": "tables.zip", ".sqlite": "city.sqlite"}
 
 
 class City:
-    """A city. facts: how far it is, and its receipt once it is generated, as they were when it was asked for."""
+    """A city. facts: how far it is, and its receipt once it is generated, as they were when it was asked
+    for."""
 
     def __init__(self, transport: Transport, facts: documents.CityFacts) -> None:
         self._transport, self.facts = transport, facts
@@ -34,8 +35,9 @@ class City:
         return City(self._transport, documents.read(answer.content, documents.CityFacts))
 
     def save_tables(self, path: str | Path, *, progress: bool | Report = False) -> Path:
-        """All tables: Parquet with their DDL and the receipt in a .zip, or one database in a .sqlite. Errors: ServerRefused before it is
-        generated, and where a release that it is made of is not shared with you any more."""
+        """All tables: Parquet with their DDL and the receipt in a .zip, or one database in a .sqlite. Errors:
+        ServerRefused before it is generated, and where a release that it is made of is not shared with you
+        any more."""
         target = Path(path)
         if target.suffix not in TABLES:
             raise ValueError(f"end the name in {' or '.join(TABLES)}")
@@ -48,7 +50,8 @@ class City:
         *,
         progress: bool | Report = False,
     ) -> Path:
-        """The files that a program for simulation reads, as a zip; `facts.exports` says which there are. Errors: ServerRefused."""
+        """The files that a program for simulation reads, as a zip; `facts.exports` says which there are.
+        Errors: ServerRefused."""
         return self._save(f"{form}.zip", Path(path), progress)
 
     def _save(self, what: str, target: Path, progress: bool | Report) -> Path:

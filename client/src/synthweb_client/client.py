@@ -22,9 +22,10 @@ PAGE = 200  # releases asked for at once, the most that the server gives
 class Client:
     """Signs in by a token; use it as a context manager, or close it.
 
-    server: such as https://synthetic.example.org. token: of Your account → API tokens, with the scope `read`. signing_key: a PEM
-    file with the public key of the installation, from a source that you trust; receipts then have to be signed with it.
-    retries: how failed requests are repeated. timeout: seconds without a byte after which an attempt failed.
+    server: such as https://synthetic.example.org. token: of Your account → API tokens, with the scope `read`.
+    signing_key: a PEM file with the public key of the installation, from a source that you trust; receipts
+    then have to be signed with it. retries: how failed requests are repeated. timeout: seconds without a byte
+    after which an attempt failed.
     """
 
     def __init__(
@@ -71,8 +72,8 @@ class Client:
         mechanism: str = "",
         sort: str = "-created_at",
     ) -> Iterator[Release]:
-        """Releases that you may read, the newest first. search: words of name, description or code. dataset: its code. sort:
-        created_at, name or epsilon, with a minus for the reverse."""
+        """Releases that you may read, the newest first. search: words of name, description or code. dataset:
+        its code. sort: created_at, name or epsilon, with a minus for the reverse."""
         wanted = {"q": search, "dataset": dataset, "mechanism": mechanism, "sort": sort}
         params = {name: value for name, value in wanted.items() if value}
         offset = 0
@@ -106,8 +107,9 @@ class Client:
         description: Mapping[str, Any] | None = None,
         seed: str | None = None,
     ) -> Path:
-        """A table that is wrong on purpose, made from a description without data, as `Release.save_test_data`. Give the code of a dataset, whose
-        confirmed description is taken, or a description. Errors: ServerRefused that names what is wrong."""
+        """A table that is wrong on purpose, made from a description without data, as
+        `Release.save_test_data`. Give the code of a dataset, whose confirmed description is taken, or a
+        description. Errors: ServerRefused that names what is wrong."""
         source = {"dataset": dataset, "description": description, "seed": seed}
         given = {name: value for name, value in source.items() if value is not None}
         body: dict[str, object] = {"scenario": scenario, "rows": rows, **given}
@@ -128,9 +130,10 @@ class Client:
         return self._link(self._transport.get("links", code).content)
 
     def propose_link(self, terms: Mapping[str, object], *, key: str | None = None) -> Link:
-        """Propose a link; its `facts.invitation` is for the steward of the other organisation. terms: `dataset`, `texts`, `columns`, `epsilon`,
-        `other_epsilon`, `rows`, `typos` and `earmark`, as REST takes them. The token needs the scope `spend`. key: makes the request harmless to repeat;
-        a repeated answer has no invitation."""
+        """Propose a link; its `facts.invitation` is for the steward of the other organisation. terms:
+        `dataset`, `texts`, `columns`, `epsilon`, `other_epsilon`, `rows`, `typos` and `earmark`, as REST
+        takes them. The token needs the scope `spend`. key: makes the request harmless to repeat; a repeated
+        answer has no invitation."""
         return self._link(self._transport.post("links", body=terms, key=key).content)
 
     def link_offer(
@@ -142,7 +145,8 @@ class Client:
         columns: Sequence[str] = (),
         earmark: str = "",
     ) -> documents.LinkOffer:
-        """The agreement that an acceptance of this invitation would make, and its price; nothing is kept. The token needs the scope `spend`."""
+        """The agreement that an acceptance of this invitation would make, and its price; nothing is kept. The
+        token needs the scope `spend`."""
         body = {
             "invitation": invitation,
             "dataset": dataset,
@@ -164,7 +168,8 @@ class Client:
         earmark: str = "",
         key: str | None = None,
     ) -> Link:
-        """Accept a link. agreement_sha256: of the offer that you have read. The token needs the scope `spend`."""
+        """Accept a link. agreement_sha256: of the offer that you have read. The token needs the scope
+        `spend`."""
         body = {
             "invitation": invitation,
             "agreement_sha256": agreement_sha256,
@@ -195,9 +200,10 @@ class Client:
         before: str | None = None,
         key: str | None = None,
     ) -> City:
-        """Have a city generated; `City.again` says how far it is. It costs nothing. specification: YAML. areas: the CSV. releases: the code
-        of the release of each source. descriptions: of sources that were written by hand. before: the code of a city that it grows from.
-        key: makes the request harmless to repeat. Errors: ServerRefused with table, field and rule."""
+        """Have a city generated; `City.again` says how far it is. It costs nothing. specification: YAML.
+        areas: the CSV. releases: the code of the release of each source. descriptions: of sources that were
+        written by hand. before: the code of a city that it grows from. key: makes the request harmless to
+        repeat. Errors: ServerRefused with table, field and rule."""
         body = {
             "specification": specification,
             "areas": areas,

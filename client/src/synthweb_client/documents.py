@@ -15,7 +15,8 @@ Document = TypeVar("Document")
 
 
 def read(content: bytes, kind: type[Document]) -> Document:
-    """An answer as an object of `kind`. Errors: IncompatibleServer where a field is missing or has another type."""
+    """An answer as an object of `kind`. Errors: IncompatibleServer where a field is missing or has another
+    type."""
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -26,8 +27,8 @@ def read(content: bytes, kind: type[Document]) -> Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Me:
-    """Whose token this is, what it allows, and when it ends; scopes: None for other ways to sign in. token_ends_at: None if it does
-    not, or the server does not say."""
+    """Whose token this is, what it allows, and when it ends; scopes: None for other ways to sign in.
+    token_ends_at: None if it does not, or the server does not say."""
 
     username: str
     organisation: str
@@ -38,8 +39,9 @@ class Me:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """How close a release is expected to be to the real table: columns by closeness, and whether relations between columns are
-    "kept", "weak", "lost" or "unknown". related: how many of all `pairs` of columns go together in the model."""
+    """How close a release is expected to be to the real table: columns by closeness, and whether relations
+    between columns are "kept", "weak", "lost" or "unknown". related: how many of all `pairs` of columns go
+    together in the model."""
 
     word: str
     close: int
@@ -53,8 +55,8 @@ class Quality:
 
 @dataclass(frozen=True, kw_only=True)
 class Licence:
-    """Under which licence a release may be passed on. id: of the SPDX list, empty for one in the steward's own words; address: of
-    its text."""
+    """Under which licence a release may be passed on. id: of the SPDX list, empty for one in the steward's
+    own words; address: of its text."""
 
     id: str
     name: str
@@ -65,8 +67,8 @@ class Licence:
 class ReleaseFacts:
     """One release: what it is called, how it was made, and its guarantee.
 
-    rows: the noisy (or public) number of records. columns, quality: None before they are computed. licence: None where none is
-    stated.
+    rows: the noisy (or public) number of records. columns, quality: None before they are computed. licence:
+    None where none is stated.
     """
 
     code: str
@@ -97,7 +99,8 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnLook:
-    """What the model and the description hold of one column; nothing here is exact, and all of it may be shown."""
+    """What the model and the description hold of one column; nothing here is exact, and all of it may be
+    shown."""
 
     name: str
     kind: str
@@ -121,8 +124,8 @@ class FirstRows:
 class Estimate:
     """A figure of the real table as the noisy answers have it, with the interval that the noise leaves.
 
-    figure: mean, median, share, …; value: of a share, the value that these records have. level: the share of releases whose
-    interval holds the figure of the real table.
+    figure: mean, median, share, …; value: of a share, the value that these records have. level: the share of
+    releases whose interval holds the figure of the real table.
     """
 
     figure: str
@@ -145,8 +148,9 @@ class EstimatedColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One cell of a table of counts. values: of each column that was asked for. value: records, with the interval from lower to
-    upper. model: records in the model. measured: whether noisy answers count the cell; else the value is the model's."""
+    """One cell of a table of counts. values: of each column that was asked for. value: records, with the
+    interval from lower to upper. model: records in the model. measured: whether noisy answers count the cell;
+    else the value is the model's."""
 
     values: tuple[str, ...]
     value: float
@@ -158,8 +162,8 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Marginal:
-    """A table of counts. count: of its cells; measured: how many of them noisy answers count. level: the share of releases
-    whose interval holds the count of the real table."""
+    """A table of counts. count: of its cells; measured: how many of them noisy answers count. level: the
+    share of releases whose interval holds the count of the real table."""
 
     columns: tuple[str, ...]
     level: float
@@ -182,7 +186,8 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleFacts:
-    """One table drawn from a release. seed: shown to whoever asked for the sample, and a secret unless you gave it."""
+    """One table drawn from a release. seed: shown to whoever asked for the sample, and a secret unless you
+    gave it."""
 
     code: str
     release: str
@@ -217,8 +222,8 @@ class Allowance:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What figures would cost. fits: whether an allowance has that much left. distance, counts: about half the width of the interval
-    of a distance (a share) and of a count (records)."""
+    """What figures would cost. fits: whether an allowance has that much left. distance, counts: about half
+    the width of the interval of a distance (a share) and of a count (records)."""
 
     price: Amount
     fits: bool
@@ -239,8 +244,8 @@ class PaidCell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidGroup:
-    """One of the worst groups: the records with these values of its columns. value: records of the real table, noisy. synthetic: records
-    of the synthetic table."""
+    """One of the worst groups: the records with these values of its columns. value: records of the real
+    table, noisy. synthetic: records of the synthetic table."""
 
     columns: tuple[str, ...]
     values: tuple[str, ...]
@@ -252,8 +257,9 @@ class PaidGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidFigure:
-    """A figure of the real table that was measured with noise. level: the share of checks whose interval holds the real one.
-    unit: share, cells or records. table: of a marginal, the count of each cell; groups: worst groups; their intervals hold together."""
+    """A figure of the real table that was measured with noise. level: the share of checks whose interval
+    holds the real one. unit: share, cells or records. table: of a marginal, the count of each cell; groups:
+    worst groups; their intervals hold together."""
 
     asked: str
     kind: str
@@ -269,7 +275,8 @@ class PaidFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationFacts:
-    """A validation: what it costs of its allowance, its guarantee, how far it is, and the figures once it is finished."""
+    """A validation: what it costs of its allowance, its guarantee, how far it is, and the figures once it is
+    finished."""
 
     code: str
     release: str
@@ -285,8 +292,9 @@ class ValidationFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkFacts:
-    """A link of two organisations as yours sees it. side: yours, `left` if you proposed it. other: the other organisation, None before
-    it accepted. invitation: in the answer to a proposal alone, and empty if that is repeated."""
+    """A link of two organisations as yours sees it. side: yours, `left` if you proposed it. other: the other
+    organisation, None before it accepted. invitation: in the answer to a proposal alone, and empty if that is
+    repeated."""
 
     code: str
     name: str
@@ -304,8 +312,8 @@ class LinkFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class CityFacts:
-    """A synthetic city of yours. state: `draft`, `waiting`, `finished` or `failed`. progress: of its stage, 0 to 1. exports: of `matsim`
-    and `populationsim` those that can be saved."""
+    """A synthetic city of yours. state: `draft`, `waiting`, `finished` or `failed`. progress: of its stage, 0
+    to 1. exports: of `matsim` and `populationsim` those that can be saved."""
 
     code: str
     name: str
@@ -323,8 +331,8 @@ class CityFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairedFacts:
-    """A synthetic table that meets public totals. way: `weights` or `rows`. receipt: names that of the release, and says in `totals` whether
-    each is met."""
+    """A synthetic table that meets public totals. way: `weights` or `rows`. receipt: names that of the
+    release, and says in `totals` whether each is met."""
 
     code: str
     name: str
@@ -340,7 +348,8 @@ class RepairedFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkOffer:
-    """The agreement that an acceptance would make, and its price. expected_error: of the number of persons in both, as a share."""
+    """The agreement that an acceptance would make, and its price. expected_error: of the number of persons in
+    both, as a share."""
 
     agreement_sha256: str
     agreement: dict[str, Any]

@@ -25,8 +25,9 @@ _SHA256 = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]{44}):")
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a download is. received: bytes. rows: lines of CSV below the header so far, None in other formats, whose rows
-    cannot be counted on the way. total_rows: of the whole table, None for files other than samples."""
+    """How far a download is. received: bytes. rows: lines of CSV below the header so far, None in other
+    formats, whose rows cannot be counted on the way. total_rows: of the whole table, None for files other
+    than samples."""
 
     received: int
     rows: int | None
@@ -44,10 +45,11 @@ def download(
     rows: int | None = None,
     report: Report,
 ) -> float | None:
-    """Write the file at this address to the beginning of `to`, and compare it with the SHA-256 that the server states, if it does.
+    """Write the file at this address to the beginning of `to`, and compare it with the SHA-256 that the
+    server states, if it does.
 
-    rows: of the table, if it is a sample. Returns None, or the seconds after which to ask again if a worker has not prepared the
-    file yet. Errors: SynthwebError.
+    rows: of the table, if it is a sample. Returns None, or the seconds after which to ask again if a worker
+    has not prepared the file yet. Errors: SynthwebError.
     """
     for attempt in transport.attempts():
         to.seek(0)
@@ -62,7 +64,8 @@ def download(
             stated = _stated_digest(response)
             if stated is not None and stated != digest:
                 error = ConnectionFailed(
-                    f"what arrived of {path[-1]} is not what was sent: its SHA-256 differs from the one that the server states"
+                    f"what arrived of {path[-1]} is not what was sent: its SHA-256 differs from the one "
+                    "that the server states"
                 )
                 raise Again(error, seconds=transport.retries.pause(attempt))
             return None
@@ -90,7 +93,8 @@ def _receive(
 
 
 def _stated_digest(response: httpx.Response) -> bytes | None:
-    """The SHA-256 of the body in the header Repr-Digest (RFC 9530); None without one, or of a compressed answer."""
+    """The SHA-256 of the body in the header Repr-Digest (RFC 9530); None without one, or of a compressed
+    answer."""
     found = _SHA256.search(response.headers.get(DIGEST_HEADER, ""))
     if found is None or response.headers.get("Content-Encoding", "identity") != "identity":
         return None

@@ -63,7 +63,8 @@ class Fault:
 
 
 class ServerRefused(SynthwebError):
-    """An error of the server. status: of HTTP. code: what `urn:synthweb:…` names, or empty. errors: what to correct."""
+    """An error of the server. status: of HTTP. code: what `urn:synthweb:…` names, or empty. errors: what to
+    correct."""
 
     def __init__(
         self, text: str, *, status: int, code: str = "", errors: Sequence[Fault] = ()
@@ -76,7 +77,8 @@ class ServerRefused(SynthwebError):
 
 
 class TokenRefused(ServerRefused):
-    """The token is unknown, expired or revoked, or its owner has to sign in at the identity provider again."""
+    """The token is unknown, expired or revoked, or its owner has to sign in at the identity provider
+    again."""
 
 
 class ReleaseUnavailable(ServerRefused):

@@ -34,8 +34,8 @@ def ks(column: str) -> Asked:
 
 
 def auc(where: str, *columns: str) -> Asked:
-    """The area under the curve of a classifier that is trained on the synthetic table and tested on the real one: it predicts a condition,
-    such as "works=yes", from one to three columns."""
+    """The area under the curve of a classifier that is trained on the synthetic table and tested on the real
+    one: it predicts a condition, such as "works=yes", from one to three columns."""
     return {"kind": "auc", "columns": list(columns), "where": [where]}
 
 
@@ -45,12 +45,13 @@ def accuracy(where: str, *columns: str) -> Asked:
 
 
 def counts_within(*columns: str, least: int, within: str) -> Asked:
-    """How many counts of one to three columns are near the real ones, of those of at least so many records. within: a share as text,
-    such as "0.05"."""
+    """How many counts of one to three columns are near the real ones, of those of at least so many records.
+    within: a share as text, such as "0.05"."""
     return {"kind": "counts", "columns": list(columns), "least": least, "within": within}
 
 
 def worst_groups(*columns: str, size: int = 1, tables: int = 1) -> Asked:
-    """The groups of records, by the values of one or two (`size`) of the columns, whose numbers in the real and in the synthetic table differ
-    most. tables: how many tables of so many columns are chosen and counted, up to five."""
+    """The groups of records, by the values of one or two (`size`) of the columns, whose numbers in the real
+    and in the synthetic table differ most. tables: how many tables of so many columns are chosen and counted,
+    up to five."""
     return {"kind": "worst-groups", "columns": list(columns), "size": size, "tables": tables}

@@ -1,15 +1,18 @@
 """One estimate with an interval from several plausible tables (implicates) of a release.
 
-Each implicate is a whole table that could have given the noisy answers, so the table that was measured is what was imputed, and
-Rubin's rules for multiple imputation hold (Rubin 1987, chapter 3). With the estimates q₁ … q_m of m implicates, their mean q̄ and
-their variance b (divided by m - 1), and the mean v̄ of the sampling variances that are estimated within each:
+Each implicate is a whole table that could have given the noisy answers, so the table that was measured is
+what was imputed, and Rubin's rules for multiple imputation hold (Rubin 1987, chapter 3). With the estimates
+q₁ … q_m of m implicates, their mean q̄ and their variance b (divided by m - 1), and the mean v̄ of the
+sampling variances that are estimated within each:
 
     about the table that was measured:   q̄, variance (1 + 1/m) b, and m - 1 degrees of freedom;
-    about the population behind it:      q̄, variance v̄ + (1 + 1/m) b, and (m - 1) (1 + v̄ / ((1 + 1/m) b))² degrees.
+    about the population behind it:      q̄, variance v̄ + (1 + 1/m) b, and (m - 1) (1 + v̄ / ((1 + 1/m) b))²
+                                         degrees.
 
-The rule for fully synthetic data, (1 + 1/m) b - v̄ (Raghunathan, Reiter and Rubin 2003; with noise: Räisä, Jälkö, Kaski and Honkela
-2023), is for tables whose rows are new draws from a population, whose estimates therefore vary by v̄ more. Rows of an implicate
-are counted out to match their model, so nothing is subtracted here.
+The rule for fully synthetic data, (1 + 1/m) b - v̄ (Raghunathan, Reiter and Rubin 2003; with noise: Räisä,
+Jälkö, Kaski and Honkela 2023), is for tables whose rows are new draws from a population, whose estimates
+therefore vary by v̄ more. Rows of an implicate are counted out to match their model, so nothing is subtracted
+here.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ FEWEST = 2
 
 @dataclass(frozen=True, kw_only=True)
 class CombinedEstimate:
-    """An estimate from several implicates. low, high: its interval; variance: of the estimate; between: the variance of the
-    implicates' estimates, which is what the privacy noise adds; degrees: of Student's t (inf where nothing varies)."""
+    """An estimate from several implicates. low, high: its interval; variance: of the estimate; between: the
+    variance of the implicates' estimates, which is what the privacy noise adds; degrees: of Student's t (inf
+    where nothing varies)."""
 
     value: float
     low: float
@@ -45,8 +49,8 @@ def combine(
 ) -> CombinedEstimate:
     """One estimate with its interval from the estimates of two or more implicates.
 
-    variances: the sampling variance of each estimate, as for a real table of so many rows, for what is said about the
-    population; without them the interval is about the table that was measured. Errors: ValueError.
+    variances: the sampling variance of each estimate, as for a real table of so many rows, for what is said
+    about the population; without them the interval is about the table that was measured. Errors: ValueError.
     """
     number = len(estimates)
     if number < FEWEST:

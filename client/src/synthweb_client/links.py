@@ -13,7 +13,8 @@ from synthweb_client.transport import Transport
 
 
 class Link:
-    """A link with a side of your organisation. facts: its state and your side, as they were when it was asked for."""
+    """A link with a side of your organisation. facts: its state and your side, as they were when it was asked
+    for."""
 
     def __init__(self, transport: Transport, facts: documents.LinkFacts) -> None:
         self._transport, self.facts = transport, facts
@@ -31,13 +32,15 @@ class Link:
         return self._read(self._transport.get("links", self.code).content)
 
     def document(self, name: str) -> Mapping[str, Any]:
-        """`agreement`, `estimate`, or `left-` or `right-` with `receipt` or `sketch`. Errors: ServerRefused before it is there."""
+        """`agreement`, `estimate`, or `left-` or `right-` with `receipt` or `sketch`. Errors: ServerRefused
+        before it is there."""
         answer = self._transport.get("links", self.code, "files", name)
         return documents.read(answer.content, dict[str, Any])
 
     def start(self, agreement_sha256: str, *, key: str | None = None) -> Link:
-        """Hold the prices of both sides and queue both sketches; for the side that proposed. agreement_sha256: of what you have read. The token
-        needs the scope `spend`. key: makes the request harmless to repeat, also from another process."""
+        """Hold the prices of both sides and queue both sketches; for the side that proposed.
+        agreement_sha256: of what you have read. The token needs the scope `spend`. key: makes the request
+        harmless to repeat, also from another process."""
         body = {"agreement_sha256": agreement_sha256}
         return self._read(
             self._transport.post("links", self.code, "start", body=body, key=key).content
@@ -50,8 +53,8 @@ class Link:
         )
 
     def save_tables(self, path: str | Path, *, progress: bool | Report = False) -> Path:
-        """A synthetic table of each side with ids that join, their record and the agreement, as a zip. Errors: ServerRefused before both sides
-        gave a release."""
+        """A synthetic table of each side with ids that join, their record and the agreement, as a zip.
+        Errors: ServerRefused before both sides gave a release."""
         target = Path(path)
         with whole(target) as file, downloads.shown(progress) as report:
             downloads.download(

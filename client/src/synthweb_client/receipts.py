@@ -1,5 +1,5 @@
-"""Receipts, verified on arrival by the verifier that auditors use: the one file that the engine writes, packed into this
-package when it is built. It shares no code with the server's accountant."""
+"""Receipts, verified on arrival by the verifier that auditors use: the one file that the engine writes,
+packed into this package when it is built. It shares no code with the server's accountant."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from synthweb_client.errors import ReceiptRefused
 class Receipt:
     """A receipt that proves its claim.
 
-    epsilon, delta: recomputed from the listed calls. digest: of the core, which citations name and which never changes.
-    sentences: what was proved and what a receipt cannot prove; caveats: those that limit the guarantee. signed_by: the name of the
-    key that signed it, if it is signed. document: the receipt itself.
+    epsilon, delta: recomputed from the listed calls. digest: of the core, which citations name and which
+    never changes. sentences: what was proved and what a receipt cannot prove; caveats: those that limit the
+    guarantee. signed_by: the name of the key that signed it, if it is signed. document: the receipt itself.
     """
 
     epsilon: Fraction
@@ -37,8 +37,9 @@ class Receipt:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What has to hold of a receipt besides what it says itself: the amounts that the server lists, the digest that a citation
-    names, the latest head of its marks, and the key of the installation; None where that is not known."""
+    """What has to hold of a receipt besides what it says itself: the amounts that the server lists, the
+    digest that a citation names, the latest head of its marks, and the key of the installation; None where
+    that is not known."""
 
     epsilon: Decimal
     delta: Decimal
@@ -66,8 +67,8 @@ def verified(content: bytes, claim: Claim) -> Receipt:
 
 
 def verified_bundle(path: Path, claim: Claim) -> Receipt:
-    """The receipt of a bundle, if every file of it is as it was written and the receipt proves its claim and that of the server.
-    Errors: ReceiptRefused."""
+    """The receipt of a bundle, if every file of it is as it was written and the receipt proves its claim and
+    that of the server. Errors: ReceiptRefused."""
     try:
         found = verifier.verify_bundle(path, head=claim.head, key=claim.key, core=claim.digest)
         with zipfile.ZipFile(path) as archive:
@@ -88,8 +89,8 @@ def _receipt(found: verifier.Verified, document: Mapping[str, Any], claim: Claim
     # The server lists amounts rounded up, so the receipt never proves more than they say.
     if not (found.epsilon <= Fraction(claim.epsilon) and found.delta <= Fraction(claim.delta)):
         raise ReceiptRefused(
-            f"the receipt proves epsilon {_up(found.epsilon)} and delta {_up(found.delta)}, and the server lists less: "
-            f"{claim.epsilon} and {claim.delta}"
+            f"the receipt proves epsilon {_up(found.epsilon)} and delta {_up(found.delta)}, and the server "
+            f"lists less: {claim.epsilon} and {claim.delta}"
         )
     return Receipt(
         epsilon=found.epsilon,

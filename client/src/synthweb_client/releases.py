@@ -1,4 +1,5 @@
-"""A release and the samples drawn from it. Everything here is computed from noisy answers: reading costs no budget."""
+"""A release and the samples drawn from it. Everything here is computed from noisy answers: reading costs no
+budget."""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ class Release:
         return self.facts.name
 
     def first_rows(self) -> documents.FirstRows:
-        """A hundred synthetic rows, the same for everybody, and what the model holds of each column. Waits for the worker that
-        draws them once a release. Errors: NotReady."""
+        """A hundred synthetic rows, the same for everybody, and what the model holds of each column. Waits
+        for the worker that draws them once a release. Errors: NotReady."""
         return documents.read(self._when_ready("first-rows").content, documents.FirstRows)
 
     def dictionary(self) -> tuple[documents.Column, ...]:
@@ -71,14 +72,15 @@ class Release:
         return documents.read(self._get("dictionary").content, tuple[documents.Column, ...])
 
     def estimates(self) -> tuple[documents.EstimatedColumn, ...]:
-        """Figures of each column from the noisy answers, each with the interval that the noise leaves. Waits for the worker
-        that computes them. Errors: NotReady."""
+        """Figures of each column from the noisy answers, each with the interval that the noise leaves. Waits
+        for the worker that computes them. Errors: NotReady."""
         answer = self._when_ready("expected")
         return documents.read(answer.content, tuple[documents.EstimatedColumn, ...])
 
     def marginal(self, *columns: str, where: Sequence[str] = ()) -> documents.Marginal:
-        """Counts of up to eight columns, each with its interval, whole. Waits for the worker that gathers the noisy answers.
-        where: conditions that all hold, such as "region=north|south" or "age=30..39". Errors: NotReady."""
+        """Counts of up to eight columns, each with its interval, whole. Waits for the worker that gathers the
+        noisy answers. where: conditions that all hold, such as "region=north|south" or "age=30..39". Errors:
+        NotReady."""
         cells: list[documents.Cell] = []
         while True:
             params: dict[str, str | list[str]] = {
@@ -111,17 +113,17 @@ class Release:
         return waited + seconds
 
     def receipt(self, *, digest: str | None = None) -> Receipt:
-        """The receipt, verified: epsilon and delta are recomputed from the listed calls and compared with those that the server
-        lists. digest: of its core, if a citation names it. Errors: ReceiptRefused."""
+        """The receipt, verified: epsilon and delta are recomputed from the listed calls and compared with
+        those that the server lists. digest: of its core, if a citation names it. Errors: ReceiptRefused."""
         # The head first: a mark that comes between the two is then in the receipt.
         marks = documents.read(self._get("marks").content, dict[str, Any])
         claim = self._claim(digest=digest or str(marks["core"]), head=marks["head"])
         return receipts.verified(self._get("receipt").content, claim)
 
     def save_bundle(self, path: str | Path, *, progress: bool | Report = False) -> Receipt:
-        """Write the bundle to a file, which appears once it is verified as a whole: every file against its SHA-256, and the
-        receipt as in `receipt`. Waits for the worker that draws the first rows. progress: as in `Sample.save`. Errors: NotReady,
-        ReceiptRefused."""
+        """Write the bundle to a file, which appears once it is verified as a whole: every file against its
+        SHA-256, and the receipt as in `receipt`. Waits for the worker that draws the first rows. progress: as
+        in `Sample.save`. Errors: NotReady, ReceiptRefused."""
         path = Path(path)
         with whole(path) as file:
             self._download("bundle.zip", to=file, progress=progress)
@@ -131,13 +133,14 @@ class Release:
             return receipts.verified_bundle(Path(file.name), claim)
 
     def save_implicates(self, path: str | Path, *, progress: bool | Report = False) -> Path:
-        """Write several plausible tables to a ZIP archive, as CSV and Parquet. Compared with the SHA-256 that the server states. Waits for
-        the worker that makes them, once a release. Errors: NotReady, ServerRefused for a method without plausible tables."""
+        """Write several plausible tables to a ZIP archive, as CSV and Parquet. Compared with the SHA-256 that
+        the server states. Waits for the worker that makes them, once a release. Errors: NotReady,
+        ServerRefused for a method without plausible tables."""
         return self._save("implicates.zip", Path(path), progress)
 
     def implicates(self, *, progress: bool | Report = False) -> tuple[pandas.DataFrame, ...]:
-        """The same tables as data frames of pandas, with natural types; needs the extra `pandas`. `combine` makes one estimate with an
-        interval of theirs. Errors: as `save_implicates`."""
+        """The same tables as data frames of pandas, with natural types; needs the extra `pandas`. `combine`
+        makes one estimate with an interval of theirs. Errors: as `save_implicates`."""
         try:
             import pandas
         except ImportError:
@@ -151,14 +154,15 @@ class Release:
                 )
 
     def save_report(self, path: str | Path, *, progress: bool | Report = False) -> Path:
-        """Write the report to a file whose name ends in .html, for people, or .json, for programs; it opens without a network.
-        Compared with the SHA-256 that the server states. Errors: NotReady."""
+        """Write the report to a file whose name ends in .html, for people, or .json, for programs; it opens
+        without a network. Compared with the SHA-256 that the server states. Errors: NotReady."""
         path = Path(path)
         return self._save(f"report{_ending_of(path, REPORT_FORMATS)}", path, progress)
 
     def save_noisy_tables(self, path: str | Path, *, progress: bool | Report = False) -> Path:
-        """Write the tables that were counted with noise to a file whose name ends in .csv or .parquet, with the standard
-        deviation of the noise of each cell. Waits for the worker that gathers them. Errors: NotReady."""
+        """Write the tables that were counted with noise to a file whose name ends in .csv or .parquet, with
+        the standard deviation of the noise of each cell. Waits for the worker that gathers them. Errors:
+        NotReady."""
         path = Path(path)
         return self._save(f"marginals{_ending_of(path, NOISY_FORMATS)}", path, progress)
 
@@ -184,7 +188,8 @@ class Release:
                 waited = self._wait(what, seconds, waited=waited)
 
     def model(self) -> bytes:
-        """The model as the JSON document that `python -m synth_engine sample` draws tables from, on any machine."""
+        """The model as the JSON document that `python -m synth_engine sample` draws tables from, on any
+        machine."""
         return self._get("model").content
 
     def sample(
@@ -196,7 +201,8 @@ class Release:
     ) -> Sample:
         """Ask for a table of so many rows; it is drawn at each download, the same bytes each time.
 
-        seed: None for your own secret one of this release, the same each time. key: makes the request harmless to repeat, also from another process; each call has a fresh one by default.
+        seed: None for your own secret one of this release, the same each time. key: makes the request
+        harmless to repeat, also from another process; each call has a fresh one by default.
         """
         body = {"rows": rows, "seed": seed}
         given = {name: value for name, value in body.items() if value is not None}
@@ -213,8 +219,9 @@ class Release:
         rows: int,
         seed: str | None = None,
     ) -> Path:
-        """A table of the release that is wrong on purpose, as a zip with a line for each changed cell and added row. scenario: the steps, of
-        `Client.scenarios`. Errors: ServerRefused that names the step and its column."""
+        """A table of the release that is wrong on purpose, as a zip with a line for each changed cell and
+        added row. scenario: the steps, of `Client.scenarios`. Errors: ServerRefused that names the step and
+        its column."""
         body: dict[str, object] = {"scenario": scenario, "rows": rows}
         if seed is not None:
             body["seed"] = seed
@@ -243,11 +250,12 @@ class Release:
         seed: str = "",
         key: str | None = None,
     ) -> RepairedTable:
-        """Generate rows and weigh them, or repeat and leave out some, until they meet public totals; nothing is charged. The token needs the
-        scope `share`, and its owner to be a steward.
+        """Generate rows and weigh them, or repeat and leave out some, until they meet public totals; nothing
+        is charged. The token needs the scope `share`, and its owner to be a steward.
 
-        totals: each with `name`, `columns` and `counts`, a list of `values` with their `count`. published: where the totals are
-        published. key: makes the request harmless to repeat. Errors: ServerRefused, which names totals that cannot be met.
+        totals: each with `name`, `columns` and `counts`, a list of `values` with their `count`. published:
+        where the totals are published. key: makes the request harmless to repeat. Errors: ServerRefused,
+        which names totals that cannot be met.
         """
         body = {
             "totals": {"totals": list(totals)},
@@ -269,7 +277,8 @@ class Release:
     def price(
         self, figures: Sequence[Asked], *, epsilon: str, delta: str = "0"
     ) -> documents.Price:
-        """What a validation would cost and how precise it would be; spends nothing. The token needs the scope `spend`."""
+        """What a validation would cost and how precise it would be; spends nothing. The token needs the scope
+        `spend`."""
         with self._named():
             answer = self._transport.post(
                 "releases",
@@ -288,11 +297,12 @@ class Release:
         delta: str = "0",
         key: str | None = None,
     ) -> Validation:
-        """Have figures measured on the real table, with noise, within an allowance of yours; what it costs is held at once, and
-        `Validation.figures` waits for the answers. The token needs the scope `spend`.
+        """Have figures measured on the real table, with noise, within an allowance of yours; what it costs is
+        held at once, and `Validation.figures` waits for the answers. The token needs the scope `spend`.
 
-        figures: of `synthweb_client.figures`. key: makes the request harmless to repeat, also from another process; each call has a
-        fresh one by default. Errors: ServerRefused, with the code `beyond-allowance` where no allowance has that much left.
+        figures: of `synthweb_client.figures`. key: makes the request harmless to repeat, also from another
+        process; each call has a fresh one by default. Errors: ServerRefused, with the code `beyond-allowance`
+        where no allowance has that much left.
         """
         with self._named():
             answer = self._transport.post(
@@ -342,8 +352,8 @@ class Sample:
         return f"Sample({self.facts.code!r}, {self.facts.rows:,} rows of {self.release!r})"
 
     def receipt(self) -> Receipt:
-        """The receipt of this very table, verified: that of its release with the number of rows and the commitment to the
-        seed. Errors: ReceiptRefused."""
+        """The receipt of this very table, verified: that of its release with the number of rows and the
+        commitment to the seed. Errors: ReceiptRefused."""
         with self.release._named():
             marks = documents.read(self.release._get("marks").content, dict[str, Any])
             answer = self._transport.get("samples", self.facts.code, "receipt")
@@ -353,8 +363,9 @@ class Sample:
     def save(
         self, path: str | Path, *, format: Format | None = None, progress: bool | Report = False
     ) -> Path:
-        """Write the table to a file, which appears whole or not at all. format: None to go by the name of the file. progress:
-        True for a bar (needs the extra `progress`), or a function that is called as pieces arrive."""
+        """Write the table to a file, which appears whole or not at all. format: None to go by the name of the
+        file. progress: True for a bar (needs the extra `progress`), or a function that is called as pieces
+        arrive."""
         path = Path(path)
         wanted = format or _format_of(path)
         with whole(path) as file:
@@ -407,7 +418,8 @@ def naming(code: str, name: str = "") -> Iterator[None]:
             else "it does not exist or is not shared with you"
         )
         raise ReleaseUnavailable(
-            f"The release {known} is not available: {was}. Ask its data steward. Tables that you have stay yours.",
+            f"The release {known} is not available: {was}. Ask its data steward. Tables that you have stay "
+            "yours.",
             status=NOT_FOUND,
         ) from None
 

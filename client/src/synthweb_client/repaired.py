@@ -27,7 +27,8 @@ class RepairedTable:
         return self.facts.code
 
     def save(self, path: str | Path, *, progress: bool | Report = False) -> Path:
-        """Write the table to a .csv or .parquet, which appears whole or not at all; weights are its last column."""
+        """Write the table to a .csv or .parquet, which appears whole or not at all; weights are its last
+        column."""
         target = Path(path)
         if target.suffix not in ENDINGS:
             raise ValueError(f"end the name in {' or '.join(ENDINGS)}")

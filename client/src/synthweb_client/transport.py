@@ -1,4 +1,5 @@
-"""Requests and answers: the token, the version of the interface, attempts with growing pauses, and errors with a repair.
+"""Requests and answers: the token, the version of the interface, attempts with growing pauses, and errors
+with a repair.
 
 The token goes to the server that was named and to no other: addresses within answers are not followed.
 """
@@ -41,10 +42,11 @@ Params = Mapping[str, str | list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Retries:
-    """How often a request is sent, and how long to wait between: what the server asks for, else a pause that doubles.
+    """How often a request is sent, and how long to wait between: what the server asks for, else a pause that
+    doubles.
 
-    attempts: of one request. first, longest: seconds of a pause; where the server asks for a longer one, the request fails at
-    once. wait: what waits, given the seconds.
+    attempts: of one request. first, longest: seconds of a pause; where the server asks for a longer one, the
+    request fails at once. wait: what waits, given the seconds.
     """
 
     attempts: int = 6
@@ -57,9 +59,10 @@ class Retries:
             raise ValueError("a request needs at least one attempt")
 
     def pause(self, attempt: int) -> float:
-        """Seconds after a failed attempt, from 0 on, where the server does not say; with jitter, so that programs that failed
-        together do not come back together."""
-        return min(self.longest, self.first * 2.0**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        """Seconds after a failed attempt, from 0 on, where the server does not say; with jitter, so that
+        programs that failed together do not come back together."""
+        # No secret
+        return min(self.longest, self.first * 2.0**attempt) * random.uniform(0.5, 1.0)  # noqa: S311
 
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
@@ -105,7 +108,8 @@ class Transport:
 
     @contextmanager
     def stream(self, *path: str, attempt: int) -> Iterator[httpx.Response]:
-        """One attempt at an answer whose body is read as it comes. Raises `Again` where another attempt may help."""
+        """One attempt at an answer whose body is read as it comes. Raises `Again` where another attempt may
+        help."""
         try:
             with self._http.stream("GET", self._address(path)) as response:
                 if response.status_code >= 300:
@@ -146,8 +150,8 @@ class Transport:
 
     def _failed(self, error: httpx.TransportError) -> ConnectionFailed:
         return ConnectionFailed(
-            f"{self.server} does not answer, or broke off its answer ({type(error).__name__}): check the address and the "
-            "network, and whether the server runs"
+            f"{self.server} does not answer, or broke off its answer ({type(error).__name__}): check the "
+            "address and the network, and whether the server runs"
         )
 
     def _check(self, response: httpx.Response, *, attempt: int) -> None:
@@ -161,7 +165,8 @@ class Transport:
             raise Again(_refusal(response), seconds=pause)
         if response.is_redirect:
             raise IncompatibleServer(
-                f"{self.server} sends programs to another address: use that one, with https:// if it asks for it"
+                f"{self.server} sends programs to another address: use that one, with https:// if it asks "
+                "for it"
             )
         # Every address of another kind of server is a 404.
         if response.is_error and (stated is not None or response.status_code != NOT_FOUND):
@@ -177,14 +182,15 @@ class Transport:
         if version[0] != API_VERSION[0]:
             fitting = "a newer" if version > API_VERSION else "an older"
             raise IncompatibleServer(
-                f"{self.server} has version {stated[:20]} of the interface, and this client knows {API_VERSION[0]}: install "
-                f"{fitting} synthweb-client"
+                f"{self.server} has version {stated[:20]} of the interface, and this client knows "
+                f"{API_VERSION[0]}: install {fitting} synthweb-client"
             )
         if version > API_VERSION and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{self.server} has version {stated} of the interface, newer than {API_VERSION[0]}.{API_VERSION[1]}, which this "
-                "client knows: what it has beyond that is not shown",
+                f"{self.server} has version {stated} of the interface, newer than "
+                f"{API_VERSION[0]}.{API_VERSION[1]}, which this client knows: what it has beyond that is "
+                "not shown",
                 NewerServer,
                 stacklevel=2,
             )
@@ -216,8 +222,8 @@ def _refusal(response: httpx.Response) -> ServerRefused:
     code = problem.type.removeprefix("urn:synthweb:") if ":synthweb:" in problem.type else ""
     if status == 401:
         return TokenRefused(
-            f"{detail} Create a new one under Your account → API tokens; a token also ends when its owner's password or "
-            "roles change.",
+            f"{detail} Create a new one under Your account → API tokens; a token also ends when its "
+            "owner's password or roles change.",
             status=status,
             code=code,
         )

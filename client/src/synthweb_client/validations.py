@@ -29,8 +29,8 @@ class Validation:
         return f"Validation({self.facts.code!r}, {self.facts.state})"
 
     def figures(self) -> tuple[documents.PaidFigure, ...]:
-        """The noisy answers with their intervals, in the order in which they were asked for. Waits for the worker that measures them.
-        Errors: NotMeasured, NotReady."""
+        """The noisy answers with their intervals, in the order in which they were asked for. Waits for the
+        worker that measures them. Errors: NotMeasured, NotReady."""
         waited = 0.0
         while self.facts.state != "finished":
             if self.facts.state in GAVE_UP:
@@ -46,7 +46,8 @@ class Validation:
         return self.facts.figures
 
     def receipt(self) -> Receipt:
-        """The receipt of this validation, verified against the price that the server lists. Errors: ReceiptRefused."""
+        """The receipt of this validation, verified against the price that the server lists. Errors:
+        ReceiptRefused."""
         answer = self._transport.get(*self._address, "receipt")
         claim = Claim(
             epsilon=self.facts.target_epsilon, delta=self.facts.target_delta, key=self._key

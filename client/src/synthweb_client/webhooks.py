@@ -20,7 +20,8 @@ VERSION = "v1"
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookEvent:
-    """What happened. id: the same for every repeat of a delivery. kind, code, name: what it is about. link: its page."""
+    """What happened. id: the same for every repeat of a delivery. kind, code, name: what it is about. link:
+    its page."""
 
     id: str
     event: str
@@ -40,9 +41,9 @@ def verify_webhook(
 ) -> WebhookEvent:
     """A delivery as an event, once its signature is verified.
 
-    body: the bytes as they arrived, before anything parses them. headers: in any case of letters. secret: `whsec_…`, shown
-    when the webhook was registered. tolerance: how many seconds ago or ahead it can have been sent.
-    Errors: WebhookRefused.
+    body: the bytes as they arrived, before anything parses them. headers: in any case of letters. secret:
+    `whsec_…`, shown when the webhook was registered. tolerance: how many seconds ago or ahead it can have
+    been sent. Errors: WebhookRefused.
     """
     by_name = {name.lower(): value for name, value in headers.items()}
     identifier = _header(by_name, "webhook-id")

@@ -1,12 +1,14 @@
 """Attacks on a synthetic table, tried with real records: lower bounds of risk, never a guarantee.
 
-Singling out, linkability and attribute inference after Giomi, Boenisch, Wehmeyer and Tasnádi 2023, *A unified framework for
-quantifying privacy risk in synthetic data* (section 3); the nearer table after Platzer and Reutterer 2021, *Holdout-based
-empirical assessment of mixed-type synthetic data*; intervals after Wilson 1927 and Newcombe 1998.
+Singling out, linkability and attribute inference after Giomi, Boenisch, Wehmeyer and Tasnádi 2023, *A unified
+framework for quantifying privacy risk in synthetic data* (section 3); the nearer table after Platzer and
+Reutterer 2021, *Holdout-based empirical assessment of mixed-type synthetic data*; intervals after Wilson 1927
+and Newcombe 1998.
 
-A release is made of all records, so that none is left as a control. The control is a table instead: records of a random half
-are attacked, once with the synthetic table and once with as many records of the other half in its place. What
-the attacker learns from records of other people is the same in both; only what the synthetic table gives away beyond counts.
+A release is made of all records, so that none is left as a control. The control is a table instead: records
+of a random half are attacked, once with the synthetic table and once with as many records of the other half
+in its place. What the attacker learns from records of other people is the same in both; only what the
+synthetic table gives away beyond counts.
 """
 
 from __future__ import annotations
@@ -62,8 +64,8 @@ def attack(
     shadowed: Spec | None = None,
     seed: int = 0,
 ) -> JsonObject:
-    """Tries all attacks and returns how often they succeeded: not private. What cannot be tried is said in `notes`. shadowed: the
-    request of the release, of which shadow models are made; None for none."""
+    """Tries all attacks and returns how often they succeeded: not private. What cannot be tried is said in
+    `notes`. shadowed: the request of the release, of which shadow models are made; None for none."""
     attacked, control = halves
     size = min(len(attacked), len(control), len(synthetic))
     domain = attacked.domain
@@ -100,7 +102,7 @@ def attack(
     }
 
 
-# --- success ------------------------------------------------------------------------------------------------------
+# --- success ------------------------------------------------------------------------------------------------
 def wilson(successes: int, trials: int, *, z: float = FAIR_Z) -> Interval:
     """Wilson's interval of a share of successes."""
     if not trials:
@@ -114,7 +116,8 @@ def wilson(successes: int, trials: int, *, z: float = FAIR_Z) -> Interval:
 
 
 def difference(first: int, second: int, trials: tuple[int, int], *, z: float) -> Interval:
-    """Newcombe's interval of the difference of two shares, from Wilson's intervals of both (his method 10)."""
+    """Newcombe's interval of the difference of two shares, from Wilson's intervals of both (his method
+    10)."""
     shares = first / trials[0], second / trials[1]
     low = [wilson(*each, z=z)[0] for each in zip((first, second), trials, strict=True)]
     high = [wilson(*each, z=z)[1] for each in zip((first, second), trials, strict=True)]
@@ -150,18 +153,20 @@ def _outcome(name: str, successes: tuple[int, int], trials: tuple[int, int]) -> 
     }
 
 
-# --- singling out -------------------------------------------------------------------------------------------------
+# --- singling out -------------------------------------------------------------------------------------------
 def _singling_out(
     tables: _Tables, rng: np.random.Generator, notes: list[str]
 ) -> Outcome | None:
-    """Predicates on three to six columns that hold for one record of the attacker's table hold for one attacked record."""
+    """Predicates on three to six columns that hold for one record of the attacker's table hold for one
+    attacked record."""
     outcomes = [
         _predicates(table, tables, np.random.default_rng(rng.integers(2**32)))
         for table in (tables.synthetic, tables.control)
     ]
     if min(tried for _, tried in outcomes) < CHUNK:
         notes.append(
-            "Singling out: too few combinations of values hold for one record alone, so that it was not tried."
+            "Singling out: too few combinations of values hold for one record alone, so that it was not "
+            "tried."
         )
         return None
     (first, trials), (second, control) = outcomes
@@ -192,7 +197,8 @@ def _holding(
     medians: NDArray[np.float64],
     attributes: Sequence[Attribute],
 ) -> int:
-    """The records of a table that share the categories of this record and lie as far out in its ordered columns."""
+    """The records of a table that share the categories of this record and lie as far out in its ordered
+    columns."""
     holds = np.ones(len(table), dtype=np.bool_)
     for column in chosen.tolist():
         values, value = table[:, column], record[column]
@@ -205,10 +211,10 @@ def _holding(
     return int(np.count_nonzero(holds))
 
 
-# --- nearest records ----------------------------------------------------------------------------------------------
+# --- nearest records ----------------------------------------------------------------------------------------
 class _Neighbours:
-    """Distances of some attacked records to both tables: the sum over columns of 0 to 1 (Gower 1971), an ordered column by the
-    difference over its range, another by whether values differ."""
+    """Distances of some attacked records to both tables: the sum over columns of 0 to 1 (Gower 1971), an
+    ordered column by the difference over its range, another by whether values differ."""
 
     def __init__(self, tables: _Tables) -> None:
         self._attributes = tables.attributes
@@ -240,7 +246,8 @@ class _Neighbours:
 def _linkability(
     tables: _Tables, neighbours: _Neighbours, rng: np.random.Generator, notes: list[str]
 ) -> Outcome | None:
-    """An attacker who has some columns of a record in one file and the others in another links both by the same nearest record."""
+    """An attacker who has some columns of a record in one file and the others in another links both by the
+    same nearest record."""
     columns = len(tables.attributes)
     if columns < 4:
         notes.append("Linkability: fewer than four columns, so that it was not tried.")
@@ -261,7 +268,8 @@ def _linkability(
 def _inference(
     tables: _Tables, neighbours: _Neighbours, notes: list[str], *, progress: Progress
 ) -> list[Outcome]:
-    """An attacker who knows all columns but one guesses it from the nearest record; each column in turn, the worst first."""
+    """An attacker who knows all columns but one guesses it from the nearest record; each column in turn, the
+    worst first."""
     columns = list(range(len(tables.attributes)))
     if len(columns) < 2:
         notes.append("Attribute inference: one column, so that it was not tried.")
@@ -301,9 +309,10 @@ def _right(attribute: Attribute, truth: Matrix, guess: Matrix) -> int:
     return int((declared & near).sum())
 
 
-# --- membership and copies ----------------------------------------------------------------------------------------
+# --- membership and copies ----------------------------------------------------------------------------------
 def _nearer(neighbours: _Neighbours) -> Outcome:
-    """Attacked records that lie nearer to the synthetic table than to the control, ties half: one half of an independent table."""
+    """Attacked records that lie nearer to the synthetic table than to the control, ties half: one half of an
+    independent table."""
     columns = range(neighbours.targets.shape[1])
     twice = 0
     for targets in neighbours.chunks():
@@ -316,7 +325,8 @@ def _nearer(neighbours: _Neighbours) -> Outcome:
 
 
 def _against_a_coin(name: str, hits: int, trials: int) -> Outcome:
-    """The success of an attack of which one half succeeds by chance; the risk is how far it is beyond that."""
+    """The success of an attack of which one half succeeds by chance; the risk is how far it is beyond
+    that."""
     share, fair, certain = (
         hits / trials,
         wilson(hits, trials),
@@ -343,14 +353,15 @@ def _shadows(
         notes.append(f"Shadow models: {tried}, so that they were not tried.")
         return None
     notes.append(
-        f"Shadow models: {tried.tables} small tables were released by the method of this release; epsilon and delta allow at most "
-        f"{tried.bound:.0%} right answers."
+        f"Shadow models: {tried.tables} small tables were released by the method of this release; epsilon "
+        f"and delta allow at most {tried.bound:.0%} right answers."
     )
     return _against_a_coin("shadow models", tried.hits, tried.trials)
 
 
 def _rare_copies(tables: _Tables, notes: list[str]) -> Outcome | None:
-    """Attacked records that no other attacked record equals, and that stand in the table exactly as they are."""
+    """Attacked records that no other attacked record equals, and that stand in the table exactly as they
+    are."""
     rows = [_as_keys(table) for table in (tables.attacked, tables.synthetic, tables.control)]
     attacked, counts = np.unique(rows[0], return_counts=True)
     rare = attacked[counts == 1]

@@ -20,8 +20,8 @@ MAX_CATEGORIES = 254  # that gradient boosting splits by
 
 
 class FeatureEncoder:
-    """Turns records into matrices. What is learned, means and frequent values, comes from the records it is made of, so that
-    a model that is trained on synthetic records knows nothing of real ones.
+    """Turns records into matrices. What is learned, means and frequent values, comes from the records it is
+    made of, so that a model that is trained on synthetic records knows nothing of real ones.
 
     columns: those that models see.
     """
@@ -45,8 +45,8 @@ class FeatureEncoder:
         return [attribute.name in self._frequent for attribute in self._attributes]
 
     def for_trees(self, records: RecordSample) -> Floats:
-        """One column for each attribute, shape (records, attributes): numbers, NaN without one; categories as ranks of their
-        frequency."""
+        """One column for each attribute, shape (records, attributes): numbers, NaN without one; categories as
+        ranks of their frequency."""
         columns = []
         for attribute in self._attributes:
             codes = records.codes[attribute.name]
@@ -58,7 +58,8 @@ class FeatureEncoder:
         return np.column_stack(columns)
 
     def for_lines(self, records: RecordSample) -> Floats:
-        """Standardised numbers with an indicator of missing ones, and an indicator of each frequent value of a category."""
+        """Standardised numbers with an indicator of missing ones, and an indicator of each frequent value of
+        a category."""
         columns: list[Floats] = []
         for attribute in self._attributes:
             codes = records.codes[attribute.name]

@@ -12,8 +12,8 @@ Distances = NDArray[np.float32]
 
 
 def column_distance(attribute: Attribute, first: Codes, second: Codes) -> Distances:
-    """From 0 to 1: of an ordered column the difference over its range, of another one whether values differ. first, second: codes
-    of shapes that broadcast."""
+    """From 0 to 1: of an ordered column the difference over its range, of another one whether values differ.
+    first, second: codes of shapes that broadcast."""
     if not attribute.ordered or attribute.value_count < 3:
         return np.asarray(first != second, dtype=np.float32)
     span = np.float32(attribute.value_count - 1)

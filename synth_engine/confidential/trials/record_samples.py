@@ -50,7 +50,8 @@ class RecordSample:
 
 
 def split(rows: Rows, *, seed: int = SEED) -> tuple[RecordSample, RecordSample]:
-    """Splits real records at random into two halves, in random order; records of one privacy unit stay together.
+    """Splits real records at random into two halves, in random order; records of one privacy unit stay
+    together.
 
     Raises TableError for a table that is too small to be split."""
     domain = rows.domain
@@ -101,8 +102,8 @@ def _require_enough(records: int, *, side: str) -> None:
 
 
 def values_of(attribute: Attribute, codes: Codes) -> Floats:
-    """The codes of an ordered column as numbers: the middle of each bin of a number, else the code itself; NaN where the value
-    is missing or another than those declared."""
+    """The codes of an ordered column as numbers: the middle of each bin of a number, else the code itself;
+    NaN where the value is missing or another than those declared."""
     if isinstance(attribute, Integer | Number):
         values = places.centres(Domain(attributes=(attribute,)), attribute.name)
     else:

@@ -1,12 +1,15 @@
-"""Membership inference with shadow models, at small scale: a lower bound of what a method gives away, never a guarantee.
+"""Membership inference with shadow models, at small scale: a lower bound of what a method gives away, never a
+guarantee.
 
-An attacker knows the method and its parameters, and records like those of the table. He releases many tables himself, with and
-without a target record, and learns to tell from a release whether the target was in it (Stadler, Oprisanu and Troncoso 2022,
-*Synthetic data: anonymisation groundhog day*). As by Carlini and others 2022 (*Membership inference attacks from first principles*) one
-set of shadow releases serves all targets, each of which is in a table by the toss of a coin.
+An attacker knows the method and its parameters, and records like those of the table. He releases many tables
+himself, with and without a target record, and learns to tell from a release whether the target was in it
+(Stadler, Oprisanu and Troncoso 2022, *Synthetic data: anonymisation groundhog day*). As by Carlini and others
+2022 (*Membership inference attacks from first principles*) one set of shadow releases serves all targets,
+each of which is in a table by the toss of a coin.
 
-The release itself has all records, so that it cannot be told what it would be without one. What is attacked is therefore its method
-with its parameters on small tables of real records: results are about the method. Everything here is *not private*.
+The release itself has all records, so that it cannot be told what it would be without one. What is attacked
+is therefore its method with its parameters on small tables of real records: results are about the method.
+Everything here is *not private*.
 """
 
 from __future__ import annotations
@@ -46,8 +49,8 @@ Progress = Callable[[str, float], None]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ShadowTrials:
-    """How often it was told whether a target was in a table. hits: right answers, of so many trials; bound: the largest share of right
-    answers that epsilon and delta allow; tables: shadow tables made."""
+    """How often it was told whether a target was in a table. hits: right answers, of so many trials; bound:
+    the largest share of right answers that epsilon and delta allow; tables: shadow tables made."""
 
     hits: int
     trials: int
@@ -63,8 +66,9 @@ def attack(
     seconds: float = SECONDS,
     seed: int = 0,
 ) -> ShadowTrials | str:
-    """Tries it, or says in words why not. pool: real records in random order; spec: the request of the release; seconds: after which no
-    further table is made. Raises nothing for a method that cannot be run on codes alone."""
+    """Tries it, or says in words why not. pool: real records in random order; spec: the request of the
+    release; seconds: after which no further table is made. Raises nothing for a method that cannot be run on
+    codes alone."""
     domain = pool.domain
     if domain.unit.column is not None or domain.unit.max_records > 1:
         return "persons may have several records"
@@ -87,13 +91,15 @@ def attack(
 
 
 def _bound(spec: Spec) -> float:
-    """The largest chance of a right answer about a toss of a fair coin under (epsilon, delta) (Kairouz, Oh and Viswanath 2015)."""
+    """The largest chance of a right answer about a toss of a fair coin under (epsilon, delta) (Kairouz, Oh
+    and Viswanath 2015)."""
     epsilon, delta = min(float(spec.epsilon), 50.0), float(spec.delta)
     return min(1.0, (exp(epsilon) + delta) / (1 + exp(epsilon)))
 
 
 def _unusual(matrix: Codes, domain: Domain) -> NDArray[np.intp]:
-    """Places of the records that lie farthest from their nearest neighbour: what is rare is given away first."""
+    """Places of the records that lie farthest from their nearest neighbour: what is rare is given away
+    first."""
     some = matrix[:CANDIDATES]
     distances = _distances(some, matrix[: 4 * CANDIDATES], domain)
     distances[np.arange(len(some)), np.arange(len(some))] = np.inf
@@ -111,7 +117,8 @@ def _distances(first: Codes, second: Codes, domain: Domain) -> NDArray[np.float3
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class _Shadow:
-    """One shadow release. present: of each target, whether it was in the table; features: of each target, shape (targets, features)."""
+    """One shadow release. present: of each target, whether it was in the table; features: of each target,
+    shape (targets, features)."""
 
     present: NDArray[np.bool_]
     features: Floats
@@ -179,7 +186,8 @@ class _Shadows:
         return _Shadow(present=present, features=self._features(generated))
 
     def _features(self, generated: Codes) -> Floats:
-        """Of each target: the distances of the nearest records, and how many records have its value in each column."""
+        """Of each target: the distances of the nearest records, and how many records have its value in each
+        column."""
         nearest = np.sort(_distances(self.targets, generated, self.domain), axis=1)[:, :NEAREST]
         same = np.array(
             [
@@ -191,7 +199,8 @@ class _Shadows:
 
 
 def _judge(made: list[_Shadow], bound: float) -> ShadowTrials:
-    """Learn on one half of the tables, a model for each target, and count the right answers on the other half."""
+    """Learn on one half of the tables, a model for each target, and count the right answers on the other
+    half."""
     half = len(made) // 2
     features = np.stack([each.features for each in made])
     present = np.stack([each.present for each in made])

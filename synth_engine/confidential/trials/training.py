@@ -1,8 +1,9 @@
 """Models that are trained on synthetic records and on real ones, and tested on the same real records.
 
-Train on synthetic, test on real: Esteban, Hyland and Rätsch 2017, *Real-valued (medical) time series generation with
-recurrent conditional GANs*. Propensity score: Snoke, Raab, Nowok, Dibben and Slavkovic 2018, *General and specific utility
-measures for synthetic data*. Gaps between groups: Hardt, Price and Srebro 2016, *Equality of opportunity in supervised learning*.
+Train on synthetic, test on real: Esteban, Hyland and Rätsch 2017, *Real-valued (medical) time series
+generation with recurrent conditional GANs*. Propensity score: Snoke, Raab, Nowok, Dibben and Slavkovic 2018,
+*General and specific utility measures for synthetic data*. Gaps between groups: Hardt, Price and Srebro 2016,
+*Equality of opportunity in supervised learning*.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingAim:
-    """What models predict, and the groups that they must treat alike; empty for neither. Both are names of columns."""
+    """What models predict, and the groups that they must treat alike; empty for neither. Both are names of
+    columns."""
 
     target: str = ""
     protected: str = ""
@@ -92,7 +94,8 @@ def train(
     *,
     progress: Progress,
 ) -> JsonObject:
-    """Trains all models and returns their exact scores: not private. What cannot be computed is said in `notes`."""
+    """Trains all models and returns their exact scores: not private. What cannot be computed is said in
+    `notes`."""
     from threadpoolctl import threadpool_limits
 
     aim.require(halves[0].domain)
@@ -122,7 +125,7 @@ def train(
     return document
 
 
-# --- prediction ---------------------------------------------------------------------------------------------------
+# --- prediction ---------------------------------------------------------------------------------------------
 def _predict(
     tables: TrainingTables, aim: TrainingAim, notes: list[str], progress: Progress
 ) -> Figures:
@@ -239,7 +242,8 @@ def _classify(
         return {}
     if len(np.unique(labels["synthetic"])) < 2:
         notes.append(
-            f"{attribute.name} has one value in the synthetic records: a model trained on them always predicts it."
+            f"{attribute.name} has one value in the synthetic records: a model trained on them always "
+            "predicts it."
         )
     number = int(classes.max()) + 1
     chances: dict[str, dict[str, Floats]] = {}
@@ -278,8 +282,8 @@ def _classify(
 
 
 def _classes(tables: TrainingTables, attribute: Attribute) -> Labels:
-    """The class of each code that occurs, -1 of others: values by falling frequency in the real records, last those that
-    are joined: the rarest of many, and those that only other records have."""
+    """The class of each code that occurs, -1 of others: values by falling frequency in the real records, last
+    those that are joined: the rarest of many, and those that only other records have."""
     real, *others = (
         np.bincount(records.codes[attribute.name], minlength=attribute.size)
         for records in _sides(tables).values()
@@ -353,7 +357,7 @@ def _balanced_accuracy(truth: Labels, chances: Floats) -> float:
     )
 
 
-# --- groups -------------------------------------------------------------------------------------------------------
+# --- groups -------------------------------------------------------------------------------------------------
 def _compare_groups(
     tested: RecordSample,
     aim: TrainingAim,
@@ -361,7 +365,8 @@ def _compare_groups(
     predicted: Mapping[str, Labels],
     notes: list[str],
 ) -> Figures | None:
-    """Shares by group; None, and a note, where groups cannot be compared. predicted: by the table that was trained on."""
+    """Shares by group; None, and a note, where groups cannot be compared. predicted: by the table that was
+    trained on."""
     if aim.protected == aim.target:
         notes.append("Groups are compared by another column than the one to predict.")
         return None
@@ -378,7 +383,8 @@ def _compare_groups(
     judged = [code for code in frequent if sizes[code] >= MIN_GROUP]
     if len(judged) < 2:
         notes.append(
-            f"{aim.protected} has fewer than two groups of {MIN_GROUP} tested records: gaps between them say nothing."
+            f"{aim.protected} has fewer than two groups of {MIN_GROUP} tested records: gaps between them "
+            "say nothing."
         )
         return None
     groups: list[Figures] = [
@@ -416,9 +422,10 @@ def _gap(rates: list[float | None]) -> float | None:
     return max(known) - min(known) if len(known) > 1 else None
 
 
-# --- clusters and propensity --------------------------------------------------------------------------------------
+# --- clusters and propensity --------------------------------------------------------------------------------
 def _cluster(tables: TrainingTables) -> Figures:
-    """How alike k-means of either table groups the tested records: the adjusted Rand index, 1 for the same groups."""
+    """How alike k-means of either table groups the tested records: the adjusted Rand index, 1 for the same
+    groups."""
     encoder = FeatureEncoder(tables.real, tables.real.domain.names)
     real, synthetic, tested = (
         encoder.for_lines(records) for records in (tables.real, tables.synthetic, tables.tested)
@@ -452,8 +459,9 @@ def _groups_of(matrix: Floats, tested: Floats) -> Labels:
 
 
 def _propensity(tables: TrainingTables, progress: Progress) -> Figures:
-    """How well a model tells real and synthetic records apart: pMSE of logistic regression with its ratio to permuted labels,
-    and the area under the curve of gradient boosting on records that it was not trained on."""
+    """How well a model tells real and synthetic records apart: pMSE of logistic regression with its ratio to
+    permuted labels, and the area under the curve of gradient boosting on records that it was not trained
+    on."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score

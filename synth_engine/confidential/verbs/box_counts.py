@@ -1,6 +1,7 @@
 """`boxes`: counts of disjoint boxes that cover all records.
 
-Law: independent noise on every count. Sensitivity: that of a histogram, because a record lies in one box (docs/proofs/divide.md).
+Law: independent noise on every count. Sensitivity: that of a histogram, because a record lies in one box
+(docs/proofs/divide.md).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def question(facts: PublicFacts, boxes: Boxes, *, noise: Noise) -> Question[Coun
 
 
 def require_own(facts: PublicFacts, boxes: Boxes) -> Clique:
-    """The columns of boxes. Errors: PrivacyError for boxes over other classes than those of the description: boxes of two such
-    classes need not be disjoint."""
+    """The columns of boxes. Errors: PrivacyError for boxes over other classes than those of the description:
+    boxes of two such classes need not be disjoint."""
     own = facts.class_trees
     columns = tuple(tree.column for tree in boxes.trees)
     known = len(set(columns)) == len(columns) and set(columns) <= set(own)

@@ -1,7 +1,8 @@
 """`discover`: the values of a public set, of any size, whose noisy counts reach a public threshold.
 
-Law: that of noise on every value of the set. Neither time nor answer depends on how large the set is, and nothing tells
-a value that somebody has from one that nobody has. Sensitivity: that of a histogram (docs/proofs/discover.md).
+Law: that of noise on every value of the set. Neither time nor answer depends on how large the set is, and
+nothing tells a value that somebody has from one that nobody has. Sensitivity: that of a histogram
+(docs/proofs/discover.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`divide`: a column for each of several disjoint boxes, by which the box is divided as little as possible.
 
-Law: that of `select`, for each box by itself. Sensitivity: a record lies in one box, and moves no score of another; within its box
-it raises the largest of the boxes that a division makes by one or leaves it, for every column alike, so the scores are monotonic
-(docs/proofs/divide.md).
+Law: that of `select`, for each box by itself. Sensitivity: a record lies in one box, and moves no score of
+another; within its box it raises the largest of the boxes that a division makes by one or leaves it, for
+every column alike, so the scores are monotonic (docs/proofs/divide.md).
 """
 
 from __future__ import annotations

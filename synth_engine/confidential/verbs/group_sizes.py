@@ -1,7 +1,7 @@
 """`group-sizes`: how many units have 1, 2, … records.
 
-Law: independent noise on every count, empty or not. Sensitivity: one unit moves one count, or two under replacement,
-however many records it has (docs/proofs/group-sizes.md).
+Law: independent noise on every count, empty or not. Sensitivity: one unit moves one count, or two under
+replacement, however many records it has (docs/proofs/group-sizes.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`grow`: which nodes of a public hierarchy are opened.
 
-Law: under the basic rule that of `measure` at every depth, where a node was looked at; under the others a noisy score of
-every node that can be opened is compared with a threshold, and no count is given. Sensitivity: that of all depths under
-the basic rule; else the loss of a threshold tree, which does not grow with the depth (docs/proofs/grow.md).
+Law: under the basic rule that of `measure` at every depth, where a node was looked at; under the others a
+noisy score of every node that can be opened is compared with a threshold, and no count is given. Sensitivity:
+that of all depths under the basic rule; else the loss of a threshold tree, which does not grow with the depth
+(docs/proofs/grow.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`interaction`: the interaction contrast of a table, which its marginals do not determine, in whole numbers.
 
-Law: independent noise on every cell. Sensitivity: that of the contrast, which depends on the shape of the table
-(docs/proofs/interaction.md).
+Law: independent noise on every cell. Sensitivity: that of the contrast, which depends on the shape of the
+table (docs/proofs/interaction.md).
 """
 
 from __future__ import annotations

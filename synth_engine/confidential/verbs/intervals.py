@@ -1,7 +1,7 @@
 """`intervals`: counts of the values of a column on a lattice, by a partition of its positions.
 
-Law: independent noise on every count, whether anybody has such a value or not. Sensitivity: that of a histogram, because a
-record has one position or none, and lies in one cell at most (docs/proofs/intervals.md).
+Law: independent noise on every count, whether anybody has such a value or not. Sensitivity: that of a
+histogram, because a record has one position or none, and lies in one cell at most (docs/proofs/intervals.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`items`: weighted counts of all items of a public set, whether anybody has them or not.
 
-Law: independent noise on every count. Sensitivity: every record has one vote, shared by the items of its basket so that
-the votes have norm 1 in the norm of the noise (docs/proofs/items.md).
+Law: independent noise on every count. Sensitivity: every record has one vote, shared by the items of its
+basket so that the votes have norm 1 in the norm of the noise (docs/proofs/items.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`leaves`: counts of disjoint nodes of a hierarchy, in each cell of a table of further attributes.
 
-Law: independent noise on every count; with a threshold, counts below it are given as 0. Sensitivity: that of a histogram,
-because a record lies in one node at most (docs/proofs/leaves.md).
+Law: independent noise on every count; with a threshold, counts below it are given as 0. Sensitivity: that of
+a histogram, because a record lies in one node at most (docs/proofs/leaves.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`measure`: a table of counts.
 
-Law: independent noise on every cell, empty or not. Sensitivity: that of a histogram; a record falls into one bin as it
-falls into one code, so merging codes moves nothing more (docs/proofs/measure.md).
+Law: independent noise on every cell, empty or not. Sensitivity: that of a histogram; a record falls into one
+bin as it falls into one code, so merging codes moves nothing more (docs/proofs/measure.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""`resample`: as many records of each group as it publicly has, or a public multiple of them, with origins, or public parts of them, drawn from the
-group's own origins and a prior.
+"""`resample`: as many records of each group as it publicly has, or a public multiple of them, with origins,
+or public parts of them, drawn from the group's own origins and a prior.
 
-Law: the Dirichlet-multinomial distribution of each group by itself. Whether the totals of the table are the declared ones
-is the same for all neighbours, so refusing other totals reveals nothing (docs/proofs/resample.md).
+Law: the Dirichlet-multinomial distribution of each group by itself. Whether the totals of the table are the
+declared ones is the same for all neighbours, so refusing other totals reveals nothing
+(docs/proofs/resample.md).
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def question(
     clique = (totals.column, origin)
     group_totals = totals.counts
 
-    # How coarsely the origins of each group are counted follows from the description and its public total alone.
+    # How coarsely the origins of each group are counted follows from the description and its public total
+    # alone.
     by_size = partings_by_size(domain, origin, parting or VALUES)
     part_of_origin = {
         name: np.array(public_parting(domain, origin, split_within(name)[0]))
@@ -87,7 +89,8 @@ def question(
             members = group_partings[groups] == name
             parts = part_of_origin[name][origins[members]]
             if name in near:
-                # Which number a part has may differ between groups, and never between neighbours: the group of a record stays.
+                # Which number a part has may differ between groups, and never between neighbours: the group
+                # of a record stays.
                 parts = near[name].numbers()[groups[members], parts]
             drawn_origins[group_partings[order] == name] = dirichlet_multinomial.draw_origins(
                 groups[members],

@@ -1,7 +1,7 @@
 """`score`: the L1 distance of each candidate's counts from its public reference, less its public penalty.
 
-Law: independent noise on every score. Sensitivity: one record may move all scores, each as far as it moves a table
-(docs/proofs/score.md).
+Law: independent noise on every score. Sensitivity: one record may move all scores, each as far as it moves a
+table (docs/proofs/score.md).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def question(
 def query(
     facts: PublicFacts, verb: Literal["select", "score"], candidates: tuple[Candidate, ...]
 ) -> Query:
-    """The query about these candidates. Errors: PrivacyError for a reference of another shape, or too large."""
+    """The query about these candidates. Errors: PrivacyError for a reference of another shape, or too
+    large."""
     if not candidates:
         raise PrivacyError("a selection needs candidates")
     shapes = facts.shapes((candidate.clique, candidate.merged) for candidate in candidates)

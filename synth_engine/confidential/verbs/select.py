@@ -1,7 +1,7 @@
 """`select`: the index of a candidate whose counts are far, in L1, from its public reference.
 
-Law: permute-and-flip under a pure cap, else report-noisy-max with Gumbel noise. Sensitivity: each score moves as far as
-a table does; the public penalties move nothing (docs/proofs/select.md).
+Law: permute-and-flip under a pure cap, else report-noisy-max with Gumbel noise. Sensitivity: each score moves
+as far as a table does; the public penalties move nothing (docs/proofs/select.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`refine`, as the journal calls it: the index of a column that leaves many records in the largest class of their group,
-where the groups of `chosen` are divided by it.
+"""`refine`, as the journal calls it: the index of a column that leaves many records in the largest class of
+their group, where the groups of `chosen` are divided by it.
 
-Law: that of `select`. Sensitivity: one record moves every score by one at most, and records that are added raise every
-score or none, so the scores are monotonic (docs/proofs/refine.md).
+Law: that of `select`. Sensitivity: one record moves every score by one at most, and records that are added
+raise every score or none, so the scores are monotonic (docs/proofs/refine.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Records over ever smaller cells of all places: the earth mover's distance by depth, beside that of a plain resample."""
+"""Records over ever smaller cells of all places: the earth mover's distance by depth, beside that of a plain
+resample."""
 
 from __future__ import annotations
 
@@ -51,14 +52,16 @@ class Cells(ComparisonFigure):
     explanations = {
         "cells": Explanation(
             title="How far records would have to be moved",
-            what="The box of all places is cut in halves along each side, again and again. At every depth the shares of records "
-            "in its cells are compared, and what differs counts as much as the cell's side measures beside the box's: a half at "
-            "depth 1, a quarter at depth 2. Added up from the top, that is the earth mover's distance by depth.",
-            how="The lower, the better. At the last depth the curve is at most how far an average record would have to be moved "
-            "for both tables to agree: kilometres of all places of a record together. The dotted line is what as many records drawn from "
-            "the real ones with replacement would come to, on average: a release below it at some depth has the coarse picture "
-            "better than a sample would; far above it, noise or a tree that is not deep enough is what one sees. Records stand in "
-            "their bins, so nothing finer counts.",
+            what="The box of all places is cut in halves along each side, again and again. At every depth "
+            "the shares of records in its cells are compared, and what differs counts as much as the "
+            "cell's side measures beside the box's: a half at depth 1, a quarter at depth 2. Added up from "
+            "the top, that is the earth mover's distance by depth.",
+            how="The lower, the better. At the last depth the curve is at most how far an average record "
+            "would have to be moved for both tables to agree: kilometres of all places of a record "
+            "together. The dotted line is what as many records drawn from the real ones with replacement "
+            "would come to, on average: a release below it at some depth has the coarse picture better "
+            "than a sample would; far above it, noise or a tree that is not deep enough is what one sees. "
+            "Records stand in their bins, so nothing finer counts.",
         ),
     }
 

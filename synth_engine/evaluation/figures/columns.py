@@ -26,11 +26,11 @@ class ColumnsFigure(ComparisonFigure):
     explanations = {
         "histogram": Explanation(
             title="How often each value occurs",
-            what="For one column, the share of records in each public category or bin, real beside synthetic. The bins "
-            "are those of the domain, so both sides are cut at the same edges.",
-            how="Solid blue is real, hatched or dashed orange is synthetic. Where the two are equally high, the column "
-            "is kept. The distance is the share of records that would have to move to another bin for both to agree: 0 is "
-            "the same, 1 is nothing in common.",
+            what="For one column, the share of records in each public category or bin, real beside "
+            "synthetic. The bins are those of the domain, so both sides are cut at the same edges.",
+            how="Solid blue is real, hatched or dashed orange is synthetic. Where the two are equally "
+            "high, the column is kept. The distance is the share of records that would have to move to "
+            "another bin for both to agree: 0 is the same, 1 is nothing in common.",
         )
     }
 

@@ -1,6 +1,8 @@
-"""Commutes in a report: numbers to read, and both tallies packed, so that a page can show any place and distance of them.
+"""Commutes in a report: numbers to read, and both tallies packed, so that a page can show any place and
+distance of them.
 
-Like the rest of a report on real data it is not private; the tally of the real table is as fine as the public points.
+Like the rest of a report on real data it is not private; the tally of the real table is as fine as the public
+points.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ MAX_PACKED_CELLS = 2_000_000
 
 
 class Commutes(ComparisonFigure):
-    """Both tallies of every commute, packed, for the pages of maps; the comparison itself has no card of them."""
+    """Both tallies of every commute, packed, for the pages of maps; the comparison itself has no card of
+    them."""
 
     field = "commutes"
     position = 60

@@ -1,4 +1,5 @@
-"""Conditional means: the mean of a number within each value of a category, and within tenths of another column of values."""
+"""Conditional means: the mean of a number within each value of a category, and within tenths of another
+column of values."""
 
 from __future__ import annotations
 
@@ -46,17 +47,19 @@ class ConditionalMeans(ComparisonFigure):
     explanations = {
         "group_means": Explanation(
             title="Means that differ most",
-            what="The mean of each column of numbers within each value of a category, and within tenths of another column "
-            "of values, with ends at its real quantiles. Cells are read as they are written; those that the description "
-            f"cannot read are left out. Groups of fewer than {MIN_RECORDS} real records are not judged.",
-            how="Differences are in the unit of the column. By chance is the mean difference of two samples of the real "
-            "group: a difference near it says nothing.",
+            what="The mean of each column of numbers within each value of a category, and within tenths "
+            "of another column of values, with ends at its real quantiles. Cells are read as they are "
+            "written; those that the description cannot read are left out. Groups of fewer than "
+            f"{MIN_RECORDS} real records are not judged.",
+            how="Differences are in the unit of the column. By chance is the mean difference of two "
+            "samples of the real group: a difference near it says nothing.",
         ),
         "group_mean": Explanation(
             title="Mean within groups",
             what="The mean of a column of numbers within groups of records, real beside synthetic.",
-            how="Solid blue is real, dashed orange is synthetic. Where the lines differ in shape, the relation of the two "
-            "columns changed; where one is above the other everywhere, the column itself did.",
+            how="Solid blue is real, dashed orange is synthetic. Where the lines differ in shape, the "
+            "relation of the two columns changed; where one is above the other everywhere, the column "
+            "itself did.",
         ),
     }
 
@@ -109,8 +112,8 @@ class ConditionalMeans(ComparisonFigure):
         preserved = sum(level in summaries.KEPT_LEVELS for level in levels)
         level = summaries.worst([*levels, entry["level"]])
         words = (
-            f"{wording.LEVEL_WORDS[level]}: in {preserved} of {len(levels)} pairs of columns, means within groups are kept or "
-            "differ slightly"
+            f"{wording.LEVEL_WORDS[level]}: in {preserved} of {len(levels)} pairs of columns, means within "
+            "groups are kept or differ slightly"
         )
         if level != "same":
             words += f"; {_most_different(entry['worst'][0])}"
@@ -241,7 +244,8 @@ def _excess(group: Json) -> float:
 
 
 def _level(group: Json, *, of: int) -> Level:
-    """The level of the mean of one group, in standard deviations of its column; of so many groups some are far off by chance."""
+    """The level of the mean of one group, in standard deviations of its column; of so many groups some are
+    far off by chance."""
     if group["difference"] is None:
         return "large"
     error = float(group["by_chance"]) / _MEAN_OF_NORMAL
@@ -252,8 +256,8 @@ def _level(group: Json, *, of: int) -> Level:
 
 def _most_different(group: Json) -> str:
     return (
-        f"most different: {group['of']} where {group['by']} is {group['label']}, {_text(group['real'])} real, "
-        f"{_text(group['synthetic'])} synthetic"
+        f"most different: {group['of']} where {group['by']} is {group['label']}, {_text(group['real'])} "
+        f"real, {_text(group['synthetic'])} synthetic"
     )
 
 

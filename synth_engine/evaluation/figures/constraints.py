@@ -35,12 +35,14 @@ class Constraints(ComparisonFigure):
     explanations = {
         "constraints": Explanation(
             title="Constraints",
-            what="How many records break each constraint that the description declares: of the real table, of the "
-            "synthetic one as the model alone would draw it, and of the synthetic one as it is drawn.",
-            how="The last number is 0 for every constraint. Real records that break one are errors in the table, or the "
-            "constraint is not true; they were counted like any other. Many synthetic ones in the middle mean that the "
-            "method did not see how these columns go together, and that much had to be drawn again. Records are judged by "
-            "the bins that they fall into, so two values of one bin count as in order.",
+            what="How many records break each constraint that the description declares: of the real table, "
+            "of the synthetic one as the model alone would draw it, and of the synthetic one as it is "
+            "drawn.",
+            how="The last number is 0 for every constraint. Real records that break one are errors in the "
+            "table, or the constraint is not true; they were counted like any other. Many synthetic ones "
+            "in the middle mean that the method did not see how these columns go together, and that much "
+            "had to be drawn again. Records are judged by the bins that they fall into, so two values of "
+            "one bin count as in order.",
         ),
     }
 

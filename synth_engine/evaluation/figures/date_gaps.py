@@ -35,11 +35,13 @@ class DateGaps(ComparisonFigure):
     explanations = {
         "gaps": Explanation(
             title="Days without a record",
-            what="For each column of days or times of days the shares of days between the first and the last real day that "
-            "have a record, and that lie in gaps of so many days. The column that differs most is drawn.",
-            how="A table of working days has a gap at each weekend. For the verdict the larger table is thinned to the number "
-            "of records of the smaller one, because fewer records leave more days empty. Where gaps are filled, do not use "
-            "the synthetic table to study on which days something happens.",
+            what="For each column of days or times of days the shares of days between the first and the "
+            "last real day that have a record, and that lie in gaps of so many days. The column that "
+            "differs most is drawn.",
+            how="A table of working days has a gap at each weekend. For the verdict the larger table is "
+            "thinned to the number of records of the smaller one, because fewer records leave more days "
+            "empty. Where gaps are filled, do not use the synthetic table to study on which days something "
+            "happens.",
         )
     }
 
@@ -68,7 +70,8 @@ def _entry(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json 
     counts = [_by_day(*side, first=first, last=last) for side in days]
     if last == first or not len(days[1][0]):
         return None
-    # Values outside of the range are drawn as well: without them, a table that lies elsewhere would be thinned to nothing.
+    # Values outside of the range are drawn as well: without them, a table that lies elsewhere would be
+    # thinned to nothing.
     totals = [int(side[1].sum()) for side in days]
     records = min(totals)
     empty = [
@@ -134,8 +137,8 @@ def gap_shares(counts: Counts) -> NDArray[np.float64]:
 
 
 def thinned_empty_share(counts: Counts, *, records: int, total: int) -> float:
-    """The expected share of days without a record among so many records of all, drawn without replacement (rarefaction,
-    Hurlbert 1971)."""
+    """The expected share of days without a record among so many records of all, drawn without replacement
+    (rarefaction, Hurlbert 1971)."""
     empty = 0.0
     sizes, days = np.unique(counts, return_counts=True)
     for size, number in zip(sizes.tolist(), days.tolist(), strict=True):
@@ -152,7 +155,8 @@ def thinned_empty_share(counts: Counts, *, records: int, total: int) -> float:
 
 
 def _variance(counts: Counts, *, part: float) -> float:
-    """The variance of the share of empty days in a new table of such a part of the records, with days taken as Poisson."""
+    """The variance of the share of empty days in a new table of such a part of the records, with days taken
+    as Poisson."""
     none = np.exp(-counts * part)
     return float((none * (1 - none)).sum()) / len(counts) ** 2
 

@@ -1,4 +1,5 @@
-"""Dependence between columns: normalised mutual information of every pair on both sides, and its difference."""
+"""Dependence between columns: normalised mutual information of every pair on both sides, and its
+difference."""
 
 from __future__ import annotations
 
@@ -24,23 +25,26 @@ class Dependence(ComparisonFigure):
     explanations = {
         "nmi_real": Explanation(
             title="Dependence in the real table",
-            what="How much one column tells about another, for every pair of columns: mutual information divided by "
-            "the smaller of the two entropies.",
-            how="Faint (0) means that the columns tell nothing about each other, strong (1) that one determines the "
-            "other. Compare it with the map of the synthetic table, which has the same colour scale.",
+            what="How much one column tells about another, for every pair of columns: mutual information "
+            "divided by the smaller of the two entropies.",
+            how="Faint (0) means that the columns tell nothing about each other, strong (1) that one "
+            "determines the other. Compare it with the map of the synthetic table, which has the same "
+            "colour scale.",
         ),
         "nmi_synthetic": Explanation(
             title="Dependence in the synthetic table",
             what="The same measure as of the real table, computed from the synthetic one.",
-            how="A square fainter than in the real map is a dependence that was weakened or lost; a stronger one was "
-            "invented. Columns with many rare values look slightly dependent in any small table.",
+            how="A square fainter than in the real map is a dependence that was weakened or lost; a "
+            "stronger one was invented. Columns with many rare values look slightly dependent in any small "
+            "table.",
         ),
         "nmi_difference": Explanation(
             title="Dependence: synthetic minus real",
             what="The difference of the maps of both tables, square by square.",
-            how="Grey means preserved: no more than chance, or nothing to speak of. Blue means weaker in the synthetic table than in the "
-            "real one, red means stronger. The colours end at 0.25 in every report. "
-            "Do not use the synthetic table to study a pair of columns whose square is strongly coloured.",
+            how="Grey means preserved: no more than chance, or nothing to speak of. Blue means weaker in "
+            "the synthetic table than in the real one, red means stronger. The colours end at 0.25 in "
+            "every report. Do not use the synthetic table to study a pair of columns whose square is "
+            "strongly coloured.",
         ),
     }
 
@@ -55,8 +59,8 @@ class Dependence(ComparisonFigure):
 def nmi_heatmap(report: Report, which: Which) -> Figure:
     """The map of one side, or of the difference.
 
-    Both sides share one scale, from 0 to the largest value on either; that of the difference, synthetic minus real, has
-    fixed ends, and pairs whose dependence is kept are grey.
+    Both sides share one scale, from 0 to the largest value on either; that of the difference, synthetic minus
+    real, has fixed ends, and pairs whose dependence is kept are grey.
     """
     pairs, field = report["pairs"], f"nmi_{which}"
     if which == "difference":
@@ -64,7 +68,8 @@ def nmi_heatmap(report: Report, which: Which) -> Figure:
             report,
             field,
             colour_ends.diverging(colour_ends.DEPENDENCE_CHANGE),
-            words="Difference of normalised mutual information, synthetic minus real, for every pair of columns.",
+            words="Difference of normalised mutual information, synthetic minus real, for every pair of "
+            "columns.",
             is_chance=heatmaps.is_same("dependence"),
         )
     # A scale of its own for each map would make a weakened dependence look as strong as the

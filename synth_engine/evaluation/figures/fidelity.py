@@ -1,4 +1,5 @@
-"""Fidelity of columns whose values a run learned out of a public set: how much of both tables is on values that both have.
+"""Fidelity of columns whose values a run learned out of a public set: how much of both tables is on values
+that both have.
 
 Source of the figure: Rodriguez and Howe 2018, section 4 (fidelity F).
 """
@@ -29,12 +30,12 @@ class Fidelity(ComparisonFigure):
     explanations = {
         "fidelity": Explanation(
             title="Fidelity of learned values",
-            what="For each column whose values were found with budget in a public set: the share of real records whose value is "
-            "also in the synthetic table, the share of synthetic records whose value is also in the real one, and F, their "
-            "product. “Other” and missing are in neither share.",
-            how="1 means that both tables have the same values, 0 that they have none in common. The first share falls where "
-            "values are too rare to be found, the second where values came out that nobody has, which a larger ρ makes less "
-            "likely.",
+            what="For each column whose values were found with budget in a public set: the share of real "
+            "records whose value is also in the synthetic table, the share of synthetic records whose "
+            "value is also in the real one, and F, their product. “Other” and missing are in neither share.",
+            how="1 means that both tables have the same values, 0 that they have none in common. The first "
+            "share falls where values are too rare to be found, the second where values came out that "
+            "nobody has, which a larger ρ makes less likely.",
         )
     }
 

@@ -29,11 +29,11 @@ class GroupSizesFigure(ComparisonFigure):
     explanations = {
         "group_sizes": Explanation(
             title="How many rows a person has",
-            what="The share of persons with one row, two, three and so on, real beside synthetic. Real rows beyond what one "
-            "person may have were left out before, as for everything here.",
-            how="Solid blue is real, hatched or dashed orange is synthetic. The sizes of groups are kept, and nothing "
-            "else of them: the rows of one synthetic person are no more alike than those of two, so do not study with them "
-            "how a person's rows go together.",
+            what="The share of persons with one row, two, three and so on, real beside synthetic. Real "
+            "rows beyond what one person may have were left out before, as for everything here.",
+            how="Solid blue is real, hatched or dashed orange is synthetic. The sizes of groups are kept, "
+            "and nothing else of them: the rows of one synthetic person are no more alike than those of "
+            "two, so do not study with them how a person's rows go together.",
         ),
     }
 

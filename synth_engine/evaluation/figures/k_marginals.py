@@ -1,4 +1,5 @@
-"""Tables of two to eight columns: NIST's k-marginal score, squared errors, and the groups of records that fit worst."""
+"""Tables of two to eight columns: NIST's k-marginal score, squared errors, and the groups of records that fit
+worst."""
 
 from __future__ import annotations
 
@@ -66,8 +67,8 @@ SECTION = FigureSection(
 
 
 def cliques(domain: Domain) -> list[Clique]:
-    """Sets of four to eight columns, four of each size at most: a public choice, by a fixed seed and the domain alone.
-    Sets whose cells 64-bit integers cannot number are left out."""
+    """Sets of four to eight columns, four of each size at most: a public choice, by a fixed seed and the
+    domain alone. Sets whose cells 64-bit integers cannot number are left out."""
     rng = np.random.default_rng(SEED)
     names = domain.names
     return [
@@ -101,28 +102,31 @@ class KMarginals(ComparisonFigure):
     explanations = {
         "k_marginals": Explanation(
             title="k-marginal score",
-            what="NIST's score of the tables of k columns: 1000 less a thousand times their mean total variation distance. "
-            "Pairs and triples are those above; of four to eight columns, up to four sets are drawn by a fixed seed. Beside "
-            "it stands the sum of squared errors of the shares of all cells.",
-            how="1000 is a perfect copy of the table's counts, 0 has no record in common. With many columns almost every "
-            "combination is rare, so that even a second sample of the same people has a low score: compare with the dashed line. "
-            "A score far above it in tables of eight columns is a copy, not a fit.",
+            what="NIST's score of the tables of k columns: 1000 less a thousand times their mean total "
+            "variation distance. Pairs and triples are those above; of four to eight columns, up to four "
+            "sets are drawn by a fixed seed. Beside it stands the sum of squared errors of the shares of "
+            "all cells.",
+            how="1000 is a perfect copy of the table's counts, 0 has no record in common. With many "
+            "columns almost every combination is rare, so that even a second sample of the same people has "
+            "a low score: compare with the dashed line. A score far above it in tables of eight columns is "
+            "a copy, not a fit.",
         ),
         "k_marginal_groups": Explanation(
             title="Groups with the lowest scores",
-            what="The k-marginal score within a group: records that share a value of one column, compared in every other "
-            f"column. Columns of at most {MAX_GROUPS} codes make groups; those of fewer than {MIN_RECORDS} real records are "
-            "not judged.",
-            how="The groups come by how much lower they score than a second sample of the same people would. A group that "
-            "the synthetic table lacks scores 0.",
+            what="The k-marginal score within a group: records that share a value of one column, compared "
+            f"in every other column. Columns of at most {MAX_GROUPS} codes make groups; those of fewer "
+            f"than {MIN_RECORDS} real records are not judged.",
+            how="The groups come by how much lower they score than a second sample of the same people "
+            "would. A group that the synthetic table lacks scores 0.",
         ),
         "k_marginal_crossed": Explanation(
             title="Groups of two columns with the lowest scores",
-            what="The same within smaller groups: records that share the values of two columns, compared in each third column "
-            "with which the two were counted in a triple above. Groups of fewer than "
+            what="The same within smaller groups: records that share the values of two columns, compared "
+            "in each third column with which the two were counted in a triple above. Groups of fewer than "
             f"{MIN_RECORDS} real records are not judged.",
-            how="A method that keeps pairs alone may keep both columns and still be wrong about records in which they meet. "
-            "Of very many groups some score low by chance: read those far below their mark.",
+            how="A method that keeps pairs alone may keep both columns and still be wrong about records in "
+            "which they meet. Of very many groups some score low by chance: read those far below their "
+            "mark.",
         ),
     }
 
@@ -183,8 +187,8 @@ class KMarginals(ComparisonFigure):
 
 
 def _by_size(sides: Sides) -> dict[int, list[_Agreement]]:
-    """How far apart the tables are that both sides have counted, by their number of columns. Tables are aligned one at a
-    time: all of them together do not fit in memory."""
+    """How far apart the tables are that both sides have counted, by their number of columns. Tables are
+    aligned one at a time: all of them together do not fit in memory."""
     agreements = {
         size: [
             _agreement(clique, sides.real[clique], sides.synthetic[clique])
@@ -249,7 +253,8 @@ def _score(size: int, tables: Sequence[_Agreement], sides: Sides) -> Json:
 
 
 def _worst_line(scores: Sequence[Json]) -> Json:
-    """The score with the worst verdict; of several that of three columns, which is NIST's, if it is one of them."""
+    """The score with the worst verdict; of several that of three columns, which is NIST's, if it is one of
+    them."""
     return max(
         scores,
         key=lambda line: (
@@ -275,7 +280,8 @@ def _groups_by(column: Attribute, others: Sequence[Attribute], sides: Sides) -> 
 
 
 def _crossed_groups(sides: Sides) -> Iterator[Json]:
-    """The score of each group that shares the values of two columns, in the third columns of the triples that have both."""
+    """The score of each group that shares the values of two columns, in the third columns of the triples that
+    have both."""
     pairs = {frozenset(pair) for pair in sides.cliques(2)}
     thirds: dict[tuple[str, str], list[str]] = {}
     for triple in sides.cliques(3):
@@ -336,7 +342,8 @@ def _beyond_chance(group: Json) -> float:
 
 
 def _table(side: Tallies, columns: Sequence[Attribute]) -> Array:
-    """Counts by these columns, in this order, in whichever order they were counted; noisy counts below zero count as zero."""
+    """Counts by these columns, in this order, in whichever order they were counted; noisy counts below zero
+    count as zero."""
     names = tuple(column.name for column in columns)
     counted = next(clique for clique in permutations(names) if clique in side)
     table = side[counted].dense().transpose([counted.index(name) for name in names])
@@ -449,7 +456,8 @@ def _group_card(report: Report, groups: Sequence[Json], *, key: str, judged: int
     first = groups[0]
     words = (
         f"Lowest of {judged} groups beyond chance: {_words(first)}, "
-        f"{first['score']:.0f} of 1000 (about {first['by_chance']:.0f} by chance alone), most in {first['worst_column']}."
+        f"{first['score']:.0f} of 1000 (about {first['by_chance']:.0f} by chance alone), most in "
+        f"{first['worst_column']}."
     )
     figure = draw_groups(report, groups[:MAX_DRAWN])
     return make_card(report, key, reading, table, words, figure=figure)
@@ -467,7 +475,8 @@ def _words(group: Json) -> str:
 
 
 def draw_groups(report: Report, groups: Sequence[Json]) -> Figure:
-    """A bar for each group, with a mark where a second sample of the same people would be; the worst one on top."""
+    """A bar for each group, with a mark where a second sample of the same people would be; the worst one on
+    top."""
     labels = [
         "<br>".join(
             style.escape(style.shorten(f"{column}: {label}")) for column, label in _parts(group)

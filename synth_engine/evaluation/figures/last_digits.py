@@ -39,10 +39,11 @@ class LastDigits(ComparisonFigure):
     explanations = {
         "digits": Explanation(
             title="Last digits and round numbers",
-            what="For each column of numbers the shares of values by their last digit, counted in steps of the column, and of "
-            "those that end in one, two, or three and more zeros. The column that differs most is drawn.",
-            how="People round: a table of prices may have whole hundreds alone. Where the bars differ, do not use the synthetic "
-            "table to study heaping, rounding or digit preference.",
+            what="For each column of numbers the shares of values by their last digit, counted in steps of "
+            "the column, and of those that end in one, two, or three and more zeros. The column that "
+            "differs most is drawn.",
+            how="People round: a table of prices may have whole hundreds alone. Where the bars differ, do "
+            "not use the synthetic table to study heaping, rounding or digit preference.",
         )
     }
 

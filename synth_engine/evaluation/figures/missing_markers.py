@@ -28,11 +28,13 @@ class MissingMarkers(ComparisonFigure):
     explanations = {
         "markers": Explanation(
             title="Markers of missing values",
-            what="For each column with several declared markers the share of cells that each of them has in the real file, and in "
-            "the synthetic table as it is written: every missing value by the first marker, or by its own where the "
-            "description separates them. The column that differs most is drawn.",
-            how="Several markers may mean different things, such as not asked and refused. If it matters which one a missing "
-            "value has, separate the markers of the column in the description: releases then measure them.",
+            what="For each column with several declared markers the share of cells that each of them has "
+            "in the real file, and in the synthetic table as it is written: every missing value by the "
+            "first marker, or by its own where the description separates them. The column that differs "
+            "most is drawn.",
+            how="Several markers may mean different things, such as not asked and refused. If it matters "
+            "which one a missing value has, separate the markers of the column in the description: "
+            "releases then measure them.",
         )
     }
 

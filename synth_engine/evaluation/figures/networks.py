@@ -1,7 +1,8 @@
-"""Networks of dependence: the strongest pairs that join all columns, of the real table and of the synthetic one.
+"""Networks of dependence: the strongest pairs that join all columns, of the real table and of the synthetic
+one.
 
-Each is a maximum spanning tree by normalised mutual information (Chow and Liu 1968), so that both sides are read alike,
-whatever method made the synthetic table.
+Each is a maximum spanning tree by normalised mutual information (Chow and Liu 1968), so that both sides are
+read alike, whatever method made the synthetic table.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ class Networks(ComparisonFigure):
     explanations = {
         "networks": Explanation(
             title="Network of the real table and of the synthetic one",
-            what="For each table the strongest pairs of columns that join all columns without a circle, by normalised mutual "
-            "information.",
-            how="Solid slate is an edge of the real table, dashed orange one of the synthetic table; where both have it, they lie "
-            "on each other. An edge of one table alone means that its columns are tied to each other through others there. "
-            "Edges of nearly equal strength may change places by chance: look at both numbers in the table.",
+            what="For each table the strongest pairs of columns that join all columns without a circle, by "
+            "normalised mutual information.",
+            how="Solid slate is an edge of the real table, dashed orange one of the synthetic table; where "
+            "both have it, they lie on each other. An edge of one table alone means that its columns are "
+            "tied to each other through others there. Edges of nearly equal strength may change places by "
+            "chance: look at both numbers in the table.",
         )
     }
 
@@ -114,7 +116,10 @@ def network_drawing(
     )
     axis = {"visible": False, "range": [-1.5, 1.5], "fixedrange": True}
     layout = {"xaxis": axis, "yaxis": axis, "height": 460}
-    words = f"Network of dependence of {len(names)} columns: edges of the real table solid, those of the synthetic table dashed."
+    words = (
+        f"Network of dependence of {len(names)} columns: edges of the real table solid, those of the "
+        "synthetic table dashed."
+    )
     return frame(report, traces, layout, words=words)
 
 

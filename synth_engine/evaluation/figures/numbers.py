@@ -1,6 +1,7 @@
 """Numeric columns in short: median, mean, spread and missing numbers, real beside synthetic.
 
-Values are read at the centres of the public bins, so nothing besides the tallies of single columns is counted.
+Values are read at the centres of the public bins, so nothing besides the tallies of single columns is
+counted.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ class Numbers(ComparisonFigure):
     explanations = {
         "numbers": Explanation(
             title="Median, mean and spread",
-            what="For each numeric column the median, the mean, the standard deviation, the quantiles that 5 and 95 of 100 "
-            "numbers do not exceed, and the share of records without a number, real and synthetic.",
-            how="Every number is read at the centre of its public bin, on both sides: differences smaller than a bin "
-            "mean nothing, and numbers beyond the declared bounds count at the bound. A mean that moved while the median "
-            "stayed points at the tails: compare the two quantiles.",
+            what="For each numeric column the median, the mean, the standard deviation, the quantiles that "
+            "5 and 95 of 100 numbers do not exceed, and the share of records without a number, real and "
+            "synthetic.",
+            how="Every number is read at the centre of its public bin, on both sides: differences smaller "
+            "than a bin mean nothing, and numbers beyond the declared bounds count at the bound. A mean "
+            "that moved while the median stayed points at the tails: compare the two quantiles.",
         )
     }
 
@@ -88,7 +90,8 @@ def _entry(name: str, sides: Sides) -> Json:
 
 
 def _measures(centres: Array, share: Array) -> Mapping[str, float | None]:
-    """Measures of one side. centres: the number of each code, NaN for codes without one; share: of records by code."""
+    """Measures of one side. centres: the number of each code, NaN for codes without one; share: of records by
+    code."""
     known = ~np.isnan(centres)
     held = float(share[known].sum())
     # "Other" and missing have no number. Both count here, so that the measures are of numbers

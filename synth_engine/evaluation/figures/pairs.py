@@ -23,7 +23,8 @@ class PairEntry(CliqueEntry):
 
 
 class Pairs(ComparisonFigure):
-    """A map of the distances of all pairs. The entries hold their dependence as well, which `dependence` shows."""
+    """A map of the distances of all pairs. The entries hold their dependence as well, which `dependence`
+    shows."""
 
     field = "pairs"
     position = 30
@@ -31,10 +32,11 @@ class Pairs(ComparisonFigure):
     explanations = {
         "pairs": Explanation(
             title="Pairs of columns: distance",
-            what="For every pair of columns, the total variation distance between the real and the synthetic table of "
-            "their joint values.",
-            how="Grey means no difference to speak of: no more than chance. The redder, the more records would have to change; the "
-            "colours end at 0.3 in every report. Pairs with many combinations differ somewhat by chance alone: the table says how much.",
+            what="For every pair of columns, the total variation distance between the real and the "
+            "synthetic table of their joint values.",
+            how="Grey means no difference to speak of: no more than chance. The redder, the more records "
+            "would have to change; the colours end at 0.3 in every report. Pairs with many combinations "
+            "differ somewhat by chance alone: the table says how much.",
         )
     }
 
@@ -48,7 +50,8 @@ class Pairs(ComparisonFigure):
 
 
 def tvd_heatmap(report: Report) -> Figure:
-    """Total variation distance of every pair, from white to red at a fixed end; pairs without a difference are grey."""
+    """Total variation distance of every pair, from white to red at a fixed end; pairs without a difference
+    are grey."""
     return heatmaps.pair_map(
         report,
         "tvd",

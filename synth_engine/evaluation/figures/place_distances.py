@@ -22,7 +22,8 @@ from synth_engine.evaluation.wording import Explanation
 
 
 class PlaceDistances(ComparisonFigure):
-    """A curve for every two places, and for every two ends of a commute of which one is a column with points."""
+    """A curve for every two places, and for every two ends of a commute of which one is a column with
+    points."""
 
     field = "place_distances"
     is_purpose = True
@@ -31,13 +32,14 @@ class PlaceDistances(ComparisonFigure):
     explanations = {
         "place_distances": Explanation(
             title="How far apart two places are",
-            what="The share of records whose two places are at most so many kilometres apart, along a great circle, "
-            "real and synthetic. The distance of Kolmogorov and Smirnov is the largest gap between the curves.",
-            how="Solid blue is real, dashed orange is synthetic; the dotted line marks the largest gap. Where the orange "
-            "curve lies below, synthetic records have places farther apart than real ones. On both sides every place "
-            "stands at its public point, or at the centre of its public cell of latitude and longitude: distances below the "
-            "size of a cell mean nothing, and two places in one cell are 0 apart. Records that lack a place are left out; the table counts "
-            "them.",
+            what="The share of records whose two places are at most so many kilometres apart, along a "
+            "great circle, real and synthetic. The distance of Kolmogorov and Smirnov is the largest gap "
+            "between the curves.",
+            how="Solid blue is real, dashed orange is synthetic; the dotted line marks the largest gap. "
+            "Where the orange curve lies below, synthetic records have places farther apart than real "
+            "ones. On both sides every place stands at its public point, or at the centre of its public "
+            "cell of latitude and longitude: distances below the size of a cell mean nothing, and two "
+            "places in one cell are 0 apart. Records that lack a place are left out; the table counts them.",
         ),
     }
 
@@ -93,7 +95,8 @@ def _commute_entries(sides: Sides) -> list[DistanceEntry]:
 
 
 def place_distances(report: Report, index: int) -> Figure:
-    """Cumulative shares by distance, real solid and synthetic dashed, and where the gap between them is largest."""
+    """Cumulative shares by distance, real solid and synthetic dashed, and where the gap between them is
+    largest."""
     entry: DistanceEntry = report["place_distances"][index]
     traces, layout = curves.arrange(entry)
     first, second = entry["places"]
@@ -101,7 +104,8 @@ def place_distances(report: Report, index: int) -> Figure:
     if (median := entry["median_km"]) is not None:
         words += (
             f" Half of the records are within {median['real']:g} km in the real table and within "
-            f"{median['synthetic']:g} km in the synthetic one. The gap is largest at {entry['ks_at_km']:.3g} km."
+            f"{median['synthetic']:g} km in the synthetic one. The gap is largest at "
+            f"{entry['ks_at_km']:.3g} km."
         )
     return frame(report, traces, layout, words=words)
 
@@ -140,7 +144,10 @@ def _summary_line(entry: DistanceEntry) -> str:
     words, median = entry["verdict"]["words"], entry["median_km"]
     if median is None:
         return words
-    return f"{words} Distance of Kolmogorov and Smirnov {entry['ks']:.3f}, at {entry['ks_at_km']:.3g} km. Half of the records within {median['real']:g} km (real) and {median['synthetic']:g} km (synthetic)."
+    return (
+        f"{words} Distance of Kolmogorov and Smirnov {entry['ks']:.3f}, at {entry['ks_at_km']:.3g} km. Half "
+        f"of the records within {median['real']:g} km (real) and {median['synthetic']:g} km (synthetic)."
+    )
 
 
 def _round_rows(edges: list[float], within: Mapping[str, Sequence[float]]) -> list[int]:

@@ -21,12 +21,13 @@ DIGITS = 9
 LEAST = 0.1
 """Rank correlation from which on two columns are correlated."""
 CERTAINTY = 4.5
-"""Standard deviations of unrelated columns by which a correlation has to differ from 0: of 780 pairs one in two hundred tables."""
+"""Standard deviations of unrelated columns by which a correlation has to differ from 0: of 780 pairs one in
+two hundred tables."""
 Which = Literal["real", "synthetic", "difference"]
 MAPS: tuple[Which, ...] = ("real", "synthetic", "difference")
 _HOW = (
-    "Red means that large values go together, blue that large values of one go with small values of the other, white that "
-    "neither holds."
+    "Red means that large values go together, blue that large values of one go with small values of the "
+    "other, white that neither holds."
 )
 HOVER: Sequence[heatmaps.HoverLine] = (
     ("real", "real", "+.3f"),
@@ -47,8 +48,8 @@ class RankCorrelations(ComparisonFigure):
     explanations = {
         "rank_real": Explanation(
             title="Rank correlation in the real table",
-            what="Spearman's rho of every pair of columns of numbers, days or times, from the cells as they are written; "
-            "equal values have their mean rank. The table has Kendall's tau-b as well.",
+            what="Spearman's rho of every pair of columns of numbers, days or times, from the cells as "
+            "they are written; equal values have their mean rank. The table has Kendall's tau-b as well.",
             how=_HOW,
         ),
         "rank_synthetic": Explanation(
@@ -59,9 +60,10 @@ class RankCorrelations(ComparisonFigure):
         "rank_difference": Explanation(
             title="Rank correlation: synthetic minus real",
             what="The difference of the maps of both tables, square by square.",
-            how="Grey means preserved: no more than chance, or nothing to speak of. The colours end at 0.5 in every report. By chance is the "
-            "mean difference between two samples of unrelated columns of these sizes. "
-            "Do not use the synthetic table to study the order of two columns whose square is strongly coloured.",
+            how="Grey means preserved: no more than chance, or nothing to speak of. The colours end at 0.5 "
+            "in every report. By chance is the mean difference between two samples of unrelated columns of "
+            "these sizes. Do not use the synthetic table to study the order of two columns whose square is "
+            "strongly coloured.",
         ),
     }
 
@@ -117,7 +119,8 @@ class RankCorrelations(ComparisonFigure):
 
 
 def _summary(judged: Sequence[Json]) -> Json:
-    """Judge the correlations that exist in the real table: those beyond what unrelated columns have, and of some size."""
+    """Judge the correlations that exist in the real table: those beyond what unrelated columns have, and of
+    some size."""
     related = [pair for pair in judged if _exists(pair, "real")]
     invented = [
         pair
@@ -149,7 +152,8 @@ def _change(pair: Json) -> float:
 
 
 def largest_by_chance(mean: float) -> float:
-    """Up to how much two correlations differ by chance, three standard deviations, from the mean of their difference."""
+    """Up to how much two correlations differ by chance, three standard deviations, from the mean of their
+    difference."""
     return DEVIATIONS * mean / math.sqrt(2 / math.pi)
 
 
@@ -177,10 +181,11 @@ def _entry(pair: tuple[str, str], real: RankCorrelation, synthetic: RankCorrelat
 
 
 def chance_difference(real: int, synthetic: int) -> float:
-    """The mean absolute difference of Spearman's rho between two samples of unrelated columns, of so many records each.
+    """The mean absolute difference of Spearman's rho between two samples of unrelated columns, of so many
+    records each.
 
-    The variance of rho is then 1/(n − 1) exactly (Kendall, Rank Correlation Methods, chapter 5); the difference is taken
-    as normal."""
+    The variance of rho is then 1/(n − 1) exactly (Kendall, Rank Correlation Methods, chapter 5); the
+    difference is taken as normal."""
     if min(real, synthetic) < 2:
         return 0.0
     return math.sqrt(2 / math.pi * (1 / (real - 1) + 1 / (synthetic - 1)))
@@ -191,12 +196,16 @@ def _rounded(value: float | None) -> float | None:
 
 
 def rank_heatmap(report: Report, which: Which) -> Figure:
-    """The map of one side, or of the difference; in this, pairs whose correlation is kept are grey. All have fixed ends."""
+    """The map of one side, or of the difference; in this, pairs whose correlation is kept are grey. All have
+    fixed ends."""
     pairs = [pair for pair in report["rank_correlation"]["pairs"] if pair["verdict"]]
     named = {name for pair in pairs for name in pair["attributes"]}
     changed = which == "difference"
     words = (
-        "Difference of Spearman's rank correlation, synthetic minus real, for every pair of columns of values."
+        (
+            "Difference of Spearman's rank correlation, synthetic minus real, for every pair of columns of "
+            "values."
+        )
         if changed
         else f"Spearman's rank correlation of every pair of columns of values in the {which} table."
     )

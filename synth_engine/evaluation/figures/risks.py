@@ -24,21 +24,25 @@ VERDICTS = {
     "leak": "a leak",
 }
 NEVER_THE_GUARANTEE = (
-    "These are lower bounds: what some attacks found with the means of today, never the guarantee. A better attack may find "
-    "more; what bounds all attacks is ε and δ on the receipt."
+    "These are lower bounds: what some attacks found with the means of today, never the guarantee. A "
+    "better attack may find more; what bounds all attacks is ε and δ on the receipt."
 )
 ATTACKS = {
-    "singling out": "values of three to six columns that hold for one record of the table hold for one attacked record",
+    "singling out": "values of three to six columns that hold for one record of the table hold for one "
+    "attacked record",
     "linkability": "the same nearest record is found by one half of the columns and by the other",
-    "attribute inference": "a value is guessed from the nearest record in all other columns; the worst column",
+    "attribute inference": "a value is guessed from the nearest record in all other columns; the worst "
+    "column",
     "membership": "the synthetic table has a nearer record than the control; one half is expected",
-    "shadow models": "whether an unusual record was in a small table is told from what the method releases of it; one half is expected",
+    "shadow models": "whether an unusual record was in a small table is told from what the method releases "
+    "of it; one half is expected",
     "copies of rare records": "a record unlike all others stands in the table as it is",
 }
 
 
 class Risks(ComparisonFigure):
-    """Bars of success with the synthetic table, beside the same attack with a table that cannot know the attacked records."""
+    """Bars of success with the synthetic table, beside the same attack with a table that cannot know the
+    attacked records."""
 
     field = "risks"
     position = 210
@@ -46,16 +50,17 @@ class Risks(ComparisonFigure):
     explanations = {
         "risks": Explanation(
             title="Success of attacks, beside a control",
-            what="A random half of the real records is attacked. The attacker uses the synthetic table, and for the control as many "
-            "records of the other half, which cannot know the attacked ones. Bars have 95 % intervals (Wilson). The "
-            "risk is the success beyond the control: (synthetic − control) / (1 − control).",
-            how="What an attacker learns about people in general counts in both bars. Only where the orange bar is longer does the "
-            "table give away attacked records. " + NEVER_THE_GUARANTEE,
+            what="A random half of the real records is attacked. The attacker uses the synthetic table, "
+            "and for the control as many records of the other half, which cannot know the attacked ones. "
+            "Bars have 95 % intervals (Wilson). The risk is the success beyond the control: (synthetic − "
+            "control) / (1 − control).",
+            how="What an attacker learns about people in general counts in both bars. Only where the orange "
+            "bar is longer does the table give away attacked records. " + NEVER_THE_GUARANTEE,
         ),
         "risk_inference": Explanation(
             title="Attribute inference by column",
-            what="For each column, how often its value is guessed from the nearest record in all other columns; a guess within a twentieth of "
-            "the range of an ordered column is right.",
+            what="For each column, how often its value is guessed from the nearest record in all other "
+            "columns; a guess within a twentieth of the range of an ordered column is right.",
             how="Columns come by their risk. With many columns one of twenty may show a sign by chance. "
             + NEVER_THE_GUARANTEE,
         ),
@@ -133,8 +138,8 @@ def _inference_card(report: Report, entry: Json) -> Card:
     ]
     worst = columns[0]
     words = (
-        f"Highest for {worst['column']}: right in {worst['rates']['synthetic']:.0%} of records, {worst['rates']['control']:.0%} with "
-        "the control. Lower bounds, never the guarantee."
+        f"Highest for {worst['column']}: right in {worst['rates']['synthetic']:.0%} of records, "
+        f"{worst['rates']['control']:.0%} with the control. Lower bounds, never the guarantee."
     )
     made = make_card(
         report,

@@ -1,8 +1,8 @@
-"""Texts of the real records that the synthetic table has again: by frequency from both ends, by length, and how the real
-ones were read.
+"""Texts of the real records that the synthetic table has again: by frequency from both ends, by length, and
+how the real ones were read.
 
-A text is found as often as the smaller of its two counts says; a synthetic table of another size is counted as if it had
-as many texts as the real one.
+A text is found as often as the smaller of its two counts says; a synthetic table of another size is counted
+as if it had as many texts as the real one.
 """
 
 from __future__ import annotations
@@ -41,34 +41,37 @@ class Texts(ComparisonFigure):
     explanations = {
         "texts_common": Explanation(
             title="Texts found again, the most frequent first",
-            what="The share of the real records whose text is in so many records or more, and of those that the synthetic table has "
-            "again: each text as often as the smaller of its two counts.",
-            how="Solid blue is real, dashed orange is found again. From left to right rarer texts come in; where the curves part, "
-            "texts are too rare for noise to let them through. At the right end the orange curve is the share of all real texts "
-            "that are found. Texts that were made up, or of which the beginning alone was found, do not count.",
+            what="The share of the real records whose text is in so many records or more, and of those "
+            "that the synthetic table has again: each text as often as the smaller of its two counts.",
+            how="Solid blue is real, dashed orange is found again. From left to right rarer texts come in; "
+            "where the curves part, texts are too rare for noise to let them through. At the right end the "
+            "orange curve is the share of all real texts that are found. Texts that were made up, or of "
+            "which the beginning alone was found, do not count.",
         ),
         "texts_rare": Explanation(
             title="Texts found again, the rarest first",
-            what="The share of the real records whose text is in at most so many records, and of those that the synthetic table has "
-            "again: each text as often as the smaller of its two counts.",
-            how="Solid blue is real, dashed orange is found again. From left to right more frequent texts come in. Texts of few "
-            "records are lost: that is what protects who has them, so the orange curve starts flat, and rises as steeply as "
-            "the blue one where texts are frequent enough. At the right end it is the share of all real texts that are found.",
+            what="The share of the real records whose text is in at most so many records, and of those "
+            "that the synthetic table has again: each text as often as the smaller of its two counts.",
+            how="Solid blue is real, dashed orange is found again. From left to right more frequent texts "
+            "come in. Texts of few records are lost: that is what protects who has them, so the orange "
+            "curve starts flat, and rises as steeply as the blue one where texts are frequent enough. At "
+            "the right end it is the share of all real texts that are found.",
         ),
         "texts_lengths": Explanation(
             title="Texts found again, by length",
-            what="Of the real texts of each length, the share that the synthetic table has again, each as often as the smaller of "
-            "its two counts.",
-            how="Long texts are found sign by sign: each sign more divides the records once more, so their share falls. The table "
-            "says how many real records each length has; a bar of few records means little.",
+            what="Of the real texts of each length, the share that the synthetic table has again, each as "
+            "often as the smaller of its two counts.",
+            how="Long texts are found sign by sign: each sign more divides the records once more, so their "
+            "share falls. The table says how many real records each length has; a bar of few records means "
+            "little.",
         ),
         "texts_read": Explanation(
             title="How the real texts were read",
-            what="How many real records have a text over the declared alphabet as it is written, how many only after the declared "
-            "change of case or characters, and how many have another text or none.",
-            how="A text outside the alphabet or its lengths is “other” and is never released as it is. If there are many, widen "
-            "the alphabet or the lengths, or declare what characters are replaced by. These are counts of real records: do not "
-            "publish them.",
+            what="How many real records have a text over the declared alphabet as it is written, how many "
+            "only after the declared change of case or characters, and how many have another text or none.",
+            how="A text outside the alphabet or its lengths is “other” and is never released as it is. If "
+            "there are many, widen the alphabet or the lengths, or declare what characters are replaced "
+            "by. These are counts of real records: do not publish them.",
         ),
     }
 
@@ -103,8 +106,8 @@ def count_texts(
 ) -> OccupiedCells:
     """Counts the texts of a synthetic column.
 
-    `texts`: different ones; `places`: for each record the index of its text. What is no text over the alphabet, such as
-    one with a mark behind it, counts nowhere.
+    `texts`: different ones; `places`: for each record the index of its text. What is no text over the
+    alphabet, such as one with a mark behind it, counts nowhere.
     """
     counts = np.bincount(places, minlength=len(texts)).astype(np.int64)
     # A marked prefix is not a text that anybody has; without its mark it would count as found.
@@ -172,7 +175,8 @@ _COMMON = _FrequencyAxis(
     "texts in so many records or more", True,
 )  # fmt: skip
 _RARE = _FrequencyAxis(
-    "rare-texts", "texts_rare", "at_most", "below", "Texts by frequency, the rarest first", "In at most so many records",
+    "rare-texts", "texts_rare", "at_most", "below", "Texts by frequency, the rarest first",
+    "In at most so many records",
     "texts in at most so many records", False,
 )  # fmt: skip
 
@@ -227,7 +231,10 @@ def _reading_card(report: Report, entry: Json, index: int) -> Card:
     ]
     reading = report["reading"]["texts_read"]
     title = {**reading, "title": f"{reading['title']}: {entry['column']}"}
-    verdict = f"{grouped(read['outside'])} of {grouped(total)} real records have a text outside what is declared."
+    verdict = (
+        f"{grouped(read['outside'])} of {grouped(total)} real "
+        "records have a text outside what is declared."
+    )
     table = make_table(
         "Real records by how their text was read", ("Texts", "Real records", "Share"), rows
     )

@@ -37,34 +37,38 @@ class TrainedModels(ComparisonFigure):
     explanations = {
         "model_scores": Explanation(
             title="Prediction: trained on synthetic, tested on real",
-            what="Two models learn to predict the chosen column from all others: gradient boosting, and logistic or ridge "
-            "regression. Each is trained once on real and once on as many synthetic records, at most 10,000, and both are "
-            "tested on the same real records that neither was trained on. The baseline always predicts the most frequent "
-            "value, or the mean.",
-            how="The same score means that the synthetic table serves this prediction as well as the real one. The release itself was "
-            "made of all records, the tested ones included.",
+            what="Two models learn to predict the chosen column from all others: gradient boosting, and "
+            "logistic or ridge regression. Each is trained once on real and once on as many synthetic "
+            "records, at most 10,000, and both are tested on the same real records that neither was "
+            "trained on. The baseline always predicts the most frequent value, or the mean.",
+            how="The same score means that the synthetic table serves this prediction as well as the real "
+            "one. The release itself was made of all records, the tested ones included.",
         ),
         "model_groups": Explanation(
             title="Gaps between groups",
-            what="Of the tested records of each group, the share for which gradient boosting predicts the rarer value (selected), "
-            "and that share among the records that have it (found, the true positive rate).",
-            how="The gap is the largest share less the smallest. A gap that grows or vanishes with synthetic training means that "
-            "a model built on the synthetic table treats groups differently from one built on the real table.",
+            what="Of the tested records of each group, the share for which gradient boosting predicts the "
+            "rarer value (selected), and that share among the records that have it (found, the true "
+            "positive rate).",
+            how="The gap is the largest share less the smallest. A gap that grows or vanishes with "
+            "synthetic training means that a model built on the synthetic table treats groups differently "
+            "from one built on the real table.",
         ),
         "model_clusters": Explanation(
             title="Clusters",
-            what="k-means with five clusters is fitted to either table, and both group the same tested records. Agreement is the "
-            "adjusted Rand index: 1 for the same groups, 0 for unrelated ones.",
-            how="Compare with the agreement between two halves of the real records: where this is low, the table has no clear "
-            "clusters, and the figure says little.",
+            what="k-means with five clusters is fitted to either table, and both group the same tested "
+            "records. Agreement is the adjusted Rand index: 1 for the same groups, 0 for unrelated ones.",
+            how="Compare with the agreement between two halves of the real records: where this is low, the "
+            "table has no clear clusters, and the figure says little.",
         ),
         "propensity": Explanation(
             title="Propensity: telling both tables apart",
-            what="Logistic regression learns to tell real from synthetic records. pMSE is the mean squared distance of its "
-            "propensity scores from one half; the ratio divides it by its mean over ten permutations of the labels. The area under the curve is "
-            "that of gradient boosting on records that it was not trained on.",
-            how="A ratio near 1 and an area near 0.5 mean that both tables look alike. Gradient boosting sees every difference, "
-            "such as combinations that never occur, so that its area may be high where simple figures are kept.",
+            what="Logistic regression learns to tell real from synthetic records. pMSE is the mean squared "
+            "distance of its propensity scores from one half; the ratio divides it by its mean over ten "
+            "permutations of the labels. The area under the curve is that of gradient boosting on records "
+            "that it was not trained on.",
+            how="A ratio near 1 and an area near 0.5 mean that both tables look alike. Gradient boosting "
+            "sees every difference, such as combinations that never occur, so that its area may be high "
+            "where simple figures are kept.",
         ),
     }
 
@@ -121,8 +125,8 @@ def _prediction_card(report: Report, entry: Json) -> Card:
     loss = first["real"] - first["synthetic"]
     level = _level(loss, STEPS)
     words = (
-        f"{first['measure']} of {first['model']} for {entry['target']}: {first['synthetic']:.3f} trained on synthetic, "
-        f"{first['real']:.3f} trained on real records (baseline {first['baseline']:.3f})."
+        f"{first['measure']} of {first['model']} for {entry['target']}: {first['synthetic']:.3f} trained "
+        f"on synthetic, {first['real']:.3f} trained on real records (baseline {first['baseline']:.3f})."
     )
     series = [
         RateSeries(name=name, colour=colour, values=[line[side] for line in scores])
@@ -174,7 +178,10 @@ def _group_card(report: Report, entry: Json) -> Card:
     ]
     level = _level(max(changes, default=0.0), GAP_STEPS)
     sentences = [
-        f"{title}: a gap of {_text(gaps[measure]['synthetic'])} trained on synthetic, {_text(gaps[measure]['real'])} trained on real records"
+        (
+            f"{title}: a gap of {_text(gaps[measure]['synthetic'])} trained on synthetic, "
+            f"{_text(gaps[measure]['real'])} trained on real records"
+        )
         for measure, title in _MEASURES.items()
     ]
     words = f"{entry['target']} is {fairness['positive']}, by {entry['protected']}. {'; '.join(sentences)}."
@@ -206,8 +213,8 @@ def _cluster_card(report: Report, entry: Json) -> Card:
     ]
     level = _level(clusters["between_real_halves"] - clusters["agreement"], GAP_STEPS)
     words = (
-        f"Clusters of both tables agree by {values[0][1]:.2f} (adjusted Rand index); those of two halves of the real "
-        f"records by {values[1][1]:.2f}."
+        f"Clusters of both tables agree by {values[0][1]:.2f} (adjusted Rand index); those of two halves "
+        f"of the real records by {values[1][1]:.2f}."
     )
     colours = (style.SYNTHETIC, style.REAL)
     figure = draw_rates(
@@ -239,8 +246,8 @@ def _propensity_card(report: Report, entry: Json) -> Card:
     ratio = propensity["ratio"]
     level: Level = "unseen" if ratio is None else _level(ratio, RATIO_STEPS)
     words = (
-        f"pMSE is {_text(ratio)} times that of permuted labels; gradient boosting tells both tables apart with an area under "
-        f"the curve of {propensity['auc']:.3f} (0.5 is guessing)."
+        f"pMSE is {_text(ratio)} times that of permuted labels; gradient boosting tells both tables apart "
+        f"with an area under the curve of {propensity['auc']:.3f} (0.5 is guessing)."
     )
     rows = [
         ("Records of each table", grouped(propensity["records"])),

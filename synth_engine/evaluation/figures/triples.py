@@ -18,9 +18,10 @@ class Triples(ComparisonFigure):
     explanations = {
         "triples": Explanation(
             title="Triples of columns: distance",
-            what="The same distance for groups of three columns: all of them, or 200 drawn once by a fixed seed.",
-            how="A synthetic table can match every pair and still miss how three columns go together. With many "
-            "combinations, chance alone gives a large distance; the excess over it is what counts.",
+            what="The same distance for groups of three columns: all of them, or 200 drawn once by a fixed "
+            "seed.",
+            how="A synthetic table can match every pair and still miss how three columns go together. With "
+            "many combinations, chance alone gives a large distance; the excess over it is what counts.",
         )
     }
 

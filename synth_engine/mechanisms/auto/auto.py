@@ -1,5 +1,5 @@
-"""The default mechanism: adaptive selection of one-way, pair, triple and larger marginals, read against a mixture and refined into
-rows."""
+"""The default mechanism: adaptive selection of one-way, pair, triple and larger marginals, read against a
+mixture and refined into rows."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ SCORES_SHARE = Fraction(4, 100)
 ROWS = 40_000
 """Number of records assumed for shares where the true number is not public."""
 TRIPLES_SHARE = Fraction(1, 4)
-"""Share of the tables' budget that is held back until triples have been looked for. What triples do not use pays for a second
-measurement of the pairs."""
+"""Share of the tables' budget that is held back until triples have been looked for. What triples do not use
+pays for a second measurement of the pairs."""
 SELECTING_SHARE = Fraction(1, 100)
 COMPARING_SHARE = Fraction(1, 200)
 """Shares of the tables' budget: for selecting triples, and for scoring the selected ones."""
@@ -88,38 +88,49 @@ _MEASURED = (1.0, 0.7, 0.4, 0.2, 0.1, 0.0)
 _DIGITS = 10**9
 _PARTS = 2**32
 _PAIR_GAIN_FACTOR = 2.0
-"""Factor on the predicted error of pairs when triples are weighed against them: better pairs improve every triple too."""
+"""Factor on the predicted error of pairs when triples are weighed against them: better pairs improve every
+triple too."""
 _LEAST_GAIN = 0.25
-"""Part of the error of a pair that measuring it must be predicted to remove, where a tree of other pairs explains it in part:
-noise of a cheaper table would count for more than what the tree says."""
+"""Part of the error of a pair that measuring it must be predicted to remove, where a tree of other pairs
+explains it in part: noise of a cheaper table would count for more than what the tree says."""
 _FEW_COLUMNS, _EACH_COLUMN = 0.4, 0.08
-"""Factor on the share of columns where there are few, and what each column adds to it: noise of a column is in as many pairs as there
-are other columns."""
+"""Factor on the share of columns where there are few, and what each column adds to it: noise of a column is
+in as many pairs as there are other columns."""
 _TWO_CODES_MATTER = 2.3
-"""Weight of a pair with a column of two codes, where nothing is said of what matters: models are often trained to predict such a
-column, and its distances are small only because it has so few codes."""
+"""Weight of a pair with a column of two codes, where nothing is said of what matters: models are often
+trained to predict such a column, and its distances are small only because it has so few codes."""
 _CHANCE_FOLLOWED = 0.5
-"""Part of the error of all triples that measuring them must be predicted to remove, for distances that chance makes to count."""
+"""Part of the error of all triples that measuring them must be predicted to remove, for distances that chance
+makes to count."""
 _LAPLACE_TO_RHO = 240.0
-"""The rho of Gaussian noise with the same spread as Laplace noise over some sixty tables is epsilon² divided by this."""
+"""The rho of Gaussian noise with the same spread as Laplace noise over some sixty tables is epsilon² divided
+by this."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Weighted):
-    """A histogram of every column, one vector of scores of pairs, the pairs that are worth it, and the groups of three to six columns that
-    pairs do not explain.
+    """A histogram of every column, one vector of scores of pairs, the pairs that are worth it, and the groups
+    of three to six columns that pairs do not explain.
 
-    Asks: `measure` of every modelled attribute by itself; one `score` of all pairs, at a coarse resolution, against the
-        product of their noisy histograms, or, where noise would hide them, `select` of a tree of pairs, edge by edge, and one
+    Asks: `measure` of every modelled attribute by itself; one `score` of all pairs, at a coarse resolution,
+    against the
+        product of their noisy histograms, or, where noise would hide them, `select` of a tree of pairs, edge
+            by edge, and one
         `score` of these; then one `interaction` (with Laplace noise one `measure`) of each pair that is
-        worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or, where no pair
-        is, one more `measure` of every attribute. Then, where all pairs were scored, `select` a few times among all triples, against what
-        the estimated pairs imply, one `score` of the selected ones, the same of groups of four, five and six narrow columns,
-        `interaction` (or `measure`) of those that are worth it, and with what these leave the tables of before once more (adaptive).
-    Privacy: a cap fixed beforehand: epsilon (Laplace noise) for delta 0, else mu² (rounded Gaussian noise), or rho after
+        worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or,
+            where no pair
+        is, one more `measure` of every attribute. Then, where all pairs were scored, `select` a few times
+            among all triples, against what
+        the estimated pairs imply, one `score` of the selected ones, the same of groups of four, five and six
+            narrow columns,
+        `interaction` (or `measure`) of those that are worth it, and with what these leave the tables of
+            before once more (adaptive).
+    Privacy: a cap fixed beforehand: epsilon (Laplace noise) for delta 0, else mu² (rounded Gaussian noise),
+    or rho after
         a stage that was budgeted so. References, bins and prices are functions of paid answers alone.
         Proof: docs/proofs/auto.md.
-    Public assumptions: the domain, its sizes and code order, the unit, the relation, the workload; the number of
+    Public assumptions: the domain, its sizes and code order, the unit, the relation, the workload; the number
+    of
         records only where it is a public invariant.
     """
 
@@ -131,11 +142,13 @@ class Auto(Weighted):
     looks_at_all_pairs: ClassVar[bool] = True
     title: ClassVar[str] = "Automatic"
     summary: ClassVar[str] = (
-        "Measures every column, finds out privately which pairs of columns depend on each other, and spends the rest of "
-        "the budget where it improves the table most; relations of three columns and more are looked for as well. The most accurate method for most tables."
+        "Measures every column, finds out privately which pairs of columns depend on each other, and "
+        "spends the rest of the budget where it improves the table most; relations of three columns and "
+        "more are looked for as well. The most accurate method for most tables."
     )
     paper: ClassVar[str] = (
-        "Zhang et al. 2021 (PrivSyn); McKenna et al. 2022 (AIM); Koenker and Mizera 2014 (shrinkage); this project"
+        "Zhang et al. 2021 (PrivSyn); McKenna et al. 2022 (AIM); Koenker and Mizera 2014 (shrinkage); this "
+        "project"
     )
     keeps: ClassVar[tuple[str, ...]] = (
         "histograms of single columns",
@@ -153,8 +166,8 @@ class Auto(Weighted):
                 "maximum": 1_000_000,
                 "default": 2_000,
                 "title": "Memory, in megabytes",
-                "description": "The most that fitting and drawing may take. A table that would need more is refused "
-                "before anything is spent.",
+                "description": "The most that fitting and drawing may take. A table that would need more "
+                "is refused before anything is spent.",
             },
         },
         "additionalProperties": False,
@@ -231,7 +244,8 @@ class AutoPlan(Plan):
     ) -> ScoredPairs:
         """Score all pairs; or, where noise would hide them, those of a tree that is selected."""
         noise, price = self._score_noise(len(pairs)), Fraction(0)
-        # This follows from public facts and noisy columns. A view of a database may leave its columns nearly everything.
+        # This follows from public facts and noisy columns. A view of a database may leave its columns nearly
+        # everything.
         has_room = 1 - self.columns_share() >= pair_selection.LEAST_FOR_PAIRS
         selects = has_room and pair_selection.is_needed(columns, pairs, noise)
         if selects:
@@ -253,8 +267,8 @@ class AutoPlan(Plan):
     def first_stage(
         self, columns: Columns, pairs: Sequence[Pair], scores: Scores, *, budget: Fraction
     ) -> Stage:
-        """Return the pairs to measure, at prices that add up to the budget; or all columns again, where that is predicted to gain
-        more."""
+        """Return the pairs to measure, at prices that add up to the budget; or all columns again, where that
+        is predicted to gain more."""
         weights, distances = self._weights(columns, pairs), columns.distances(pairs, scores)
         unexplained = dependence_tree.unexplained(
             columns,
@@ -305,7 +319,8 @@ class AutoPlan(Plan):
 
     @property
     def _power(self) -> float:
-        """The standard deviation of noise is proportional to a share of the budget to the minus this power."""
+        """The standard deviation of noise is proportional to a share of the budget to the minus this
+        power."""
         return 1.0 if isinstance(self.loss, Pure) else 0.5
 
     def _divided(
@@ -314,7 +329,8 @@ class AutoPlan(Plan):
         columns: Columns,
         tables: Sequence[tuple[tuple[int, ...], tuple[int, ...], float]],
     ) -> list[TableQuestion]:
-        """Return questions for tables, each given by axes, levels and a share, at prices that add up to the budget."""
+        """Return questions for tables, each given by axes, levels and a share, at prices that add up to the
+        budget."""
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
         parts = [max(1, round(part * _PARTS)) for _, _, part in tables]
         questions = []
@@ -348,8 +364,8 @@ class AutoPlan(Plan):
     def _select(
         self, session: Session, search: TripleSearch, *, budget: Fraction
     ) -> tuple[list[Triple], Scores]:
-        """Select the triples farthest from what their pairs imply, and score them. With a column to predict, only triples that
-        hold it are selected."""
+        """Select the triples farthest from what their pairs imply, and score them. With a column to predict,
+        only triples that hold it are selected."""
         left = [(triple, search.candidate(triple)) for triple in search.selected_from]
         number = search.selections
         scale = self.loss.of(budget * SELECTING_SHARE / number).selection_scale(
@@ -368,8 +384,9 @@ class AutoPlan(Plan):
     def _scored_groups(
         self, session: Session, search: GroupSearch, *, budget: Fraction
     ) -> ScoredGroups | None:
-        """Select a group of each number of columns, the one farthest from what its pairs and triples imply, and score them; None where
-        there are no such groups. A group that holds one selected before is no candidate: most of its distance is that of the other."""
+        """Select a group of each number of columns, the one farthest from what its pairs and triples imply,
+        and score them; None where there are no such groups. A group that holds one selected before is no
+        candidate: most of its distance is that of the other."""
         candidates = {size: search.groups(size) for size in groups.SIZES}
         sizes = [size for size, able in candidates.items() if able]
         if not sizes:
@@ -407,8 +424,8 @@ class AutoPlan(Plan):
         budget: Fraction,
         larger: ScoredGroups | None = None,
     ) -> list[TableQuestion]:
-        """Return questions for the selected triples and larger groups that are worth their price, and for the earlier tables with
-        the rest of the budget."""
+        """Return questions for the selected triples and larger groups that are worth their price, and for the
+        earlier tables with the rest of the budget."""
         doubt = math.sqrt(compared.noise.variance)
         distances = np.maximum(compared.values - doubt, 0.0) / search.tables.columns.total
         able: list[Group] = [*selected]
@@ -442,8 +459,8 @@ class AutoPlan(Plan):
         *,
         budget: Fraction,
     ) -> Division:
-        """Return how much of the budget these groups of three columns and more get, and which of them, so that the predicted error is
-        least."""
+        """Return how much of the budget these groups of three columns and more get, and which of them, so
+        that the predicted error is least."""
         least, division = math.inf, Division(price=Fraction(0), choices=[])
         for share in _TRIPLE_SHARES:
             offered = self._group_choices(search, able, distances, budget * share)
@@ -487,8 +504,9 @@ class AutoPlan(Plan):
         )
 
     def _table(self, price: Fraction, shape: Sequence[int]) -> tuple[Noise, bool]:
-        """Return the noise of a table and whether its interaction is asked for instead of its counts. One record moves an
-        interaction less in the Euclidean norm; but its noise, in fractions of a record, can be too large to be drawn."""
+        """Return the noise of a table and whether its interaction is asked for instead of its counts. One
+        record moves an interaction less in the Euclidean norm; but its noise, in fractions of a record, can
+        be too large to be drawn."""
         if not isinstance(self.loss, Pure):
             # An interaction ignores the margins, so one record moves it less in the
             # Euclidean norm.
@@ -540,8 +558,8 @@ class AutoPlan(Plan):
 
     @staticmethod
     def _read_scores(given: Replay, *, columns: int) -> dict[Clique, float]:
-        """Read the next selections and the scores of what they selected, or scores of all candidates; nothing where none comes, or where
-        they are of more columns."""
+        """Read the next selections and the scores of what they selected, or scores of all candidates; nothing
+        where none comes, or where they are of more columns."""
         selections = given.take_while(
             lambda line: (
                 isinstance(line.answer, Selection)
@@ -565,8 +583,8 @@ class AutoPlan(Plan):
         *,
         of: Sequence[Pair] | None = None,
     ) -> fitting.SortedAnswers:
-        """Sort the answers by what they measure. compared: the scores of triples; of: the pairs that were scored, if not all.
-        Errors: ValueError if they cannot be answers to this plan."""
+        """Sort the answers by what they measure. compared: the scores of triples; of: the pairs that were
+        scored, if not all. Errors: ValueError if they cannot be answers to this plan."""
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
         scored = pairs if of is None else of
@@ -626,7 +644,8 @@ class AutoPlan(Plan):
     def _scored(
         self, compared: Mapping[Clique, float], able: Collection[Pair]
     ) -> dict[Triple, float]:
-        """Return the scores of triples by their places. Errors: ValueError for other groups than triples of pairs that matter."""
+        """Return the scores of triples by their places. Errors: ValueError for other groups than triples of
+        pairs that matter."""
         axis_of = {name: axis for axis, name in enumerate(self.domain.names)}
         scored: dict[Triple, float] = {}
         for clique, distance in compared.items():
@@ -670,8 +689,9 @@ class AutoPlan(Plan):
         return dict(zip(self.domain.names, noises, strict=True))
 
     def _noises(self, amount: Fraction) -> list[Noise]:
-        """Return the noise of each column when all columns together cost `amount`. Wide columns get more. The smaller the budget,
-        the smaller the difference, because smoothing removes part of the noise of many cells."""
+        """Return the noise of each column when all columns together cost `amount`. Wide columns get more. The
+        smaller the budget, the smaller the difference, because smoothing removes part of the noise of many
+        cells."""
         power = (
             1 / 2
             if isinstance(self.loss, Pure)
@@ -717,8 +737,9 @@ class AutoPlan(Plan):
         return [pair for pair in columns.pairs if wanted.get(columns.clique(pair), 0.0) > 0]
 
     def _weights(self, columns: Columns, pairs: Sequence[Pair]) -> list[float]:
-        """Return how much each pair matters. Without a workload, pairs with a column of two codes matter more. With a target, distances
-        of its pairs count as shares of the largest one that its classes allow, which is small where one class is rare."""
+        """Return how much each pair matters. Without a workload, pairs with a column of two codes matter
+        more. With a target, distances of its pairs count as shares of the largest one that its classes allow,
+        which is small where one class is rare."""
         wanted = self.config.workload.pair_weights(self.domain)
         weights = [wanted[columns.clique(pair)] for pair in pairs]
         target = self._target
@@ -802,8 +823,8 @@ class AutoPlan(Plan):
         )
 
     def expected_error_on(self, table: StandIn) -> ErrorForecast:
-        """Forecast the error of columns with their noise, and of pairs as if the best share of them were measured with equal
-        noise."""
+        """Forecast the error of columns with their noise, and of pairs as if the best share of them were
+        measured with equal noise."""
         return error_forecast.pairs(
             self.column_noises(),
             [(part, self.noise_of_tables(part)) for part in _MEASURED],

@@ -1,13 +1,16 @@
-"""How `auto` estimates pairs: against the prediction of a mixture fitted to all of them, and then against each other.
+"""How `auto` estimates pairs: against the prediction of a mixture fitted to all of them, and then against
+each other.
 
-Every measured table is read twice: first against the mixture. That gives the distribution of ratios between counts and
-predictions, which tables of similar dependence share. The second reading also considers other predictions: two columns may
-depend on each other through a third one, as their tables with it say, or along a tree of measured pairs. The prediction with the largest marginal likelihood of
-the table's noisy cells is used. Around that prediction the table is read in two ways, cell by cell and with what its largest
-singular values say, and the two are averaged.
+Every measured table is read twice: first against the mixture. That gives the distribution of ratios between
+counts and predictions, which tables of similar dependence share. The second reading also considers other
+predictions: two columns may depend on each other through a third one, as their tables with it say, or along a
+tree of measured pairs. The prediction with the largest marginal likelihood of the table's noisy cells is
+used. Around that prediction the table is read in two ways, cell by cell and with what its largest singular
+values say, and the two are averaged.
 
-A small table is also read by itself, around independent columns: a mixture blurs a dependence of few cells, whose ratios to independence may be only two or
-three numbers. How much that reading counts is estimated from all small tables. All of it is post-processing.
+A small table is also read by itself, around independent columns: a mixture blurs a dependence of few cells,
+whose ratios to independence may be only two or three numbers. How much that reading counts is estimated from
+all small tables. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -45,16 +48,18 @@ PairAnswers = Mapping[Pair, PairCounts]
 _NARROW, _FIRST = 2, 4
 """Number of codes of a narrow attribute, and the resolution at which its pairs are read first."""
 FIT_ROUNDS = 5
-"""Number of passes that fit a table to its two histograms; further ones change less than the noise of a count."""
+"""Number of passes that fit a table to its two histograms; further ones change less than the noise of a
+count."""
 _BETWEEN = 3
 CLOSE = 1.0
-"""L1 distance from what is expected, from which on ratios of a wide range are considered: attributes may nearly determine
-each other. The largest is 2."""
+"""L1 distance from what is expected, from which on ratios of a wide range are considered: attributes may
+nearly determine each other. The largest is 2."""
 _GROUPS = (0.01, 0.03, 0.1, 0.3, CLOSE)
-"""Upper bounds of the distances from independence of the groups within which tables share a distribution of ratios."""
+"""Upper bounds of the distances from independence of the groups within which tables share a distribution of
+ratios."""
 _OFF = 0.2
-"""Standard deviation of the error of a right prediction, as a part of the pair's distance from independence, beside the noise of its
-score."""
+"""Standard deviation of the error of a right prediction, as a part of the pair's distance from independence,
+beside the noise of its score."""
 _MOST_ABOVE = 3.0
 """Standard deviations of the noise of a score by which the distance of its pair may be above it."""
 _MIXING_ROUNDS = 20
@@ -62,9 +67,11 @@ _MIXING_ROUNDS = 20
 _THIRD = 3
 """Number of third columns through which the dependence of a pair is predicted."""
 _LEAST_PART = 0.02
-"""Smallest part of its prediction that a cell is taken to have by the largest singular values of its table."""
+"""Smallest part of its prediction that a cell is taken to have by the largest singular values of its
+table."""
 CLEAR = 20.0
-"""Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says nothing beside it."""
+"""Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says
+nothing beside it."""
 _ADJUSTMENTS = 10
 """Number of passes in which the errors of a table's sums are shared out among its cells."""
 _PROBES = 2
@@ -74,14 +81,15 @@ _SMALL = 64
 _STRONG = 0.2
 """L1 distance from independence, as a share of the records, from which on it is."""
 _NEARLY_DETERMINED, _MOST_CELLS = 0.5, 10_000
-"""L1 distance from which on most cells of a larger table may be empty, so that it is read by itself too, with zero among its ratios;
-and the number of cells up to which it is."""
+"""L1 distance from which on most cells of a larger table may be empty, so that it is read by itself too, with
+zero among its ratios; and the number of cells up to which it is."""
 _SEED = "auto/denoising/1"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fine:
-    """Attributes at the resolution of estimated tables: by codes, or by the finest bins where there are very many codes."""
+    """Attributes at the resolution of estimated tables: by codes, or by the finest bins where there are very
+    many codes."""
 
     rows: int
     histograms: tuple[Floats, ...]
@@ -136,7 +144,8 @@ class _PairTable:
         )
 
     def shows(self, fine: Fine, pair: Pair) -> bool:
-        """Return whether a dependence that is possible beside the histograms would stand out from the noise."""
+        """Return whether a dependence that is possible beside the histograms would stand out from the
+        noise."""
         margins = self.margins(fine, pair)
         return shrinkage.stands_out(
             np.multiply.outer(*(sums for _, sums in margins)) / fine.rows,
@@ -171,7 +180,8 @@ class _PairTable:
 
     @property
     def sparse(self) -> bool:
-        """Whether the table is larger, and most of its cells may be empty. By itself, a table of merged codes says nothing of these."""
+        """Whether the table is larger, and most of its cells may be empty. By itself, a table of merged codes
+        says nothing of these."""
         by_codes = all(bins.size == int(bins.max()) + 1 for bins in self.bins)
         fits = _SMALL < self.values.size <= _MOST_CELLS
         return fits and by_codes and self.distance >= _NEARLY_DETERMINED
@@ -228,8 +238,8 @@ class _PairTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairScores:
-    """Noisy distances of pairs from independence. values: in L1, in records; variance: of their noise; level: the resolution at
-    which they were counted."""
+    """Noisy distances of pairs from independence. values: in L1, in records; variance: of their noise; level:
+    the resolution at which they were counted."""
 
     values: Mapping[Pair, float]
     variance: float
@@ -238,9 +248,9 @@ class PairScores:
     def mixed(
         self, fine: Fine, first: Mapping[Pair, Floats], second: Mapping[Pair, Floats]
     ) -> dict[Pair, Floats]:
-        """Mix two predictions of each pair of `second` by how likely each makes the pair's score. How often the second one is
-        right is learned from all of them. Of a pair without a score the second one is taken: the pairs that were scored are
-        then a tree that was selected."""
+        """Mix two predictions of each pair of `second` by how likely each makes the pair's score. How often
+        the second one is right is learned from all of them. Of a pair without a score the second one is
+        taken: the pairs that were scored are then a tree that was selected."""
         pairs = [pair for pair in second if pair in self.values]
         without = {pair: table for pair, table in second.items() if pair not in self.values}
         if not pairs:
@@ -258,10 +268,12 @@ class PairScores:
         } | without
 
     def within(self, fine: Fine, pair: Pair, counts: Floats, *, prediction: Floats) -> Floats:
-        """Return counts that are no farther from independence than the pair's score and its noise allow: those given, or as much of
-        them as that is, beside the prediction or, if that is too far itself, beside independent columns.
+        """Return counts that are no farther from independence than the pair's score and its noise allow:
+        those given, or as much of them as that is, beside the prediction or, if that is too far itself,
+        beside independent columns.
 
-        Of a thousand noisy cells the largest looks like a strong dependence; the score of the pair knows better."""
+        Of a thousand noisy cells the largest looks like a strong dependence; the score of the pair knows
+        better."""
         if pair not in self.values:
             return counts
         most = max(self.values[pair], 0.0) + _MOST_ABOVE * math.sqrt(self.variance)
@@ -281,8 +293,8 @@ class PairScores:
         """Return the log-likelihood of each prediction of a pair, by the pair's score, less a constant.
 
         What a prediction lacks, or makes up, is a pattern of its own, at right angles to the rest: squares of
-        distances add up, not distances. So the difference of the squares is taken for the square of the error, whether the prediction is too
-        near to independence or too far."""
+        distances add up, not distances. So the difference of the squares is taken for the square of the
+        error, whether the prediction is too near to independence or too far."""
         predicted = np.array([self._distance(fine, pair, predictions[pair]) for pair in pairs])
         noisy = np.maximum([self.values[pair] for pair in pairs], 0.0)
         squares = np.abs(noisy**2 - self.variance - predicted**2)
@@ -304,9 +316,10 @@ def estimates(
     *,
     scores: PairScores | None = None,
 ) -> dict[Pair, Floats]:
-    """Estimate the counts of every pair of `predictions`, whose sums are the histograms already. A table whose noise hides every
-    dependence leaves the prediction as it is. distances: of each pair from independence, in L1, as a share of the records;
-    scores: the noisy distances themselves, which tell how far a tree of measured pairs predicts all others."""
+    """Estimate the counts of every pair of `predictions`, whose sums are the histograms already. A table
+    whose noise hides every dependence leaves the prediction as it is. distances: of each pair from
+    independence, in L1, as a share of the records; scores: the noisy distances themselves, which tell how far
+    a tree of measured pairs predicts all others."""
     measured = {
         pair: _PairTable.of(fine, pair, answers[pair], distance=distances[pair])
         for pair in predictions
@@ -368,8 +381,8 @@ def estimates(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ReadingsAlone:
-    """What small tables say by themselves, and how much that counts. tables: estimated counts; weights: in the mean of these
-    and of a reading around a prediction."""
+    """What small tables say by themselves, and how much that counts. tables: estimated counts; weights: in
+    the mean of these and of a reading around a prediction."""
 
     tables: Mapping[Pair, Floats]
     weights: Mapping[Pair, float]
@@ -453,7 +466,8 @@ def _compared_with_alone(
 
 
 def _directions(table: _PairTable, pair: Pair, *, purpose: str) -> list[Floats]:
-    """Return directions in the space of interactions, the same for a pair and a purpose, in which a little noise is added to a table."""
+    """Return directions in the space of interactions, the same for a pair and a purpose, in which a little
+    noise is added to a table."""
     rng = generator(_SEED, purpose=(purpose, *(str(axis) for axis in pair)))
     return [interaction_part(rng.standard_normal(table.values.shape)) for _ in range(_PROBES)]
 
@@ -466,8 +480,9 @@ def _mean_reading(
     *,
     known: shrinkage.KnownRatios,
 ) -> Floats:
-    """Estimate counts by the mean of two readings: around the prediction, and around what the largest singular values of the
-    table make of it. Neither is better for every table; how much each counts is estimated."""
+    """Estimate counts by the mean of two readings: around the prediction, and around what the largest
+    singular values of the table make of it. Neither is better for every table; how much each counts is
+    estimated."""
 
     def readings(of: _PairTable) -> tuple[Floats, Floats]:
         around, _ = _read(fine, pair, of, prediction, known=known)
@@ -496,8 +511,9 @@ def _mean_reading(
 def _with_patterns(
     fine: Fine, pair: Pair, table: _PairTable, prediction: Floats
 ) -> Floats | None:
-    """Add to a prediction what the largest singular values of the table's difference from it say, shrunk as is best for its noise;
-    None if all of them may be noise. Patterns of whole rows and columns stand out where single cells do not."""
+    """Add to a prediction what the largest singular values of the table's difference from it say, shrunk as
+    is best for its noise; None if all of them may be noise. Patterns of whole rows and columns stand out
+    where single cells do not."""
     expected = table.summed(prediction)
     patterns = shrink_towards(table.values, expected, sigma=table.deviation)
     if np.allclose(patterns, expected):
@@ -538,8 +554,9 @@ def _with_sums(
     prediction: Floats,
     read: shrinkage.CountEstimate,
 ) -> Floats:
-    """Return the ratios of a reading, changed so that the counts have the sums of the two histograms. What a sum is off by is
-    shared out by how uncertain cells are: to scale a row would take it from its largest cells, which are known best."""
+    """Return the ratios of a reading, changed so that the counts have the sums of the two histograms. What a
+    sum is off by is shared out by how uncertain cells are: to scale a row would take it from its largest
+    cells, which are known best."""
     expected = np.maximum(table.summed(prediction), shrinkage.MIN_EXPECTED)
     clear = table.values > CLEAR * math.sqrt(table.variance)
     counts = np.where(clear, table.values, read.counts)
@@ -555,8 +572,9 @@ def _with_sums(
 
 
 def _steps(fine: Fine, pair: Pair, table: _PairTable) -> list[list[Bins]]:
-    """Return coarser views in which a table is read first, for pairs with an attribute of two codes. Such an attribute depends on
-    the other one by a trend, which single and often nearly empty cells are too noisy to show."""
+    """Return coarser views in which a table is read first, for pairs with an attribute of two codes. Such an
+    attribute depends on the other one by a trend, which single and often nearly empty cells are too noisy to
+    show."""
     if min(fine.histograms[axis].size for axis in pair) > _NARROW:
         return []
     views = [
@@ -587,8 +605,8 @@ class _Others:
         return self.tables[a, b] if a < b else self.tables[b, a].T
 
     def through(self, pair: Pair, prediction: Floats) -> Iterator[Floats]:
-        """Yield predictions of a pair under independence given a third column, for the columns on which both depend most; and
-        geometric means of these with the given prediction."""
+        """Yield predictions of a pair under independence given a third column, for the columns on which both
+        depend most; and geometric means of these with the given prediction."""
         a, b = pair
         margins = self.fine.margins(pair)
         shared = self.strengths[a] * self.strengths[b]

@@ -1,8 +1,8 @@
 """Trees of dependent columns: what they predict of all pairs, and how much of all noisy scores they explain.
 
-Columns often depend on each other through others. If every column is independent of all others given its neighbours in a
-tree, the tables of neighbours give those of all pairs (Chow and Liu 1968), and nothing is gained by measuring other pairs.
-Everything here is a function of public facts and of paid answers.
+Columns often depend on each other through others. If every column is independent of all others given its
+neighbours in a tree, the tables of neighbours give those of all pairs (Chow and Liu 1968), and nothing is
+gained by measuring other pairs. Everything here is a function of public facts and of paid answers.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ Floats = npt.NDArray[np.float64]
 Neighbours = Mapping[int, Sequence[int]]
 
 _EXPLAINED, _NOT_EXPLAINED = 0.25, 0.5
-"""The part of all scores that a tree leaves, up to which it is taken to explain all pairs, and from which on none. A tree that is
-right leaves about 0.2, because strengths along a path multiply only nearly; survey tables leave more than 0.5."""
+"""The part of all scores that a tree leaves, up to which it is taken to explain all pairs, and from which on
+none. A tree that is right leaves about 0.2, because strengths along a path multiply only nearly; survey
+tables leave more than 0.5."""
 _NEVER_EXPLAINED = 0.1
-"""The least part of a pair's distance that a tree is taken to leave: scores say how far a pair is from independence, not in which cells."""
+"""The least part of a pair's distance that a tree is taken to leave: scores say how far a pair is from
+independence, not in which cells."""
 _MIN_OTHERS = 3
 """Smallest number of pairs beside those of the tree that can tell whether it explains them."""
 _LEAST_SCALE = 0.5
@@ -35,8 +37,8 @@ _LEAST_SCALE = 0.5
 class DependenceTree:
     """A maximum spanning forest of pairs whose tables are estimated.
 
-    histograms: of all columns, in records; tables: of neighbours, shape (bins of the first, bins of the second), in records,
-    each in both directions."""
+    histograms: of all columns, in records; tables: of neighbours, shape (bins of the first, bins of the
+    second), in records, each in both directions."""
 
     histograms: Sequence[Floats]
     tables: Mapping[Pair, Floats]
@@ -94,7 +96,8 @@ def neighbours_of(edges: Iterable[Pair]) -> Neighbours:
 
 
 def steps(neighbours: Neighbours, start: int) -> Iterator[Pair]:
-    """Yield the edges beyond the neighbours of a column, away from it: every edge after the one that leads to it."""
+    """Yield the edges beyond the neighbours of a column, away from it: every edge after the one that leads to
+    it."""
     waiting = [(start, at) for at in neighbours.get(start, ())]
     while waiting:
         before, at = waiting.pop()
@@ -112,11 +115,12 @@ def unexplained(
     *,
     variance: float,
 ) -> Floats:
-    """Return the part of each pair's distance that a tree of the strongest pairs does not explain: 1 for the pairs of the tree
-    itself, and for all pairs unless the scores as a whole are nearly what the tree implies. Chance is never explained.
+    """Return the part of each pair's distance that a tree of the strongest pairs does not explain: 1 for the
+    pairs of the tree itself, and for all pairs unless the scores as a whole are nearly what the tree implies.
+    Chance is never explained.
 
-    distances: of pairs from independence, in L1, as shares of the records, as they are taken to be; noisy: the same by the
-    scores alone, with noise of this variance."""
+    distances: of pairs from independence, in L1, as shares of the records, as they are taken to be; noisy:
+    the same by the scores alone, with noise of this variance."""
     limits = _largest_distances(columns, pairs)
     strengths = dict(zip(pairs, np.minimum(distances / limits, 1.0).tolist(), strict=True))
     edges = set(spanning_edges(dict(zip(pairs, distances.tolist(), strict=True))))
@@ -144,8 +148,8 @@ def unexplained(
 
 
 def _largest_distances(columns: Columns, pairs: Sequence[Pair]) -> Floats:
-    """Return the largest L1 distance from independence of each pair: twice the chance that two records differ in the column in
-    which they differ less often."""
+    """Return the largest L1 distance from independence of each pair: twice the chance that two records differ
+    in the column in which they differ less often."""
     axes = sorted({axis for pair in pairs for axis in pair})
     differing = {axis: columns.largest_distance(axis) for axis in axes}
     return np.array([2 * min(differing[a], differing[b]) for a, b in pairs])
@@ -154,7 +158,8 @@ def _largest_distances(columns: Columns, pairs: Sequence[Pair]) -> Floats:
 def _strengths_along(
     edges: Collection[Pair], pairs: Sequence[Pair], strengths: Mapping[Pair, float]
 ) -> Floats:
-    """Return the product of the strengths of all edges between two columns; 0 where they are not connected."""
+    """Return the product of the strengths of all edges between two columns; 0 where they are not
+    connected."""
     neighbours = neighbours_of(sorted(edges))
     along: dict[Pair, float] = {}
     for start in neighbours:

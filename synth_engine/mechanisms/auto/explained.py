@@ -1,11 +1,12 @@
 """Whether the mixture that predicts pairs explains relations of three columns too.
 
-A mixture that was fitted to pairs implies a table of every triple. Where groups of records differ in many columns at once it
-is right about triples; where pairs depend on each other in other ways it makes relations up. It has to explain the pairs themselves, to which it was
-fitted: a distance of a triple says how far it is from what pairs imply, not in which cells. Then the answers about triples decide:
-those with the largest distances from maximum entropy were selected, and the mixture must predict most of these distances.
-A mixture that is right is right about these as well, and noise of the selection is independent of that of scores and tables.
-All of it is post-processing.
+A mixture that was fitted to pairs implies a table of every triple. Where groups of records differ in many
+columns at once it is right about triples; where pairs depend on each other in other ways it makes relations
+up. It has to explain the pairs themselves, to which it was fitted: a distance of a triple says how far it is
+from what pairs imply, not in which cells. Then the answers about triples decide: those with the largest
+distances from maximum entropy were selected, and the mixture must predict most of these distances. A mixture
+that is right is right about these as well, and noise of the selection is independent of that of scores and
+tables. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ Floats = npt.NDArray[np.float64]
 MAX_LEFT = 0.5
 """Largest part of the distances of triples that the mixture may leave."""
 MAX_LEFT_OF_PAIRS = 0.2
-"""Largest part of the distances of measured pairs from independence that the mixture may leave. Of groups of records it leaves about .1, of
-a chain of columns .3, and of a tree .4."""
+"""Largest part of the distances of measured pairs from independence that the mixture may leave. Of groups of
+records it leaves about .1, of a chain of columns .3, and of a tree .4."""
 MIN_SCORED = 3
 """Smallest number of scores that decide: one or two distances agree by chance."""
 _SOFTNESS = 3.0
-"""Variance, in records, that is added to each cell, so that nearly empty cells do not count for everything."""
+"""Variance, in records, that is added to each cell, so that nearly empty cells do not count for
+everything."""
 
 
 def holds(
@@ -45,9 +47,9 @@ def holds(
 ) -> bool:
     """Return whether tables of triples are better estimated with the mixture.
 
-    search: with tables that pairs imply; mixed: the same tables with the mixture; scored: the noisy distances of triples from maximum
-    entropy, in L1, in records; measured: the answers about triples; left_of_pairs: the part of the distances of measured pairs that the
-    mixture leaves."""
+    search: with tables that pairs imply; mixed: the same tables with the mixture; scored: the noisy distances
+    of triples from maximum entropy, in L1, in records; measured: the answers about triples; left_of_pairs:
+    the part of the distances of measured pairs that the mixture leaves."""
     return (
         left_of_pairs <= MAX_LEFT_OF_PAIRS
         and _left_of_scores(search, mixed, scored) <= MAX_LEFT
@@ -58,8 +60,9 @@ def holds(
 def left_of_pairs(
     fine: Fine, predicted: Mapping[Pair, Floats], counts: Mapping[Pair, Floats]
 ) -> float:
-    """Return how far the mixture's tables of pairs are from their estimates, as a part of how far these are from independence; 0 where there
-    are none. predicted: by the mixture, in records; counts: the estimates of the pairs that were measured."""
+    """Return how far the mixture's tables of pairs are from their estimates, as a part of how far these are
+    from independence; 0 where there are none. predicted: by the mixture, in records; counts: the estimates of
+    the pairs that were measured."""
     left = sum(float(np.abs(predicted[pair] - table).sum()) for pair, table in counts.items())
     whole = sum(
         float(np.abs(fine.independent(pair) - table).sum()) for pair, table in counts.items()
@@ -70,7 +73,8 @@ def left_of_pairs(
 def _left_of_scores(
     search: TripleSearch, mixed: GroupTables, scored: Mapping[Triple, float]
 ) -> float:
-    """Return how far predicted distances are from the noisy ones, as a part of these; 1 where too few are known."""
+    """Return how far predicted distances are from the noisy ones, as a part of these; 1 where too few are
+    known."""
     known = [triple for triple in scored if search.tables.estimable(triple)]
     if len(known) < MIN_SCORED:
         return 1.0
@@ -86,8 +90,8 @@ def _left_of_scores(
 def _left_of_tables(
     without: GroupTables, mixed: GroupTables, measured: Mapping[Triple, Answered]
 ) -> float:
-    """Return how far noisy tables are from the mixture's, beyond their noise, as a part of how far they are from those of maximum
-    entropy; 0 where none was measured."""
+    """Return how far noisy tables are from the mixture's, beyond their noise, as a part of how far they are
+    from those of maximum entropy; 0 where none was measured."""
     before = after = 0.0
     for triple, table in measured.items():
         tables = [each.expected(triple, table.levels) for each in (without, mixed)]
@@ -100,8 +104,8 @@ def _left_of_tables(
 
 
 def _beyond_noise(table: Answered, expected: Floats, mean: Floats) -> float:
-    """Return the distance of a noisy table from an expected one, in L2 with cells weighted by the inverse of their variance,
-    less what noise adds to it. mean: counts that give the variance by chance."""
+    """Return the distance of a noisy table from an expected one, in L2 with cells weighted by the inverse of
+    their variance, less what noise adds to it. mean: counts that give the variance by chance."""
     observed = selection.combined(
         [selection.around(expected, answer, table.levels) for answer in table.measurements]
     )

@@ -14,10 +14,10 @@ from synth_engine.strict_json import JsonObject
 def of(answers: Answers, *, rows: int) -> JsonObject | None:
     """Return what was found of triples and of larger groups; None if neither was looked for.
 
-    candidates: the number of groups that were compared; scored: of those with a score; measured: of those with a table;
-    largest: the largest score with its columns; noise: the standard deviation of each score; by_noise: about the largest score
-    if no group were farther from what its pairs (and triples) imply than chance makes it. Scores are total variation distances beyond
-    chance, shares of the records."""
+    candidates: the number of groups that were compared; scored: of those with a score; measured: of those
+    with a table; largest: the largest score with its columns; noise: the standard deviation of each score;
+    by_noise: about the largest score if no group were farther from what its pairs (and triples) imply than
+    chance makes it. Scores are total variation distances beyond chance, shares of the records."""
     results: JsonObject = {}
     of_triples = _result(answers, rows, lambda clique: len(clique) == COLUMNS)
     if of_triples is not None:

@@ -1,4 +1,5 @@
-"""From the answers of `auto` to its model: estimates of all pairs, a tree to draw from, and targets of row refinement."""
+"""From the answers of `auto` to its model: estimates of all pairs, a tree to draw from, and targets of row
+refinement."""
 
 from __future__ import annotations
 
@@ -47,18 +48,21 @@ _SEED = "auto/1"
 _MIXTURES = 6
 """Number of fits of the mixture, each from its own random start, whose tables are averaged."""
 _MIXTURES_OF_SEARCH = 3
-"""The same where triples are looked for, which are compared with what pairs say: their noise counts for more there."""
+"""The same where triples are looked for, which are compared with what pairs say: their noise counts for more
+there."""
 _MANY_PAIRS = 600
-"""Number of pairs above which half as many mixtures are fitted: each takes longer, and is determined by more answers."""
+"""Number of pairs above which half as many mixtures are fitted: each takes longer, and is determined by more
+answers."""
 _USUAL = 1
 """The resolution at which tables of wide attributes are assumed to be measured in estimates of resources."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SortedAnswers:
-    """The answers of a run by what they measure. oneways, again: the columns, and their second measurements if there are any;
-    tables, triples, larger: of pairs, of three columns, and of more; distances: of pairs from independence, in L1, as a share of the records;
-    scored: noisy distances of triples from what their pairs implied, in L1, in records; scores: of all pairs."""
+    """The answers of a run by what they measure. oneways, again: the columns, and their second measurements
+    if there are any; tables, triples, larger: of pairs, of three columns, and of more; distances: of pairs
+    from independence, in L1, as a share of the records; scored: noisy distances of triples from what their
+    pairs implied, in L1, in records; scores: of all pairs."""
 
     columns: Columns
     oneways: Sequence[Measurement]
@@ -79,9 +83,9 @@ class SortedAnswers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairEstimates:
-    """What the answers about columns and pairs say. rows: the number of records; histograms: of columns, by codes; counts: of
-    pairs, by the finest bins; mixtures: those that pairs were predicted by; left: the part of the distances of measured pairs that these
-    leave."""
+    """What the answers about columns and pairs say. rows: the number of records; histograms: of columns, by
+    codes; counts: of pairs, by the finest bins; mixtures: those that pairs were predicted by; left: the part
+    of the distances of measured pairs that these leave."""
 
     rows: int
     histograms: tuple[Floats, ...]
@@ -98,8 +102,8 @@ def pair_estimates(
     prior: Prior | None = None,
     searching: bool = False,
 ) -> PairEstimates:
-    """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the answers; searching:
-    whether the estimates are those that triples are compared with."""
+    """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the
+    answers; searching: whether the estimates are those that triples are compared with."""
     columns = answers.columns
     mixtures = _mixtures_of(
         len(answers.distances), usual=_MIXTURES_OF_SEARCH if searching else _MIXTURES
@@ -168,8 +172,8 @@ def pair_estimates(
 def model(
     answers: SortedAnswers, *, mechanism: str, memory_mb: int, prior: Prior | None = None
 ) -> Model:
-    """Fit the model to these answers, read beside a public table if there is one. The same answers and table give the same
-    model."""
+    """Fit the model to these answers, read beside a public table if there is one. The same answers and table
+    give the same model."""
     columns = answers.columns
     with watching.part(0.0, 0.8):
         fitted = pair_estimates(answers, memory_mb=memory_mb, prior=prior)
@@ -312,8 +316,8 @@ def affordable_pairs(
     then: Collection[Pair],
     room: int,
 ) -> list[Pair]:
-    """Return the pairs to estimate: all of `first`, and as many others as have room, in cells: those of `then` before the rest,
-    and of either those that depend most."""
+    """Return the pairs to estimate: all of `first`, and as many others as have room, in cells: those of
+    `then` before the rest, and of either those that depend most."""
     needed = set(first)
     pairs = []
     for pair in sorted(
@@ -347,7 +351,8 @@ def _order(
 
 
 def require_room(domain: Domain, *, memory_mb: int) -> None:
-    """Check that at least a tree of pairs fits into memory. Errors: SpecError that names the columns to coarsen."""
+    """Check that at least a tree of pairs fits into memory. Errors: SpecError that names the columns to
+    coarsen."""
     sizes = _bins(domain, 0)
     pairs = math.comb(len(sizes), 2)
     finest = math.prod(sorted(sizes.values())[-2:])
@@ -362,9 +367,10 @@ def require_room(domain: Domain, *, memory_mb: int) -> None:
 def resources_needed(
     domain: Domain, *, rows: int, memory_mb: int, beside_prior: bool = False
 ) -> ResourceEstimate:
-    """Estimate the cost beyond reading and drawing: scoring all pairs, measuring and estimating nearly all of them, at `_USUAL`
-    where they have more bins, and refining rows towards as many as there is room for. beside_prior: whether the answers are
-    read beside a public table, which takes a second fit to compare it with."""
+    """Estimate the cost beyond reading and drawing: scoring all pairs, measuring and estimating nearly all of
+    them, at `_USUAL` where they have more bins, and refining rows towards as many as there is room for.
+    beside_prior: whether the answers are read beside a public table, which takes a second fit to compare it
+    with."""
     coarse = selection.score_level(math.comb(len(domain.names), 2))
     scored, mixed, read, finest = (
         _shapes(domain, level) for level in (coarse, mixture.COMPONENT_LEVEL, _USUAL, 0)

@@ -1,7 +1,8 @@
-"""Tables of three columns and more: what pairs imply of them, which are worth their price, and what noisy answers say of them.
+"""Tables of three columns and more: what pairs imply of them, which are worth their price, and what noisy
+answers say of them.
 
-What is implied is the table of maximum entropy given the estimated pairs, or one that is fitted to these from a mixture. Everything here is a
-function of public facts and of paid answers.
+What is implied is the table of maximum entropy given the estimated pairs, or one that is fitted to these from
+a mixture. Everything here is a function of public facts and of paid answers.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ COLUMNS = 3
 """Columns of a triple."""
 
 MAX_CELLS = 1 << 18
-"""Largest number of cells, by codes, of a triple that may be selected: its table becomes a target of row refinement."""
+"""Largest number of cells, by codes, of a triple that may be selected: its table becomes a target of row
+refinement."""
 ROOM_SHARE = 4
 """All groups that are measured have at most one in this many of the cells that targets may have together."""
 _LEAST_REMOVED = 0.02
-"""Part of the distance of a group that counting it must be predicted to remove: a table of which noise hides nearly all gets nearly nothing of the budget,
-and would be one more target all the same."""
+"""Part of the distance of a group that counting it must be predicted to remove: a table of which noise hides
+nearly all gets nearly nothing of the budget, and would be one more target all the same."""
 _BELOW_CHANCE = 10.0
 """A cell is taken as it is where its variance by chance, its count, is so many times that of its noise."""
 
@@ -48,9 +50,10 @@ _BELOW_CHANCE = 10.0
 class GroupTables:
     """Estimates of the tables of groups of three columns and more.
 
-    counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of the pairs in
-    the workload; room: for the estimated tables of measured groups, in cells; start: the mixture from which expected tables are fitted to
-    their pairs, instead of from uniform tables; known: estimated tables of triples, by the finest bins, which larger groups have too."""
+    counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of
+    the pairs in the workload; room: for the estimated tables of measured groups, in cells; start: the mixture
+    from which expected tables are fitted to their pairs, instead of from uniform tables; known: estimated
+    tables of triples, by the finest bins, which larger groups have too."""
 
     columns: Columns
     fine: Fine
@@ -79,14 +82,15 @@ class GroupTables:
         return sum(weights) / len(weights)
 
     def error(self, groups: Sequence[Group], distances: Floats) -> float:
-        """Return the error of these groups if none is measured, in records times their weights. distances: in L1, as shares of
-        the records."""
+        """Return the error of these groups if none is measured, in records times their weights. distances: in
+        L1, as shares of the records."""
         weights = [self.weight(group) for group in groups]
         return float(distances @ weights) * self.columns.total
 
     def expected(self, group: Group, levels: Levels) -> Floats:
-        """Return the table given the estimated pairs, in records, by bins of these levels: that of maximum entropy, or, of three
-        columns, the one nearest to the mixture. That of a larger group has the triples that are known as well."""
+        """Return the table given the estimated pairs, in records, by bins of these levels: that of maximum
+        entropy, or, of three columns, the one nearest to the mixture. That of a larger group has the triples
+        that are known as well."""
         level_of = dict(zip(group, levels, strict=True))
         sides = [
             self._counts_by_bins(pair, (level_of[pair[0]], level_of[pair[1]]))
@@ -129,8 +133,9 @@ class GroupTables:
     ) -> list[Choice]:
         """Return which groups to measure, at which resolution, and with what share of the budget.
 
-        distances: of each group from its expected table, in L1, as a share of the records; deviation: the standard deviation
-        of a cell's noise, by the shape of a table, if the whole budget were spent on it; power: see `AutoPlan`."""
+        distances: of each group from its expected table, in L1, as a share of the records; deviation: the
+        standard deviation of a cell's noise, by the shape of a table, if the whole budget were spent on it;
+        power: see `AutoPlan`."""
         options = []
         for number, group in enumerate(groups):
             levels = tuple(self.resolutions(group))
@@ -173,8 +178,8 @@ class GroupTables:
         return able
 
     def estimate(self, group: Group, observed: PairCounts) -> Floats:
-        """Estimate the table of a measured group by the finest bins, in records; its sums are the estimated pairs. An answer whose
-        noise hides every relation leaves what is expected."""
+        """Estimate the table of a measured group by the finest bins, in records; its sums are the estimated
+        pairs. An answer whose noise hides every relation leaves what is expected."""
         finest = self.expected(group, (0,) * len(group))
         bins = {
             axis: self.fine.levels[axis][level]
@@ -204,7 +209,8 @@ class GroupTables:
         return fit_margins(finest * ratios[by_codes], finest_sums, rounds=FIT_ROUNDS)
 
     def _margins(self, group: Group, bins: Mapping[int, Bins]) -> list[Margin]:
-        """Return the estimated sums of the table of a group: its pairs, and the triples within a larger one that are known."""
+        """Return the estimated sums of the table of a group: its pairs, and the triples within a larger one
+        that are known."""
         tables: list[tuple[Group, Floats]] = [
             (pair, self.counts[pair]) for pair in itertools.combinations(group, 2)
         ]

@@ -1,8 +1,10 @@
-"""Relations of four to six narrow columns that neither pairs nor triples show: which groups to look for, and how clear they are.
+"""Relations of four to six narrow columns that neither pairs nor triples show: which groups to look for, and
+how clear they are.
 
-A group is compared with the table of maximum entropy given its estimated pairs, as triples are. What its triples add to that distance is known
-from their scores, and is part of the penalty: a group is worth its table for what only the whole group shows, as the parity of three columns and a
-label. Everything here is a function of public facts and of paid answers.
+A group is compared with the table of maximum entropy given its estimated pairs, as triples are. What its
+triples add to that distance is known from their scores, and is part of the penalty: a group is worth its
+table for what only the whole group shows, as the parity of three columns and a label. Everything here is a
+function of public facts and of paid answers.
 """
 
 from __future__ import annotations
@@ -35,17 +37,19 @@ SELECTING_SHARE = Fraction(1, 200)
 COMPARING_SHARE = Fraction(1, 400)
 """Shares of the tables' budget: for selecting groups, and for scoring the selected ones."""
 MAX_CANDIDATES = 2_002
-"""Largest number of candidates of one size: all groups of four of sixteen columns, of five of fourteen, of six of thirteen."""
+"""Largest number of candidates of one size: all groups of four of sixteen columns, of five of fourteen, of
+six of thirteen."""
 MAX_COMPARED = 512
 """Largest number of cells of a table that is used to select groups."""
 MAX_CELLS = 1 << 16
-"""Largest number of cells, by codes, of a group that may be selected: its table becomes a target of row refinement."""
+"""Largest number of cells, by codes, of a group that may be selected: its table becomes a target of row
+refinement."""
 _DOUBT = 3.0
-"""Standard deviations of the noise of a score that are subtracted from it: most selected groups have no relation, and a table of one that only
-seems to have it takes budget from pairs."""
+"""Standard deviations of the noise of a score that are subtracted from it: most selected groups have no
+relation, and a table of one that only seems to have it takes budget from pairs."""
 _SPREAD_BY_CHANCE = 0.6
-"""Standard deviation of the L1 distance that chance makes, over the root of the number of records: that of the absolute value of a
-normal number is sqrt(1 - 2 / pi)."""
+"""Standard deviation of the L1 distance that chance makes, over the root of the number of records: that of
+the absolute value of a normal number is sqrt(1 - 2 / pi)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,8 +62,8 @@ class GroupSearch:
     relations: Mapping[Group, float]
 
     def groups(self, size: int) -> list[Group]:
-        """Return the groups of so many columns, at most `MAX_CANDIDATES`: of the narrowest columns, in the order of the domain. With
-        a column to predict, those that hold it."""
+        """Return the groups of so many columns, at most `MAX_CANDIDATES`: of the narrowest columns, in the
+        order of the domain. With a column to predict, those that hold it."""
         return [
             group
             for group in _groups_of(self._able, size, self.triples.target)
@@ -93,8 +97,8 @@ class GroupSearch:
         return None
 
     def candidate(self, group: Group) -> Candidate:
-        """Return the group at the resolution at which it is compared, with its expected table. The penalty is the distance that chance and
-        its triples make."""
+        """Return the group at the resolution at which it is compared, with its expected table. The penalty is
+        the distance that chance and its triples make."""
         columns = self.triples.tables.columns
         level = self._level(group)
         if level is None:
@@ -116,12 +120,13 @@ class GroupSearch:
 
     @cached_property
     def _unscored(self) -> float:
-        """The distance that a triple without a score is taken to have: those with the largest distances were selected and scored."""
+        """The distance that a triple without a score is taken to have: those with the largest distances were
+        selected and scored."""
         return min(self.relations.values(), default=0.0)
 
     def distances(self, scores: Scores, *, compared: int) -> Floats:
-        """Estimate what only these groups show, in L1, as shares of the records: nothing where noise of the score, or chance in the
-        largest of so many `compared` groups, could have made it."""
+        """Estimate what only these groups show, in L1, as shares of the records: nothing where noise of the
+        score, or chance in the largest of so many `compared` groups, could have made it."""
         doubt = _DOUBT * math.sqrt(scores.noise.variance) + by_chance(
             self.triples.tables.columns.total, compared
         )
@@ -130,7 +135,8 @@ class GroupSearch:
 
 
 def by_chance(rows: int, compared: int) -> float:
-    """Return about the largest score that chance makes among so many groups that their pairs explain, in records."""
+    """Return about the largest score that chance makes among so many groups that their pairs explain, in
+    records."""
     return _SPREAD_BY_CHANCE * math.sqrt(rows) * math.sqrt(2 * math.log(max(2, compared)))
 
 
@@ -150,7 +156,8 @@ def _groups_of(columns: Sequence[int], size: int, target: int | None) -> list[Gr
 
 
 def resources_needed(domain: Domain, *, rows: int) -> ResourceEstimate:
-    """Estimate the cost of counting the candidates of all sizes once, with their expected tables in memory."""
+    """Estimate the cost of counting the candidates of all sizes once, with their expected tables in
+    memory."""
     sizes = sorted(attribute.size for attribute in domain.modelled if attribute.size > 1)
     needed = ResourceEstimate(memory_bytes=0, seconds=0.0)
     for size in SIZES:

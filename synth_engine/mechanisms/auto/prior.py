@@ -1,8 +1,9 @@
 """What a public table of the same columns lets `auto` expect, and how far the noisy answers confirm it.
 
-A public table is never believed by itself. What it says of a column or of a pair is one of two expectations; how likely
-each makes the noisy answers decides how much it weighs, and how far true counts are from it is learned from the answers
-about all columns, or all pairs, together. All of it is post-processing: no query depends on it.
+A public table is never believed by itself. What it says of a column or of a pair is one of two expectations;
+how likely each makes the noisy answers decides how much it weighs, and how far true counts are from it is
+learned from the answers about all columns, or all pairs, together. All of it is post-processing: no query
+depends on it.
 """
 
 from __future__ import annotations
@@ -50,13 +51,15 @@ _WEIGHT_ROUNDS = 20
 """EM iterations of the share of public expectations that are right."""
 _MOST_ODDS = 50.0
 _THINNING = 0.5
-"""Of the deviation of the noise, how much more noise the tables get by which the two expectations are compared."""
+"""Of the deviation of the noise, how much more noise the tables get by which the two expectations are
+compared."""
 _SEED = "auto/prior/1"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prior:
-    """The records of a public table as codes of the shared columns, shape (records,), by axis; -1 where a cell has none."""
+    """The records of a public table as codes of the shared columns, shape (records,), by axis; -1 where a
+    cell has none."""
 
     codes: Mapping[int, Codes]
 
@@ -74,8 +77,8 @@ class Prior:
         return shares
 
     def table(self, pair: Pair, bins: Sequence[Bins]) -> Floats:
-        """Shares of the cells of a pair by bins, between those of the public records and independence: a cell that is
-        empty in a table of so few records need not be empty in another one."""
+        """Shares of the cells of a pair by bins, between those of the public records and independence: a cell
+        that is empty in a table of so few records need not be empty in another one."""
         height, width = (int(each.max()) + 1 for each in bins)
         first, second = (self.codes[axis] for axis in pair)
         both = (first >= 0) & (second >= 0)
@@ -90,8 +93,9 @@ class Prior:
         tables: Sequence[TableAnswer],
         own: Sequence[Floats],
     ) -> tuple[Floats, ...]:
-        """All histograms; those of shared columns lie between what the answers alone say, `own`, and the public shares
-        corrected by the answers, by how likely each makes the noisy counts. oneways, tables: the answers."""
+        """All histograms; those of shared columns lie between what the answers alone say, `own`, and the
+        public shares corrected by the answers, by how likely each makes the noisy counts. oneways, tables:
+        the answers."""
         if not self.codes:
             return tuple(own)
         noisy = {axis: self._noisy(columns, oneways, tables, axis) for axis in self.codes}
@@ -155,12 +159,12 @@ class PublicPairs:
         *,
         predict: Callable[[PairAnswers, Sequence[Pair]], Predictions],
     ) -> dict[Pair, Floats]:
-        """Predictions of all pairs, those of shared columns between `predictions` and the public tables. predict: fits
-        predictions to noisy tables.
+        """Predictions of all pairs, those of shared columns between `predictions` and the public tables.
+        predict: fits predictions to noisy tables.
 
-        Predictions were fitted to the noisy tables, and so make them likelier than they are right. The two are therefore
-        compared by other tables: predictions are fitted to the tables with more noise, and judged by tables whose noise
-        is independent of that.
+        Predictions were fitted to the noisy tables, and so make them likelier than they are right. The two
+        are therefore compared by other tables: predictions are fitted to the tables with more noise, and
+        judged by tables whose noise is independent of that.
         """
         public = {pair: self._expected(pair) for pair in predictions if self._shared(pair)}
         asked = [pair for pair in public if pair in answers]
@@ -251,14 +255,16 @@ class _NoisyCells:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Weights:
-    """The probability that each public expectation is the right one of two, and the share of those that are."""
+    """The probability that each public expectation is the right one of two, and the share of those that
+    are."""
 
     weights: Floats
     share: float
 
 
 def _weights(evidence: Sequence[float]) -> _Weights:
-    """evidence: the logarithm of each likelihood ratio. Empirical Bayes: the share of right ones is learned from all."""
+    """evidence: the logarithm of each likelihood ratio. Empirical Bayes: the share of right ones is learned
+    from all."""
     logs, share = np.array(evidence), 0.5
     weights = np.full(logs.shape, share)
     for _ in range(_WEIGHT_ROUNDS):
@@ -270,8 +276,8 @@ def _weights(evidence: Sequence[float]) -> _Weights:
 
 
 def _between_independence(counts: Floats) -> Floats:
-    """The mean of a Dirichlet distribution around independence, after these counts; its weight is the one by which the
-    table predicts each of its records from all others best."""
+    """The mean of a Dirichlet distribution around independence, after these counts; its weight is the one by
+    which the table predicts each of its records from all others best."""
     total = float(counts.sum())
     if total < 2:
         return np.full(counts.shape, 1 / counts.size)
@@ -317,8 +323,8 @@ def _around_one(grid: Floats, scale: float) -> Floats:
 
 
 def _evidence_alone(cells: _NoisyCells, *, along: int) -> float:
-    """The logarithm of the likelihood of a noisy histogram by itself: of deviations from equal counts or, in order, of
-    wavelet coefficients, whichever is likelier; on the scale of `shrinkage.evidence`."""
+    """The logarithm of the likelihood of a noisy histogram by itself: of deviations from equal counts or, in
+    order, of wavelet coefficients, whichever is likelier; on the scale of `shrinkage.evidence`."""
     sigma = math.sqrt(cells.variance)
     level = float(cells.values.mean())
     best = oneway.posterior_mean(cells.values - level, sigma=sigma)[1]
@@ -331,8 +337,9 @@ def _evidence_alone(cells: _NoisyCells, *, along: int) -> float:
 
 
 def _thinned(answers: PairAnswers) -> tuple[PairAnswers, PairAnswers]:
-    """Each table with more noise, and again with that noise taken off so that the noise of the two is uncorrelated (and
-    independent, if it is Gaussian): y + t·w and y - w/t, where w has the variance of the noise of y."""
+    """Each table with more noise, and again with that noise taken off so that the noise of the two is
+    uncorrelated (and independent, if it is Gaussian): y + t·w and y - w/t, where w has the variance of the
+    noise of y."""
     # A public seed: the same answers always give the same model.
     rng = generator(_SEED, purpose=("thinning",))
     fitted, judging = {}, {}

@@ -16,8 +16,8 @@ from synth_engine.mechanisms.auto.selection import Floats, Pair
 class TableQuestion:
     """A table to be measured: a pair, a triple, or one column again.
 
-    axes: its attributes; levels: the resolution of each; noise: of each count; interaction: whether the interaction is asked
-    for instead of all counts; part: its share of the budget of its stage."""
+    axes: its attributes; levels: the resolution of each; noise: of each count; interaction: whether the
+    interaction is asked for instead of all counts; part: its share of the budget of its stage."""
 
     axes: tuple[int, ...]
     levels: tuple[int, ...]
@@ -28,7 +28,8 @@ class TableQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """Tables that are asked together. price: what they cost; error: their predicted error in records, weighted by the workload."""
+    """Tables that are asked together. price: what they cost; error: their predicted error in records,
+    weighted by the workload."""
 
     questions: Sequence[TableQuestion]
     price: Fraction
@@ -37,7 +38,8 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoredPairs:
-    """Pairs with a score each. price: of selecting them; selected: whether they are a tree that was selected, or all pairs."""
+    """Pairs with a score each. price: of selecting them; selected: whether they are a tree that was selected,
+    or all pairs."""
 
     price: Fraction
     pairs: Sequence[Pair]
@@ -47,8 +49,8 @@ class ScoredPairs:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoredGroups:
-    """Selected groups of four columns and more. price: of selecting and scoring them; distances: what only the whole group shows, in L1,
-    as shares of the records."""
+    """Selected groups of four columns and more. price: of selecting and scoring them; distances: what only
+    the whole group shows, in L1, as shares of the records."""
 
     price: Fraction
     groups: Sequence[Group]

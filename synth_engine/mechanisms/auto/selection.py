@@ -32,16 +32,19 @@ SCORED = 2
 CELLS_SCORED = 1 << 24
 CELLS_MEASURED = 250_000
 _MIN_DISTANCE, _MAX_DISTANCE = 0.003, 1.96
-"""Bounds of an estimated L1 distance, whose range is 0 to 2: no pair is taken to be exactly independent or determined."""
+"""Bounds of an estimated L1 distance, whose range is 0 to 2: no pair is taken to be exactly independent or
+determined."""
 _CHANCE = 0.5
 """Share of the L1 distance of independent records by chance that is subtracted from a score."""
 _DOUBT = 1.5
-"""Number of standard deviations that is subtracted from the mean of all scores, and from their variance, for their noise."""
+"""Number of standard deviations that is subtracted from the mean of all scores, and from their variance, for
+their noise."""
 _BLUR, _BLUR_POWER = 8.0, 0.35
-"""Merging neighbouring codes is taken to hide _BLUR * strength^_BLUR_POWER times the squared shares of the bins: with a larger
-budget, detail matters more."""
+"""Merging neighbouring codes is taken to hide _BLUR * strength^_BLUR_POWER times the squared shares of the
+bins: with a larger budget, detail matters more."""
 _MIN_DIFFERING = 0.1
-"""Smallest chance that two records differ in a column to predict, so that a class of few records does not take the whole budget."""
+"""Smallest chance that two records differ in a column to predict, so that a class of few records does not
+take the whole budget."""
 _TWO_CODES = 2
 _UNASKED = 1.5
 """Factor on the distance of a pair that is not measured: nearly all pairs are measured, at least coarsely."""
@@ -51,8 +54,8 @@ _TYPICAL = 0.2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairCounts:
-    """The table of a pair as the fit reads it. values: noisy counts of bins; variance: of the noise of a cell; law: of the noise;
-    levels: the resolution of each attribute."""
+    """The table of a pair as the fit reads it. values: noisy counts of bins; variance: of the noise of a
+    cell; law: of the noise; levels: the resolution of each attribute."""
 
     values: Floats
     variance: float
@@ -72,8 +75,9 @@ class Answered:
 class Columns:
     """All attributes by themselves: histograms, and bins at every resolution.
 
-    rows: the number of records, public or noisy; strength: the budget as a rho, scaled to a table of some 40,000 records;
-    rare: whether bins also separate rare codes that may say much about a column to predict."""
+    rows: the number of records, public or noisy; strength: the budget as a rho, scaled to a table of some
+    40,000 records; rare: whether bins also separate rare codes that may say much about a column to
+    predict."""
 
     domain: Domain
     rows: int
@@ -92,7 +96,8 @@ class Columns:
         rare: bool = False,
     ) -> Columns:
         rows, histograms = _histograms(domain, answers)
-        # The run chose bins by the answers that it had; tables were counted by these, whatever noise was added since.
+        # The run chose bins by the answers that it had; tables were counted by these, whatever noise was
+        # added since.
         asked = [answer.as_answered for answer in answers]
         as_asked = histograms if asked == list(answers) else _histograms(domain, asked)[1]
         levels = tuple(
@@ -150,8 +155,8 @@ class Columns:
             )
 
     def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
-        """Estimate how far each pair is from independence, in L1, as a share of the records. The distance by chance is subtracted,
-        and noisy scores are shrunk towards the mean of all."""
+        """Estimate how far each pair is from independence, in L1, as a share of the records. The distance by
+        chance is subtracted, and noisy scores are shrunk towards the mean of all."""
         chance = self.distances_by_chance(pairs)
         beyond_chance = self.beyond_chance(pairs, scores)
         noise = scores.noise.variance / self.total**2
@@ -159,7 +164,8 @@ class Columns:
             float(beyond_chance.mean()) - _DOUBT * math.sqrt(noise / beyond_chance.size),
             _MIN_DISTANCE,
         )
-        # Empirical Bayes: the variance between pairs beyond that of the noise, which itself varies from release to release.
+        # Empirical Bayes: the variance between pairs beyond that of the noise, which itself varies from
+        # release to release.
         of_noise = noise * (1 + _DOUBT * math.sqrt(2 / beyond_chance.size))
         spread = max(float(beyond_chance.var()) - of_noise, (_TYPICAL * mean) ** 2)
         closer: Floats = mean + (beyond_chance - mean) * (spread / (spread + noise))
@@ -168,13 +174,14 @@ class Columns:
         return distances.clip(_MIN_DISTANCE, _MAX_DISTANCE)
 
     def beyond_chance(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
-        """Return the noisy distances from independence, in L1, as shares of the records, less a part of what chance makes."""
+        """Return the noisy distances from independence, in L1, as shares of the records, less a part of what
+        chance makes."""
         # Independent records would also show a distance; part of it is taken off.
         return scores.values / self.total - _CHANCE * self.distances_by_chance(pairs)
 
     def distances_by_chance(self, pairs: Sequence[Pair]) -> Floats:
-        """Return about how far independent records would be from independence at the resolution of scores, in L1, as shares of
-        the records."""
+        """Return about how far independent records would be from independence at the resolution of scores, in
+        L1, as shares of the records."""
         # A plan asks up to four times about the same pairs.
         known = self._known_by_chance
         key = tuple(pairs)
@@ -202,8 +209,9 @@ class Columns:
 
     @cached_property
     def sides_of_two_codes(self) -> tuple[Side, ...]:
-        """The same beside an attribute of two codes. Whatever such a pair says of the common codes of the other attribute, its rare
-        ones say as much in the opposite direction, and bins that merge them may hide it."""
+        """The same beside an attribute of two codes. Whatever such a pair says of the common codes of the
+        other attribute, its rare ones say as much in the opposite direction, and bins that merge them may
+        hide it."""
         return self._sides(rare=True)
 
     def has_two_codes(self, pair: Pair) -> bool:
@@ -247,8 +255,8 @@ class Columns:
     ) -> list[Choice]:
         """Return which pairs to measure, at which resolution, and with what share of the tables' budget.
 
-        distances: see `distances`; deviation: the standard deviation of a cell's noise, by the shape of a table, if the whole
-        budget were spent on it; power: see `AutoPlan`."""
+        distances: see `distances`; deviation: the standard deviation of a cell's noise, by the shape of a
+        table, if the whole budget were spent on it; power: see `AutoPlan`."""
         resolutions = [self._resolutions(pair) for pair in pairs]
         wishes = [
             TableOption(
@@ -267,8 +275,8 @@ class Columns:
         return allocation.allocate(wishes, rows=self.total, power=power, learnt=_UNASKED)
 
     def largest_distance(self, axis: int) -> float:
-        """Return the largest L1 distance from independence that a pair with this column can have, as a share of the largest one
-        of all pairs: the chance that two records differ in the column."""
+        """Return the largest L1 distance from independence that a pair with this column can have, as a share
+        of the largest one of all pairs: the chance that two records differ in the column."""
         shares = self.histograms[axis] / self.total
         return max(1 - float(shares @ shares), _MIN_DIFFERING)
 
@@ -304,7 +312,8 @@ class Columns:
         return tuple(resolutions)
 
     def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
-        """Return the resolutions at which a table was measured, by its shape. Errors: ValueError for another shape."""
+        """Return the resolutions at which a table was measured, by its shape. Errors: ValueError for another
+        shape."""
         return tuple(
             self.numbers_of_bins[axis].index(size)
             for axis, size in zip(axes, measurement.values.shape, strict=True)
@@ -329,7 +338,8 @@ def _histograms(
 
 
 def score_level(pairs: int) -> int:
-    """Return the resolution for scores: coarser where there are very many pairs, whose references are in memory together."""
+    """Return the resolution for scores: coarser where there are very many pairs, whose references are in
+    memory together."""
     finest = SCORED
     while (
         finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED
@@ -339,7 +349,8 @@ def score_level(pairs: int) -> int:
 
 
 def distance_by_chance(expected: Floats) -> float:
-    """Return about how far records that follow these expected counts are from them by chance, in L1, in records."""
+    """Return about how far records that follow these expected counts are from them by chance, in L1, in
+    records."""
     return float(np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum())
 
 
@@ -349,9 +360,9 @@ def refined_histograms(
     tables: Sequence[TableAnswer],
     again: Sequence[Measurement] = (),
 ) -> tuple[int, tuple[Floats, ...]]:
-    """Estimate the number of records and all histograms again, from every answer that says something of them: one-way tables,
-    those asked `again`, and the sums of other tables, by generalised least squares and then denoised as before.
-    Interactions say nothing of either."""
+    """Estimate the number of records and all histograms again, from every answer that says something of them:
+    one-way tables, those asked `again`, and the sums of other tables, by generalised least squares and then
+    denoised as before. Interactions say nothing of either."""
     tables = [table for table in tables if not table[1].interaction]
     rows = columns.domain.rows
     if rows is None:
@@ -384,8 +395,8 @@ def combined_column(
     oneways: Sequence[Measurement],
     tables: Sequence[TableAnswer],
 ) -> tuple[Floats, float]:
-    """Return the counts of the finest bins of one column, estimated from all answers that say something of them, and the standard
-    deviation of their noise."""
+    """Return the counts of the finest bins of one column, estimated from all answers that say something of
+    them, and the standard deviation of their noise."""
     parts = []
     for pair, answer, levels in tables:
         if axis in pair and not answer.interaction:
@@ -404,7 +415,8 @@ def combined_column(
 def _combine(
     alone: Sequence[Measurement], finest: Bins, parts: Sequence[tuple[Bins, Floats, float]]
 ) -> tuple[Floats, float]:
-    """Return counts of the finest bins by generalised least squares, and the standard deviation of their noise."""
+    """Return counts of the finest bins by generalised least squares, and the standard deviation of their
+    noise."""
     size = int(finest.max()) + 1
     codes = np.bincount(finest, minlength=size)
     precision, weighted_sums = np.zeros((size, size)), np.zeros(size)
@@ -438,8 +450,9 @@ def as_counts(
     pair: Pair,
     levels: tuple[int, ...],
 ) -> PairCounts:
-    """Return the answer about a pair as counts. The sums of the histograms are added to an interaction, and noise outside of the
-    space of interactions is projected away, which makes the variance of a cell smaller."""
+    """Return the answer about a pair as counts. The sums of the histograms are added to an interaction, and
+    noise outside of the space of interactions is projected away, which makes the variance of a cell
+    smaller."""
     if not answer.interaction:
         return around(np.zeros(answer.values.shape), answer, levels)
     sums = [
@@ -453,8 +466,9 @@ def as_counts(
 
 
 def around(expected: Floats, answer: Measurement, levels: tuple[int, ...]) -> PairCounts:
-    """Return the answer as counts. To an interaction, the counts that are expected without one are added, and noise outside of
-    the space of interactions is projected away, which makes the variance of a cell smaller."""
+    """Return the answer as counts. To an interaction, the counts that are expected without one are added, and
+    noise outside of the space of interactions is projected away, which makes the variance of a cell
+    smaller."""
     law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
     values = answer.values.astype(np.float64)
     variance = answer.noise.variance

@@ -1,4 +1,5 @@
-"""`generalize` where each group is divided by a column of its own: rounds of choices and counts of boxes, then a last count."""
+"""`generalize` where each group is divided by a column of its own: rounds of choices and counts of boxes,
+then a last count."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ Floats = npt.NDArray[np.float64]
 TOTAL_SHARE = Fraction(3, 100)
 """Of the budget for the number of records, where that is not public."""
 CHOICE_SHARE, ROUND_SHARE = Fraction(1, 10), Fraction(1, 4)
-"""Of the budget for the choices of all rounds, and for their counts; what rounds do not need goes to the last count."""
+"""Of the budget for the choices of all rounds, and for their counts; what rounds do not need goes to the last
+count."""
 ALONE_SHARE = Fraction(1, 4)
 """Of the budget for single columns, which say where records lie within a class."""
 MAX_ROUNDS = 12
@@ -64,7 +66,7 @@ class BoxesPlan(Plan):
             self._round_noise(rounds)
             self._last_noise(rounds, used=rounds)
 
-    # --- the budget -------------------------------------------------------------------------------------------------
+    # --- the budget -----------------------------------------------------------------------------------------
     def total_noise(self) -> Noise | None:
         return None if self.domain.rows is not None else self._noise(TOTAL_SHARE)
 
@@ -97,13 +99,14 @@ class BoxesPlan(Plan):
     def _part(self, share: Fraction) -> Budget:
         return self.loss.of(self.loss.amount * share)
 
-    # --- what is asked ----------------------------------------------------------------------------------------------
+    # --- what is asked --------------------------------------------------------------------------------------
     @cached_property
     def _whole(self) -> Boxes:
         return Boxes(trees=classes.class_trees(self.domain))
 
     def rounds(self, records: int) -> int:
-        """How many rounds there are at most: as many halvings as leave `k` records; none where no column can be divided."""
+        """How many rounds there are at most: as many halvings as leave `k` records; none where no column can
+        be divided."""
         if not self._whole.trees:
             return 0
         return min(MAX_ROUNDS, max(1, math.ceil(math.log2(max(2.0, records / self.k)))))
@@ -133,7 +136,8 @@ class BoxesPlan(Plan):
         records: int,
         rounds: int,
     ) -> Truth | None:
-        """The columns by which each box may be divided next: `k` records are left on average. None where no box is divided."""
+        """The columns by which each box may be divided next: `k` records are left on average. None where no
+        box is divided."""
         if len(boxes.rounds) >= rounds:
             return None
         estimates = np.array([float(records)])
@@ -155,7 +159,7 @@ class BoxesPlan(Plan):
             return self.domain.rows or 0
         return oneway.clip_rows(int(total.values))
 
-    # --- what is made of it -----------------------------------------------------------------------------------------
+    # --- what is made of it ---------------------------------------------------------------------------------
     def _read(self, given: Replay) -> _Read:
         total = None if self.domain.rows is not None else given.measurement(())
         records = self._records(total)
@@ -226,7 +230,8 @@ class BoxesPlan(Plan):
         )
 
     def published(self, answers: Answers) -> JsonObject | None:
-        """The columns that groups tell apart, and of each group the codes that it has in each of them, and its records."""
+        """The columns that groups tell apart, and of each group the codes that it has in each of them, and
+        its records."""
         read = self._read(Replay(answers))
         alone = {name: self._alone(read, name) for name in self.domain.sizes}
         groups, table = read.groups(alone)
@@ -240,7 +245,7 @@ class BoxesPlan(Plan):
         ]
         return {"columns": list(table.columns), "boxes": lines}
 
-    # --- forecasts --------------------------------------------------------------------------------------------------
+    # --- forecasts ------------------------------------------------------------------------------------------
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         records = self._guess(rows)
         number = len(self._whole.trees) + 2

@@ -1,4 +1,5 @@
-"""A table of groups: columns chosen one after the other so that groups stay large, published with noisy counts."""
+"""A table of groups: columns chosen one after the other so that groups stay large, published with noisy
+counts."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject, JsonValue
 
 CHOICE_SHARE = Fraction(1, 10)
-"""Of the budget for all choices together: one record moves a score by one, and scores differ by many records."""
+"""Of the budget for all choices together: one record moves a score by one, and scores differ by many
+records."""
 MAX_GROUP_CELLS = 100_000
 """Cells of the table of groups."""
 _DIGITS = 10**9
@@ -41,22 +43,29 @@ _MOST_RECORDS = 2**62
 
 @dataclass(frozen=True, kw_only=True)
 class Generalize(Mechanism):
-    """Columns are chosen one after the other, as few classes as possible being cut off; groups get noisy counts.
+    """Columns are chosen one after the other, as few classes as possible being cut off; groups get noisy
+    counts.
 
-    Asks: one `measure` of the number of records, unless it is public; one `refine` for each column that is chosen; one
-        `measure` of all chosen columns together, and one of each other column (adaptive, under a cap). Where groups are divided
-        apart: one `measure` of each column; rounds of one `divide` and one count of all `boxes`; a last count.
-    Privacy: permute-and-flip and discrete Laplace noise for delta 0, else Gumbel and rounded Gaussian noise, under a cap on
+    Asks: one `measure` of the number of records, unless it is public; one `refine` for each column that is
+    chosen; one
+        `measure` of all chosen columns together, and one of each other column (adaptive, under a cap). Where
+            groups are divided
+        apart: one `measure` of each column; rounds of one `divide` and one count of all `boxes`; a last
+            count.
+    Privacy: permute-and-flip and discrete Laplace noise for delta 0, else Gumbel and rounded Gaussian noise,
+    under a cap on
         epsilon or mu². Proofs: docs/proofs/generalize.md, docs/proofs/refine.md, docs/proofs/divide.md.
-    Public assumptions: the domain, the unit, the relation; the number of records only where it is a public invariant.
+    Public assumptions: the domain, the unit, the relation; the number of records only where it is a public
+    invariant.
     """
 
     id: ClassVar[str] = "generalize"
     counts_groups: ClassVar[bool] = True
     title: ClassVar[str] = "Table of large groups"
     summary: ClassVar[str] = (
-        "Chooses columns one after the other so that groups of equal records stay large, as k-anonymity does, and publishes "
-        "noisy counts of the groups; small ones are put together. Other columns are drawn by themselves."
+        "Chooses columns one after the other so that groups of equal records stay large, as k-anonymity "
+        "does, and publishes noisy counts of the groups; small ones are put together. Other columns are "
+        "drawn by themselves."
     )
     paper: ClassVar[str] = "Synthetic Data via Differential Privacy (section 4.1)"
     keeps: ClassVar[tuple[str, ...]] = ("counts of large groups", "single columns")
@@ -69,7 +78,8 @@ class Generalize(Mechanism):
                 "maximum": 1_000_000,
                 "default": 10,
                 "title": "Least size of a group",
-                "description": "Groups with a noisy count below it, or below twice their noise, are put together.",
+                "description": "Groups with a noisy count below it, or below twice their noise, are put "
+                "together.",
             },
             "columns": {
                 "type": "integer",
@@ -88,7 +98,8 @@ class Generalize(Mechanism):
                     "together": "All by the same column",
                     "apart": "Each by a column of its own, class by class",
                 },
-                "description": "Class by class: by the partitions of a column, the widest first, or by halves of its range.",
+                "description": "Class by class: by the partitions of a column, the widest first, or by "
+                "halves of its range.",
             },
             "rest": {
                 "type": "string",
@@ -99,7 +110,8 @@ class Generalize(Mechanism):
                     "histogram": "Follow their own noisy histogram",
                     "any": "Have any value, all alike",
                 },
-                "description": "Histograms are paid for; where values are all alike, groups get the whole budget.",
+                "description": "Histograms are paid for; where values are all alike, groups get the whole "
+                "budget.",
             },
         },
         "additionalProperties": False,
@@ -147,7 +159,8 @@ class GeneralizePlan(Plan):
     config: Generalize
 
     def require_noise(self) -> None:
-        """Check that all noise can be drawn, whatever is chosen, before anything is paid. Errors: SpecError."""
+        """Check that all noise can be drawn, whatever is chosen, before anything is paid. Errors:
+        SpecError."""
         self.total_noise()
         self.choices(0)
         self.choices(_MOST_RECORDS)
@@ -166,7 +179,8 @@ class GeneralizePlan(Plan):
         )
 
     def choices(self, records: int) -> tuple[int, Fraction]:
-        """How many columns are chosen at most where there are about so many records, and the scale of each choice."""
+        """How many columns are chosen at most where there are about so many records, and the scale of each
+        choice."""
         smallest = np.sort(np.array(list(self.domain.sizes.values()), dtype=np.float64))
         number = int((np.cumprod(smallest) <= self._max_cells(records)).sum())
         number = min(number, self.config.columns or number)
@@ -195,8 +209,8 @@ class GeneralizePlan(Plan):
         return self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
 
     def noises(self, chosen: Sequence[str]) -> dict[tuple[str, ...], Noise]:
-        """Of each table that is measured: what is left of the budget in proportion to the roots of their sizes, which
-        makes the sum of all errors least under Laplace noise."""
+        """Of each table that is measured: what is left of the budget in proportion to the roots of their
+        sizes, which makes the sum of all errors least under Laplace noise."""
         cliques = [tuple(chosen)] if chosen else []
         if self.config.rest == "histogram" or not chosen:
             cliques += [(name,) for name in self.domain.sizes if name not in chosen]
@@ -236,15 +250,16 @@ class GeneralizePlan(Plan):
         return self._rows([*totals, *tables]), chosen, tables
 
     def groups(self, answers: Answers) -> tuple[list[str], list[Group]]:
-        """The published table: the columns chosen, in their order, and the groups; none where no column was chosen."""
+        """The published table: the columns chosen, in their order, and the groups; none where no column was
+        chosen."""
         rows, chosen, tables = self._read(Replay(answers))
         if not chosen:
             return [], []
         return chosen, self._published(tables[0], rows=rows)[1]
 
     def published(self, answers: Answers) -> JsonObject | None:
-        """The columns chosen, and of each group: codes of the first of them, codes of the next that are put together, and its
-        records."""
+        """The columns chosen, and of each group: codes of the first of them, codes of the next that are put
+        together, and its records."""
         chosen, groups = self.groups(answers)
         lines: list[JsonValue] = [
             [list(group.values), list(group.among), round(group.count, 3)] for group in groups
@@ -313,8 +328,8 @@ class GeneralizePlan(Plan):
         return super().needs(rows) + queries
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        """As if no column were chosen: which ones are is not known beforehand. Where columns that are not chosen have any value,
-        as if nothing were measured."""
+        """As if no column were chosen: which ones are is not known beforehand. Where columns that are not
+        chosen have any value, as if nothing were measured."""
         records = self._guess(rows)
         if self.config.rest == "any":
             return error_forecast.uniform(sizes=self.domain.sizes, rows=records)

@@ -29,8 +29,8 @@ _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 
 @dataclass(frozen=True, kw_only=True)
 class Disaggregation:
-    """decay: "fitted" to the draw, "public", or "" for no filter. earlier: codes of the group and of the origin of each record
-    of an earlier table, whose shares stand for any decay. Errors of use: SpecError."""
+    """decay: "fitted" to the draw, "public", or "" for no filter. earlier: codes of the group and of the
+    origin of each record of an earlier table, whose shares stand for any decay. Errors of use: SpecError."""
 
     domain: Domain
     clique: tuple[str, str]
@@ -41,8 +41,8 @@ class Disaggregation:
     earlier: tuple[Whole, Whole] | None = None
 
     def origins(self, resampled: Resampled, *, alpha: Floats) -> tuple[Whole, Whole]:
-        """Of each record the code of its group and that of its origin; groups keep their sizes. alpha: of each group, the prior
-        of a part in records."""
+        """Of each record the code of its group and that of its origin; groups keep their sizes. alpha: of
+        each group, the prior of a part in records."""
         groups, parts, counts = resampled.groups, resampled.origins, resampled.counts
         if self._near is not None:
             return self._near_and_far(groups, parts, counts, self._near, alpha=alpha)
@@ -51,8 +51,8 @@ class Disaggregation:
     def _near_and_far(
         self, groups: Whole, numbers: Whole, counts: Whole, near: NearParts, *, alpha: Floats
     ) -> tuple[Whole, Whole]:
-        """Near parts as any others; records of the far part, and of numbers that no part of their group has, by public weight and
-        distance among far parts, and among near ones."""
+        """Near parts as any others; records of the far part, and of numbers that no part of their group has,
+        by public weight and distance among far parts, and among near ones."""
         amounts = near.near.sum(axis=1)
         is_near, is_far = numbers < amounts[groups], numbers == near.number - 1
         # The near parts of a group have their numbers in increasing order.
@@ -68,8 +68,8 @@ class Disaggregation:
     def _spread(
         self, groups: Whole, counts: Whole, allowed: npt.NDArray[np.bool_]
     ) -> tuple[Whole, Whole, Whole]:
-        """So many records of each group over the parts that it is allowed, by public weight and distance; over all parts where
-        none of these can be reached."""
+        """So many records of each group over the parts that it is allowed, by public weight and distance;
+        over all parts where none of these can be reached."""
         totals = np.bincount(groups, counts, minlength=len(allowed)).astype(np.int64)
         weights = self._geography(located=False).rows(0, 1)[0][0]
         spread: list[tuple[Whole, Whole, Whole]] = []
@@ -136,10 +136,10 @@ class Disaggregation:
         return gravity.posterior_counts(draw, geography, model, filtered=True, shrunk=True)
 
     def distance_errors(self, sizes: Whole, *, alpha: Floats) -> tuple[float, float]:
-        """By how many miles the average distance of a group of these public sizes is expected to be off, weighted by records:
-        as it is drawn here, and in a resample of the records. By the public decay alone, which stands in for distances that
-        nobody knows yet; of up to `_LOOKED_AT` groups. The filter is taken to undo what the prior adds, at the price of more
-        chance, up to that of one record by the decay."""
+        """By how many miles the average distance of a group of these public sizes is expected to be off,
+        weighted by records: as it is drawn here, and in a resample of the records. By the public decay alone,
+        which stands in for distances that nobody knows yet; of up to `_LOOKED_AT` groups. The filter is taken
+        to undo what the prior adds, at the price of more chance, up to that of one record by the decay."""
         # Groups are sampled in proportion to their records.
         marks = (np.arange(_SAMPLED_GROUPS) + 0.5) * (sizes.sum() / _SAMPLED_GROUPS)
         groups, times = np.unique(
@@ -281,8 +281,9 @@ def _moments(shares: Floats, distance: Floats) -> tuple[Floats, Floats]:
 
 
 def partings_of(domain: Domain, origin: str, *, located: bool) -> dict[str, int]:
-    """The partings by which origins can be counted, and how many parts each has: by themselves, by partitions of the description, or,
-    where there are none, by cells of points if groups have points too. Fewest parts first."""
+    """The partings by which origins can be counted, and how many parts each has: by themselves, by partitions
+    of the description, or, where there are none, by cells of points if groups have points too. Fewest parts
+    first."""
     resolutions = {VALUES: domain.sizes[origin]}
     for partition in domain.partitions:
         if partition.column == origin:

@@ -1,4 +1,5 @@
-"""Groups with public totals drawn anew, as the first formally private synthetic release was made: commutes by destination."""
+"""Groups with public totals drawn anew, as the first formally private synthetic release was made: commutes by
+destination."""
 
 from __future__ import annotations
 
@@ -55,22 +56,26 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class OnTheMap(Mechanism):
-    """Of each group of records, such as those who work in one block, as many as it publicly has, with the other column drawn
-    from the group's own counts and a prior.
+    """Of each group of records, such as those who work in one block, as many as it publicly has, with the
+    other column drawn from the group's own counts and a prior.
 
-    Asks: one `resample` of the column without totals, by its values or by public parts of them, within the column with totals
+    Asks: one `resample` of the column without totals, by its values or by public parts of them, within the
+    column with totals
         (static).
-    Privacy: the least prior of each size of groups for which the group has at most delta at epsilon, or a larger one of the
-        paper; replace-one with the totals of one column kept. Proofs: docs/proofs/on-the-map.md, docs/proofs/resample.md.
-    Public assumptions: the domain with its totals, points and partitions, the unit, the relation, the parameters.
+    Privacy: the least prior of each size of groups for which the group has at most delta at epsilon, or a
+    larger one of the
+        paper; replace-one with the totals of one column kept. Proofs: docs/proofs/on-the-map.md,
+            docs/proofs/resample.md.
+    Public assumptions: the domain with its totals, points and partitions, the unit, the relation, the
+    parameters.
     """
 
     id: ClassVar[str] = "on-the-map"
     has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Groups with public totals"
     summary: ClassVar[str] = (
-        "For two columns, such as home and work, where it is public how many records have each value of one of them: the "
-        "other is drawn anew within every group, from its own records and a prior."
+        "For two columns, such as home and work, where it is public how many records have each value of "
+        "one of them: the other is drawn anew within every group, from its own records and a prior."
     )
     paper: ClassVar[str] = (
         "Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008 (On the map)"
@@ -86,9 +91,12 @@ class OnTheMap(Mechanism):
                 "type": "string",
                 "default": AUTO,
                 "title": "Parts of origins",
-                "description": "How finely origins are counted: auto, values, a partition of the description by its name, "
-                'cells of public points such as "64 cells", either of them near a group alone, such as "tract within 30 miles", or two of '
-                'these by public size of group, such as "town; tract from 100". Fewer parts need less prior; within a part records are placed by public weight and distance.',
+                "description": "How finely origins are counted: auto, values, a partition of the "
+                "description by its name, "
+                'cells of public points such as "64 cells", either of them near a group alone, such as '
+                '"tract within 30 miles", or two of these by public size of group, such as "town; tract '
+                'from 100". Fewer parts need less prior; within a part records are placed by public weight '
+                "and distance.",
             },
             "prior": {
                 "type": "string",
@@ -100,8 +108,8 @@ class OnTheMap(Mechanism):
                     "programme": "By a linear programme",
                     "zero-sample": "As published (Theorem 4.4)",
                 },
-                "description": "How large the prior is. The last two bound the chance of a disclosure as the paper does, and "
-                "need more of it than the guarantee does.",
+                "description": "How large the prior is. The last two bound the chance of a disclosure as "
+                "the paper does, and need more of it than the guarantee does.",
             },
             "copies": {
                 "type": "integer",
@@ -109,15 +117,16 @@ class OnTheMap(Mechanism):
                 "maximum": 20,
                 "default": 1,
                 "title": "Records drawn for each",
-                "description": "So many times as many records are drawn as there are, with the public totals as many times. More show "
-                "less of the chance of one draw, and need more prior at the same epsilon and delta.",
+                "description": "So many times as many records are drawn as there are, with the public "
+                "totals as many times. More show less of the chance of one draw, and need more prior at "
+                "the same epsilon and delta.",
             },
             "filter": {
                 "type": "boolean",
                 "default": True,
                 "title": "Filter",
-                "description": "Where the description has points of both columns, what the prior added where few can come "
-                "from is moved to where more can, by distance alone. It costs nothing.",
+                "description": "Where the description has points of both columns, what the prior added "
+                "where few can come from is moved to where more can, by distance alone. It costs nothing.",
             },
             "decay": {
                 "type": "string",
@@ -128,8 +137,9 @@ class OnTheMap(Mechanism):
                     "fitted": "Fitted to what was drawn",
                     "public": "The public decay alone",
                 },
-                "description": "By what the filter tells records from prior. Fitted: distance, where many come from, and what "
-                "places near each other have in common; groups are drawn towards it as far as those of their size are alike.",
+                "description": "By what the filter tells records from prior. Fitted: distance, where many "
+                "come from, and what places near each other have in common; groups are drawn towards it as "
+                "far as those of their size are alike.",
             },
             "decay_miles": {
                 "type": "number",
@@ -145,7 +155,8 @@ class OnTheMap(Mechanism):
                 "maximum": 13_000,
                 "default": 0,
                 "title": "Farthest, in miles",
-                "description": "Pairs farther apart are left out of what is drawn, as a public rule. 0: none.",
+                "description": "Pairs farther apart are left out of what is drawn, as a public rule. 0: "
+                "none.",
             },
         },
         "additionalProperties": False,
@@ -194,7 +205,8 @@ class OnTheMap(Mechanism):
             )
         if domain.repeats is not None and domain.repeats.cuts(totals.counts):
             raise SpecError(
-                "a row may stand for fewer records than the largest public total: cut rows would make other totals",
+                "a row may stand for fewer records than the largest public total: cut rows would make "
+                "other totals",
                 repair="describe repeats with a most above the largest total",
             )
         origin = next(name for name in domain.names if name != totals.column)
@@ -254,8 +266,8 @@ class OnTheMap(Mechanism):
     def _options(
         self, domain: Domain, spec: Spec, clique: tuple[str, str]
     ) -> dict[str, resolution.Resolution]:
-        """Ways to count by. Parts that somebody declared are better than cells of points, which are looked at where nothing
-        is declared."""
+        """Ways to count by. Parts that somebody declared are better than cells of points, which are looked at
+        where nothing is declared."""
         placed = set(clique) <= {points.column for points in domain.points}
         sizes, options = resampling.groups(_public_totals(domain)), {}
         for name, number in disaggregation.partings_of(
@@ -317,7 +329,8 @@ class OnTheMapPlan(Plan):
     event: DirichletMultinomial
 
     def with_prior(self, prior: PublicTable) -> Self:
-        """With an earlier table of the same columns, by whose shares the filter tells records from prior. Errors: SpecError."""
+        """With an earlier table of the same columns, by whose shares the filter tells records from prior.
+        Errors: SpecError."""
         planned = super().with_prior(prior)
         if len(codec.encode_public(self.domain, prior)) < len(self.clique):
             raise SpecError(
@@ -392,8 +405,8 @@ class OnTheMapPlan(Plan):
         return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(dense,))
 
     def _origins(self, resampled: Resampled) -> tuple[Whole, Whole]:
-        """Of each record the codes of its group and its origin; groups that are counted by other parts are looked at by
-        themselves."""
+        """Of each record the codes of its group and its origin; groups that are counted by other parts are
+        looked at by themselves."""
         by_size = partings_by_size(
             self.domain, self.clique[1], self.calls[0].query.parting or VALUES
         )
@@ -433,8 +446,8 @@ class OnTheMapPlan(Plan):
             whole = whole + sizes.sum()
         here, resample = off / np.maximum(whole, 1)
         return (
-            f" By the public decay alone, the average distance of a group may be off by about {here:.2g} miles, weighted by records, "
-            f"where a resample of the records would be off by {resample:.2g}."
+            f" By the public decay alone, the average distance of a group may be off by about {here:.2g} "
+            f"miles, weighted by records, where a resample of the records would be off by {resample:.2g}."
         )
 
     def _disaggregation(self, parting: str) -> disaggregation.Disaggregation:
@@ -451,7 +464,8 @@ class OnTheMapPlan(Plan):
 
     @property
     def _alpha(self) -> Floats:
-        """Of each group, the prior of one part, in records; as a part of what is drawn, if more is drawn than there are."""
+        """Of each group, the prior of one part, in records; as a part of what is drawn, if more is drawn than
+        there are."""
         prior, copies = self.event.by_size, self.event.copies
         return np.array(
             [copies * prior[n][0] / self.event.unit if n else 0.0 for n in self._totals]
@@ -524,14 +538,14 @@ class OnTheMapPlan(Plan):
             else f"Counted by all {parts:,} values"
         )
         statement = (
-            f"{counting}: the prior is {self.against_records:.3g} times the records in all, and {self.prior_share:.0%} of what is "
-            "drawn comes from it and not from records."
+            f"{counting}: the prior is {self.against_records:.3g} times the records in all, and "
+            f"{self.prior_share:.0%} of what is drawn comes from it and not from records."
         )
         statement += self._in_miles()
         if self.spec.delta * rows >= 1:
             statement += (
-                " Delta is 1 in the number of records or more: such a delta allows a method that publishes a record as it is. "
-                "Choose a smaller one."
+                " Delta is 1 in the number of records or more: such a delta allows a method that publishes "
+                "a record as it is. Choose a smaller one."
             )
         return statement
 

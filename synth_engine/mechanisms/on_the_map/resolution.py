@@ -1,4 +1,5 @@
-"""How finely origins of groups are counted where nobody says: what large parts leave out against what their prior covers."""
+"""How finely origins of groups are counted where nobody says: what large parts leave out against what their
+prior covers."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _CLEARLY = 11 / 12
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """A way of counting origins, by the name of its parting: into how many parts, and which prior each of them has. unit: parts
-    of a record."""
+    """A way of counting origins, by the name of its parting: into how many parts, and which prior each of
+    them has. unit: parts of a record."""
 
     name: str
     parts: int
@@ -25,9 +26,10 @@ class Resolution:
     unit: int
 
     def lost(self, size: int) -> float:
-        """What a record of a group of this size loses, on a scale without a unit: one over the number of parts for what
-        lies within a part, and the root of prior over records, over 13, for what the prior covers. So the errors of
-        average commutes fell and rose over parts, epsilon and sizes of groups (docs/benchmarks.md)."""
+        """What a record of a group of this size loses, on a scale without a unit: one over the number of
+        parts for what lies within a part, and the root of prior over records, over 13, for what the prior
+        covers. So the errors of average commutes fell and rose over parts, epsilon and sizes of groups
+        (docs/benchmarks.md)."""
         return (
             1 / self.parts
             + math.sqrt(self.priors[size] * self.parts / (self.unit * size)) / _COVERED
@@ -35,8 +37,9 @@ class Resolution:
 
 
 def best(options: Sequence[Resolution], totals: Iterable[int]) -> tuple[tuple[int, str], ...]:
-    """The way by which records lose least, or two of them by size of group where that is less by more than a twelfth: from how
-    many records on, and the name, as in `domain.resolution.partings_by_size`. looked: fewest parts first. By public facts alone."""
+    """The way by which records lose least, or two of them by size of group where that is less by more than a
+    twelfth: from how many records on, and the name, as in `domain.resolution.partings_by_size`. looked:
+    fewest parts first. By public facts alone."""
     times = sorted(Counter(n for n in totals if n).items())
     lost = {
         way.name: [size * number * way.lost(size) for size, number in times] for way in options

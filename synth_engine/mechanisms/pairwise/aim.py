@@ -1,5 +1,5 @@
-"""Select, measure, estimate, round after round: each round measures the table that is worst known, with a budget that
-grows once nothing more is seen above its noise."""
+"""Select, measure, estimate, round after round: each round measures the table that is worst known, with a
+budget that grows once nothing more is seen above its noise."""
 
 from __future__ import annotations
 
@@ -47,13 +47,18 @@ FEWER = (1, 2, 4, 8)
 class Aim(workload.Weighted):
     """An adaptive and iterative mechanism: what is asked next is what the answers so far explain worst.
 
-    Asks: `measure` of every modelled column; then rounds of one `select`, by the distance of a table from what the
-        answers so far let one expect of it, less the noise to expect, and one `measure` of the table selected. Cliques,
+    Asks: `measure` of every modelled column; then rounds of one `select`, by the distance of a table from
+    what the
+        answers so far let one expect of it, less the noise to expect, and one `measure` of the table
+            selected. Cliques,
         noise and the number of rounds depend on noisy answers (adaptive).
-    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that epsilon and
-        delta buy (Gaussian, Gumbel). Every round takes its part of what is exactly left, the last one all of it.
+    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that
+    epsilon and
+        delta buy (Gaussian, Gumbel). Every round takes its part of what is exactly left, the last one all of
+            it.
         References are functions of paid answers alone. Proof: docs/proofs/aim.md.
-    Public assumptions: the domain, its sizes and code order, the unit, the relation, the workload; the number of
+    Public assumptions: the domain, its sizes and code order, the unit, the relation, the workload; the number
+    of
         records only where it is a public invariant.
     """
 
@@ -62,8 +67,9 @@ class Aim(workload.Weighted):
     has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Adaptive rounds"
     summary: ClassVar[str] = (
-        "Measures every column, then, round after round, the table that is explained worst so far, with a growing part of "
-        "the budget. Keeps what the workload asks for: a column to predict, listed tables, or all pairs."
+        "Measures every column, then, round after round, the table that is explained worst so far, with a "
+        "growing part of the budget. Keeps what the workload asks for: a column to predict, listed tables, "
+        "or all pairs."
     )
     paper: ClassVar[str] = (
         "McKenna et al. 2022 (AIM, arXiv 2201.12677); Mullins et al. 2024 (ReM, arXiv 2410.01091)"
@@ -105,7 +111,8 @@ class AimPlan(Plan):
 
     @property
     def memory(self) -> int:
-        """Bytes at most: of every candidate a reference and an estimate, each as counts and as expectation."""
+        """Bytes at most: of every candidate a reference and an estimate, each as counts and as
+        expectation."""
         return 32 * sum(self.domain.cells(clique) for clique in self.candidates)
 
     @cached_property
@@ -142,7 +149,8 @@ class AimPlan(Plan):
         return (self.loss.amount - self._columns) / self._rounds_planned
 
     def require_noise(self) -> None:
-        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to
+        say so."""
         self._column_noises()
         if self.candidates:
             self._noise(self._first_part)
@@ -153,8 +161,8 @@ class AimPlan(Plan):
         self._rounds(session, pairs.measure_columns(session, self._column_noises()))
 
     def _rounds(self, session: Session, columns: Sequence[Measurement]) -> None:
-        """A round spends at most its part, exactly reckoned, and what it pays is subtracted: nothing can be overspent. Once
-        less than two parts are left, the round takes all of it and is the last."""
+        """A round spends at most its part, exactly reckoned, and what it pays is subtracted: nothing can be
+        overspent. Once less than two parts are left, the round takes all of it and is the last."""
         weights, estimates = self.candidates, Estimates(self.domain, columns)
         tables: list[Measurement] = []
         remaining = self.loss.amount - self._spent(columns)
@@ -226,7 +234,8 @@ class AimPlan(Plan):
         )
 
     def expected_error_on(self, table: StandIn) -> ErrorForecast:
-        """As if the best part of all tables were measured, all alike: what rounds choose last matters least."""
+        """As if the best part of all tables were measured, all alike: what rounds choose last matters
+        least."""
         number, remaining = len(self.candidates), self.loss.amount - self._columns
         counts = [-(-number // k) for k in FEWER] if number else []
         return error_forecast.pairs(

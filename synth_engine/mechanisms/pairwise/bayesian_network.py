@@ -28,20 +28,26 @@ from synth_engine.spec import Spec
 AUTO_DEGREE = 2
 AUTO_CELLS = 20_000
 NOISY_TABLE = 0.01
-"""Standard deviation of a cell's noise, as a share of the records, from which tables get less of the budget."""
+"""Standard deviation of a cell's noise, as a share of the records, from which tables get less of the
+budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BayesianNetwork(Mechanism):
     """Greedy construction (PrivBayes), attribute by attribute, each with the table of its parents and itself.
 
-    Asks: `measure` of every modelled attribute by itself; then, for each attribute but the first, one `select` among
-        attributes and parents and, unless it is taken alone, one `measure` of the clique selected. Cliques and the
+    Asks: `measure` of every modelled attribute by itself; then, for each attribute but the first, one
+    `select` among
+        attributes and parents and, unless it is taken alone, one `measure` of the clique selected. Cliques
+            and the
         noise of the tables depend on noisy answers (adaptive).
-    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that epsilon and
-        delta buy (Gaussian, Gumbel). Its shares are spent on columns, choices and tables, and all of them add up.
+    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that
+    epsilon and
+        delta buy (Gaussian, Gumbel). Its shares are spent on columns, choices and tables, and all of them add
+            up.
         References are functions of paid answers alone. Proof: docs/proofs/bayesian-network.md.
-    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records
+    only
         where it is a public invariant.
     """
 
@@ -50,11 +56,13 @@ class BayesianNetwork(Mechanism):
     has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Bayesian network"
     summary: ClassVar[str] = (
-        "Measures every column, chooses privately which columns depend on which, measures those groups, and draws each "
-        "column given the others of its group. Keeps the strongest relations between columns."
+        "Measures every column, chooses privately which columns depend on which, measures those groups, "
+        "and draws each column given the others of its group. Keeps the strongest relations between "
+        "columns."
     )
     paper: ClassVar[str] = (
-        "Zhang et al. 2017 (PrivBayes); Ping, Stoyanovich and Howe 2017 (correlated mode); McKenna and Sheldon 2020"
+        "Zhang et al. 2017 (PrivBayes); Ping, Stoyanovich and Howe 2017 (correlated mode); McKenna and "
+        "Sheldon 2020"
     )
     keeps: ClassVar[tuple[str, ...]] = (
         "histograms of single columns",
@@ -143,8 +151,8 @@ class BayesianNetwork(Mechanism):
 
 
 def _columns_share(cap: Budget, domain: Domain, *, rows: int) -> Fraction:
-    """More than the usual for single columns where a table's noise, with half the budget for tables, is large against
-    the number of records. rows: a public number, or a guess."""
+    """More than the usual for single columns where a table's noise, with half the budget for tables, is large
+    against the number of records. rows: a public number, or a guess."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     tables = len(domain.modelled) - 1
     if isinstance(cap, Pure):
@@ -179,7 +187,8 @@ class BayesianNetworkPlan(Plan):
         return NetworkLimits(degree=degree, cells=config.table_cells or AUTO_CELLS)
 
     def require_noise(self) -> None:
-        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to
+        say so."""
         self._column_noises()
         self._selection_scale()
         self._noise_of_first_table()
@@ -239,7 +248,8 @@ class BayesianNetworkPlan(Plan):
         return self._noise(self.shares.tables / others) if others else None
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
-        """Every group that may be a candidate is counted once, and its reference kept as long as there is room."""
+        """Every group that may be a candidate is counted once, and its reference kept as long as there is
+        room."""
         shapes = resources.groups_up_to(
             self.domain.sizes, columns=self.limits.degree + 1, cells=self.limits.cells
         )

@@ -40,13 +40,18 @@ AUTO_CHOICES = Fraction(1, 10)
 class Mst(Mechanism):
     """A tree over the columns whose edges are the pairs that depend most on each other.
 
-    Asks: `measure` of every modelled column; one `select` for each edge, among the pairs that connect two parts of the
-        forest so far, by the distance of a pair from the product of its noisy columns; then `measure` of each pair chosen.
+    Asks: `measure` of every modelled column; one `select` for each edge, among the pairs that connect two
+    parts of the
+        forest so far, by the distance of a pair from the product of its noisy columns; then `measure` of each
+            pair chosen.
         Pairs depend on noisy answers (adaptive).
-    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that epsilon and
-        delta buy (Gaussian, Gumbel). Columns, choices and pairs have fixed shares of it. References are functions of paid
+    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that
+    epsilon and
+        delta buy (Gaussian, Gumbel). Columns, choices and pairs have fixed shares of it. References are
+            functions of paid
         answers alone. Proof: docs/proofs/mst.md.
-    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records
+    only
         where it is a public invariant.
     """
 
@@ -55,8 +60,9 @@ class Mst(Mechanism):
     has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Spanning tree of pairs"
     summary: ClassVar[str] = (
-        "Measures every column, chooses privately the tree of pairs that depend most on each other, measures those pairs "
-        "and draws every column given one other. Robust and fast; relations along the tree survive."
+        "Measures every column, chooses privately the tree of pairs that depend most on each other, "
+        "measures those pairs and draws every column given one other. Robust and fast; relations along the "
+        "tree survive."
     )
     paper: ClassVar[str] = "McKenna, Miklau and Sheldon 2021 (MST, arXiv 2108.04978)"
     keeps: ClassVar[tuple[str, ...]] = (
@@ -119,7 +125,8 @@ class Mst(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class MstBudget:
-    """Of the cap: for all columns, for one choice, and for one table of a pair; and how many pairs there will be."""
+    """Of the cap: for all columns, for one choice, and for one table of a pair; and how many pairs there will
+    be."""
 
     columns: Fraction
     choice: Fraction
@@ -140,7 +147,8 @@ class MstPlan(Plan):
         return 8 * pairs.cells(self.domain) + 64 * min(math.prod(largest), MAX_TABLE_CELLS)
 
     def require_noise(self) -> None:
-        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to
+        say so."""
         self._column_noises()
         self._choice_scale()
         self._pair_noise()

@@ -1,6 +1,8 @@
-"""The public side of a growing Bayesian network: what is known so far, what may be asked next, what an answer teaches.
+"""The public side of a growing Bayesian network: what is known so far, what may be asked next, what an answer
+teaches.
 
-It sees noisy answers alone. The same answers lead through the same states, so that a run and the later fit agree.
+It sees noisy answers alone. The same answers lead through the same states, so that a run and the later fit
+agree.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ class NetworkLimits:
 
 
 class Expectation:
-    """A table as one expects it if its last attribute does not depend on the others, and how far from it a table that
-    keeps to it is found."""
+    """A table as one expects it if its last attribute does not depend on the others, and how far from it a
+    table that keeps to it is found."""
 
     def __init__(self, expected: Floats) -> None:
         self.reference: Counts = np.rint(expected).astype(np.int64)
@@ -49,8 +51,8 @@ class Expectation:
         self._kept_noise = (-1.0, 0.0)
 
     def kept_noise(self, deviation: float) -> float:
-        """The part of noise of that mean deviation a cell that shrinkage would leave in a table, about: no more than a
-        cell holds."""
+        """The part of noise of that mean deviation a cell that shrinkage would leave in a table, about: no
+        more than a cell holds."""
         if self._kept_noise[0] != deviation:
             self._kept_noise = (deviation, float(np.minimum(self._expected, deviation).sum()))
         return self._kept_noise[1]
@@ -96,7 +98,8 @@ class NetworkSearch:
         return len(self._unplaced)
 
     def choices(self) -> list[Node]:
-        """What may come next: every attribute left, alone or with parents among those placed, small tables first."""
+        """What may come next: every attribute left, alone or with parents among those placed, small tables
+        first."""
         sizes = self._sizes
         alone = [Node(attribute=name, parents=()) for name in self._unplaced]
         options: list[tuple[int, int, str, Clique]] = []
@@ -121,8 +124,9 @@ class NetworkSearch:
         ]
 
     def candidates(self, choices: Sequence[Node], *, noise: Noise) -> list[Candidate]:
-        """The choices with what the network so far, and independence of the rest, lets one expect. The penalty is what
-        distance to expect by chance and, of the table's noise, what its shrinkage would not remove."""
+        """The choices with what the network so far, and independence of the rest, lets one expect. The
+        penalty is what distance to expect by chance and, of the table's noise, what its shrinkage would not
+        remove."""
         candidates, deviation = [], noise.mean_deviation
         for node in choices:
             known = self._expectation(node)
@@ -172,7 +176,8 @@ class NetworkSearch:
         )
 
     def _pairwise(self, measurement: Measurement, joint: Floats) -> Floats:
-        """What the attribute's tables with single parents, each less noisy than the whole, say about the whole."""
+        """What the attribute's tables with single parents, each less noisy than the whole, say about the
+        whole."""
         parents, name = measurement.clique[:-1], measurement.clique[-1]
         independent = self._independent(joint, name)
         if len(parents) == 1:

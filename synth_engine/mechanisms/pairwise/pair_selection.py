@@ -1,7 +1,7 @@
 """Which pairs are worth their noise: the selection and the joining of PrivSyn (DenseMarg), from noisy scores.
 
-A pair that is not measured is wrong by its distance from independence, a measured one by the noise that is left in it.
-More measured pairs leave less budget, and more noise, for each. All of it is post-processing.
+A pair that is not measured is wrong by its distance from independence, a measured one by the noise that is
+left in it. More measured pairs leave less budget, and more noise, for each. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Chosen:
 def dependence(
     scores: Mapping[Clique, float], expected: Mapping[Clique, Expectation], *, spread: float
 ) -> dict[Clique, float]:
-    """The L1 distance of every pair from independence, beyond what chance makes; 0 where noise may have made it."""
+    """The L1 distance of every pair from independence, beyond what chance makes; 0 where noise may have made
+    it."""
     beyond = {pair: score - expected[pair].by_chance for pair, score in scores.items()}
     return {
         pair: distance if distance > MIN_DEVIATIONS * spread else 0.0
@@ -56,8 +57,8 @@ def select_pairs(
     *,
     deviation: Deviation,
 ) -> list[Clique]:
-    """The pairs to be measured, the most worthwhile first: of all numbers of pairs tried, that of least total error. All of
-    them together have `MOST_CELLS` at most."""
+    """The pairs to be measured, the most worthwhile first: of all numbers of pairs tried, that of least total
+    error. All of them together have `MOST_CELLS` at most."""
     whole, sizes = (
         sum(distances.values()),
         {pair: expectation.reference.size for pair, expectation in expected.items()},
@@ -98,8 +99,9 @@ def join_triples(
     most_cells: int,
     deviation: Deviation,
 ) -> Chosen:
-    """Three pairs of the same three columns are measured as one table, with the budget of the three, if that table is
-    small and much less noise would be left in it than in the pairs together. oneways: of all columns, in their order."""
+    """Three pairs of the same three columns are measured as one table, with the budget of the three, if that
+    table is small and much less noise would be left in it than in the pairs together. oneways: of all
+    columns, in their order."""
     remaining = dict.fromkeys(pairs, 1)
     sizes: Sizes = {name: table.size for name, table in oneways.items()}
     names = [name for name in sizes if any(name in pair for pair in pairs)]

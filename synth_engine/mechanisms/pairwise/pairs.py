@@ -1,5 +1,5 @@
-"""Pairs of columns as candidates, and tree models of them: what `mst`, `aim` and `privsyn` share. Public facts and noisy
-answers alone."""
+"""Pairs of columns as candidates, and tree models of them: what `mst`, `aim` and `privsyn` share. Public
+facts and noisy answers alone."""
 
 from __future__ import annotations
 
@@ -87,15 +87,16 @@ def require_memory(needed: int, *, megabytes: int, domain: Domain) -> None:
     largest = sorted(domain.sizes, key=lambda name: -domain.sizes[name])[:3]
     named = ", ".join(f"{name!r} ({domain.sizes[name]:,} values)" for name in largest)
     raise SpecError(
-        f"the tables of this method would need about {math.ceil(needed / 10**6):,} MB, and memory_mb allows {bound:,}",
+        f"the tables of this method would need about {math.ceil(needed / 10**6):,} MB, and memory_mb "
+        f"allows {bound:,}",
         repair=f"describe columns with fewer values or bins, first {named}, or allow more",
     )
 
 
 def share_of_columns(cap: Budget, domain: Domain) -> Fraction:
-    """The less budget there is, the more of it for single columns, from 0.1 to 0.5, in whole hundredths: where tables of
-    pairs would hold little but noise, columns are what can still be learned. Of a pure budget it goes by the rho of Gaussian noise
-    as wide as Laplace noise on every column would be."""
+    """The less budget there is, the more of it for single columns, from 0.1 to 0.5, in whole hundredths:
+    where tables of pairs would hold little but noise, columns are what can still be learned. Of a pure budget
+    it goes by the rho of Gaussian noise as wide as Laplace noise on every column would be."""
     rho = (
         float(cap.epsilon) ** 2 / (4 * len(domain.names))
         if isinstance(cap, Pure)
@@ -139,8 +140,8 @@ def denoise(
     *,
     reading: TableReading | None = None,
 ) -> Denoised:
-    """Plausible tables of all that was measured, with the columns and the number of records of this domain. reading: how tables of
-    two and more columns are read."""
+    """Plausible tables of all that was measured, with the columns and the number of records of this domain.
+    reading: how tables of two and more columns are read."""
     return denoise_tables(
         noisy(measurements),
         sizes=domain.sizes,
@@ -153,8 +154,9 @@ def denoise(
 def candidate(
     clique: Clique, expected: Floats, *, deviation: float, handicap: float = 0.0
 ) -> Candidate:
-    """A clique and what is expected of it so far. The penalty is the distance that chance alone makes and, of noise of
-    that mean deviation, what would be left in its table: without it large sparse tables win for being sparse."""
+    """A clique and what is expected of it so far. The penalty is the distance that chance alone makes and, of
+    noise of that mean deviation, what would be left in its table: without it large sparse tables win for
+    being sparse."""
     known = Expectation(expected)
     penalty = known.by_chance + known.kept_noise(deviation) + handicap
     return Candidate(clique=clique, reference=known.reference, penalty=round(penalty))
@@ -209,7 +211,8 @@ def strength(table: Floats) -> float:
 
 
 def strongest(known: Denoised, domain: Domain) -> dict[Clique, Floats]:
-    """The tree of the pairs that depend most on each other, of those that were measured or lie within a larger table."""
+    """The tree of the pairs that depend most on each other, of those that were measured or lie within a
+    larger table."""
     tables: dict[Clique, Floats] = {}
     # Pairs that were measured by themselves come before margins of larger tables.
     for clique, table in sorted(known.tables.items(), key=lambda item: len(item[0])):
@@ -222,7 +225,8 @@ def strongest(known: Denoised, domain: Domain) -> dict[Clique, Floats]:
 def implied(
     tree: Mapping[Clique, Floats], known: Denoised, domain: Domain
 ) -> dict[Clique, Floats]:
-    """The tables of all pairs that could be asked for as the tree has them, with their columns in the order of the domain."""
+    """The tables of all pairs that could be asked for as the tree has them, with their columns in the order
+    of the domain."""
     position = {name: number for number, name in enumerate(domain.names)}
     order = network(tree, known.oneways, total=known.total)
     tables = decomposable.pair_tables(order, total=known.total, largest=MAX_TABLE_CELLS)

@@ -1,4 +1,5 @@
-"""Pairs chosen all at once by noisy scores, measured once, and records updated until they agree with all of them."""
+"""Pairs chosen all at once by noisy scores, measured once, and records updated until they agree with all of
+them."""
 
 from __future__ import annotations
 
@@ -41,15 +42,21 @@ FEWER = (1, 2, 4, 8)
 
 @dataclass(frozen=True, kw_only=True)
 class PrivSyn(Mechanism):
-    """Dense pairs: those whose dependence is larger than the noise of measuring them, and rows that fit them all.
+    """Dense pairs: those whose dependence is larger than the noise of measuring them, and rows that fit them
+    all.
 
-    Asks: `measure` of every modelled column; one `score` of all pairs, their distances from the product of their noisy
-        columns; then `measure` of each pair, or of three columns together, that is chosen from the noisy scores. Cliques
+    Asks: `measure` of every modelled column; one `score` of all pairs, their distances from the product of
+    their noisy
+        columns; then `measure` of each pair, or of three columns together, that is chosen from the noisy
+            scores. Cliques
         and the noise of their tables depend on noisy answers (adaptive).
-    Privacy: a cap fixed beforehand: epsilon (Laplace) for delta 0, else the rho that epsilon and delta buy (Gaussian).
-        Columns and scores have fixed shares of it; the tables get equal parts of the rest. References are functions of
+    Privacy: a cap fixed beforehand: epsilon (Laplace) for delta 0, else the rho that epsilon and delta buy
+    (Gaussian).
+        Columns and scores have fixed shares of it; the tables get equal parts of the rest. References are
+            functions of
         paid answers alone. Proof: docs/proofs/privsyn.md.
-    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records
+    only
         where it is a public invariant.
     """
 
@@ -58,8 +65,9 @@ class PrivSyn(Mechanism):
     has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Dense pairs"
     summary: ClassVar[str] = (
-        "Measures every column, scores all pairs at once, measures those whose dependence exceeds the noise, and changes "
-        "records until they agree with all of them. Keeps many weak relations besides the strong ones."
+        "Measures every column, scores all pairs at once, measures those whose dependence exceeds the "
+        "noise, and changes records until they agree with all of them. Keeps many weak relations besides "
+        "the strong ones."
     )
     paper: ClassVar[str] = "Zhang et al. 2021 (PrivSyn, USENIX Security)"
     keeps: ClassVar[tuple[str, ...]] = (
@@ -81,7 +89,8 @@ class PrivSyn(Mechanism):
                 "maximum": 1_000_000,
                 "default": 0,
                 "title": "Most cells of three columns together",
-                "description": "Three pairs of the same columns are measured as one table up to this size. 0: 5,000.",
+                "description": "Three pairs of the same columns are measured as one table up to this size. "
+                "0: 5,000.",
             },
             "memory_mb": pairs.MEMORY,
         },
@@ -147,7 +156,8 @@ class PrivSynPlan(Plan):
         return 32 * pairs.cells(self.domain)
 
     def require_noise(self) -> None:
-        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to
+        say so."""
         self._column_noises()
         if number := len(pairs.of(self.domain)):
             self._score_noise()

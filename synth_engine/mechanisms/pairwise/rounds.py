@@ -1,4 +1,5 @@
-"""The estimates between the rounds of a mechanism that asks again and again, and the model that is made of them in the end.
+"""The estimates between the rounds of a mechanism that asks again and again, and the model that is made of
+them in the end.
 
 It sees noisy answers and public facts alone.
 """
@@ -19,10 +20,11 @@ from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model, Table, whole_weights
 
 TYPICAL = 0.16
-"""The L1 distance of a pair from independence, as a share of the records, that a table of less weight has to make up for."""
+"""The L1 distance of a pair from independence, as a share of the records, that a table of less weight has to
+make up for."""
 RECOUNT_SHARE = 0.25
-"""A reference is made anew once the expectation has moved by this part of its penalty; until then the room need not count
-its table again."""
+"""A reference is made anew once the expectation has moved by this part of its penalty; until then the room
+need not count its table again."""
 
 
 class Estimates:
@@ -37,8 +39,8 @@ class Estimates:
         self._follow()
 
     def candidates(self, weights: Mapping[Clique, float], *, noise: Noise) -> list[Candidate]:
-        """Every table with what is expected of it. A weight below 1 is a handicap: what a typical dependence makes of a
-        table counts for as much less."""
+        """Every table with what is expected of it. A weight below 1 is a handicap: what a typical dependence
+        makes of a table counts for as much less."""
         offered = []
         for clique, weight in weights.items():
             table, old = self._expected(clique), self._offered.get(clique)
@@ -70,7 +72,8 @@ class Estimates:
         return new
 
     def learn(self, answer: Measurement, *, penalty: int) -> bool:
-        """Take in a table. Returns whether it showed more than its penalty: what chance and noise alone would show."""
+        """Take in a table. Returns whether it showed more than its penalty: what chance and noise alone would
+        show."""
         clique, known, before = answer.clique, self._known, self._expected(answer.clique)
         new, merged = Noisy.of(answer), self._merged.get(clique)
         self._merged[clique] = new if merged is None else factors.mean(merged, new)
@@ -110,7 +113,8 @@ class Estimates:
 
 
 def final_model(mechanism: str, domain: Domain, measurements: Sequence[Measurement]) -> Model:
-    """The tree of the strongest tables, and the tables that were measured, which rows are to have in the end."""
+    """The tree of the strongest tables, and the tables that were measured, which rows are to have in the
+    end."""
     known = pairs.denoise(domain, measurements)
     order = pairs.network(pairs.strongest(known, domain), known.oneways, total=known.total)
     targets = tuple(

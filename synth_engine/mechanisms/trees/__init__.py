@@ -1,1 +1,2 @@
-"""What methods that grow trees share: plans of trees by any rule, counts that agree, columns beside or within a tree."""
+"""What methods that grow trees share: plans of trees by any rule, counts that agree, columns beside or within
+a tree."""

@@ -1,4 +1,5 @@
-"""Adaptive histograms of points and classes: a tree that is as deep as records bear, whose counts at several depths are made to agree."""
+"""Adaptive histograms of points and classes: a tree that is as deep as records bear, whose counts at several
+depths are made to agree."""
 
 from __future__ import annotations
 
@@ -25,32 +26,40 @@ from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
 TEXT_SETTINGS = Settings(rule="improved", growing=0.5, clean=4, matched=True)
-"""Of texts the improved rule is better than own counts: budget that depends on no depth is worth more than counts that are used
-again. The least threshold is the best, a smaller one opens ever more empty nodes."""
+"""Of texts the improved rule is better than own counts: budget that depends on no depth is worth more than
+counts that are used again. The least threshold is the best, a smaller one opens ever more empty nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptive(TreeMechanism):
-    """A tree of cells of all columns together, cut in halves along each, opened where a noisy count reaches a threshold.
+    """A tree of cells of all columns together, cut in halves along each, opened where a noisy count reaches a
+    threshold.
 
-    Asks: one `measure` of the number of records, unless it is public. Then, for delta 0, one `grow` by the improved rule over
-        all columns, and `leaves` of the parts at which the tree ends and of up to two depths above; else, or to a depth of two,
-        one `grow` by the basic rule, as deep as noise and that number bear. Of further columns a `measure` of each, one by
-        areas of the tree (`leaves`), and pairs by `select` and `measure` (adaptive, under a cap). Beside texts all tables are `leaves`, so
-        that records without a text of the set count nowhere. With texts and columns in one tree its large parts are counted once
+    Asks: one `measure` of the number of records, unless it is public. Then, for delta 0, one `grow` by the
+    improved rule over
+        all columns, and `leaves` of the parts at which the tree ends and of up to two depths above; else, or
+            to a depth of two,
+        one `grow` by the basic rule, as deep as noise and that number bear. Of further columns a `measure` of
+            each, one by
+        areas of the tree (`leaves`), and pairs by `select` and `measure` (adaptive, under a cap). Beside
+            texts all tables are `leaves`, so
+        that records without a text of the set count nowhere. With texts and columns in one tree its large
+            parts are counted once
         more by `leaves`.
     Privacy: discrete Laplace noise for delta 0, else rounded Gaussian noise, under a cap on epsilon or mu².
         Proofs: docs/proofs/adaptive.md, docs/proofs/grow.md.
-    Public assumptions: the box, its bins, partitions of columns of classes, public points if there are some (no record is assumed to be elsewhere, and none is
+    Public assumptions: the box, its bins, partitions of columns of classes, public points if there are some
+    (no record is assumed to be elsewhere, and none is
         drawn there), the unit, the relation; the number of records only where it is a public invariant.
     """
 
     id: ClassVar[str] = "adaptive"
     title: ClassVar[str] = "Adaptive histogram of places or texts"
     summary: ClassVar[str] = (
-        "For tables of points, such as homes and places of work, or of one column of texts, such as searches: cuts the box "
-        "into ever smaller cells, or reads on sign by sign, where there are records enough, and makes all counts agree. Further "
-        "columns are drawn by where a record lies, or by its text."
+        "For tables of points, such as homes and places of work, or of one column of texts, such as "
+        "searches: cuts the box into ever smaller cells, or reads on sign by sign, where there are records "
+        "enough, and makes all counts agree. Further columns are drawn by where a record lies, or by its "
+        "text."
     )
     paper: ClassVar[str] = (
         "Synthetic Data via Differential Privacy (adaptive histograms); Hay et al. 2010"

@@ -21,8 +21,8 @@ from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import levels_sensitivity
 
 STRAY = 2.0
-"""Of the children of an empty node, branching^-STRAY / 2 are opened on average: the threshold is twice as many noise scales as
-the least one. Below it a tree spends itself on noise."""
+"""Of the children of an empty node, branching^-STRAY / 2 are opened on average: the threshold is twice as
+many noise scales as the least one. Below it a tree spends itself on noise."""
 ABOVE_SHARE = Fraction(6, 100)
 """Of the budget, for each depth that is counted above the leaves."""
 _MIN_DEPTH_OF_SELECTION = 3
@@ -30,8 +30,8 @@ _MANY_RECORDS = 400_000
 """Records times epsilon, in the middle of the range in which the share for opening nodes grows."""
 _DEPTHS_PER_DIVISION = 1.75
 _EXTRA_HALVINGS = 1.0
-"""Depths that are counted, by how often the records can be divided before a node of equal shares falls below the threshold:
-places are far from equally full, so that crowded ones bear nearly twice as many."""
+"""Depths that are counted, by how often the records can be divided before a node of equal shares falls below
+the threshold: places are far from equally full, so that crowded ones bear nearly twice as many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,8 @@ class AdaptiveDepthPlan(TreePlan):
 
     @property
     def measures_after_selection(self) -> bool:
-        """Whether nodes are opened first and counted afterwards, which takes discrete Laplace noise and pays from the third
-        depth on; else the counts by which nodes are opened are used again."""
+        """Whether nodes are opened first and counted afterwards, which takes discrete Laplace noise and pays
+        from the third depth on; else the counts by which nodes are opened are used again."""
         deepest = self.depth or self.hierarchy.depth
         return isinstance(self.loss, Pure) and deepest >= _MIN_DEPTH_OF_SELECTION
 
@@ -75,7 +75,8 @@ class AdaptiveDepthPlan(TreePlan):
 
         def fits(depth: int) -> bool:
             rule, _ = self._basic(depth)
-            # So often can records be divided among all children of a node until they fall below the threshold.
+            # So often can records be divided among all children of a node until they fall below the
+            # threshold.
             divisions = math.log(max(records / rule.threshold, 1.0)) / math.log(
                 self.hierarchy.max_branching
             )
@@ -99,12 +100,14 @@ class AdaptiveDepthPlan(TreePlan):
     def counting(self, tables: int, records: float) -> tuple[Noise, ...]:
         """The noise of so many tables of counts of a tree that was opened, that of its leaves last."""
         left = self.share_of_counts - self._opening_share(records)
-        # What depths above are not counted goes to the leaves, so that the shares add up to the cap for any tree.
+        # What depths above are not counted goes to the leaves, so that the shares add up to the cap for any
+        # tree.
         shares = [*[ABOVE_SHARE] * (tables - 1), left - (tables - 1) * ABOVE_SHARE]
         return tuple(map(self.share_noise, shares))
 
     def _opening_share(self, records: float) -> Fraction:
-        """A public function of what was paid for. Few leaves say little each, so that they are worth more than their shapes."""
+        """A public function of what was paid for. Few leaves say little each, so that they are worth more
+        than their shapes."""
         decades = math.log10(max(records * float(self.loss.amount), 1.0) / _MANY_RECORDS)
         return Fraction(round(100 * min(max(0.225 + 0.075 * decades, 0.15), 0.3)), 100)
 

@@ -1,4 +1,5 @@
-"""Trees with further columns beside them: how each column is spread in parts of the tree, and how the columns go together."""
+"""Trees with further columns beside them: how each column is spread in parts of the tree, and how the columns
+go together."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ class CovariatePlan(FurtherCountsPlan):
         for name, size in self.sizes.items():
             if size * max(self.sizes.values()) > MAX_TABLE_CELLS:
                 raise SpecError(
-                    f"an additional column of {self.tree_columns} has more values than can be counted with others: {size:,}",
+                    f"an additional column of {self.tree_columns} has more values than can be counted with "
+                    f"others: {size:,}",
                     repair="describe it with fewer values or bins, or leave it out",
                     column=name,
                 )
@@ -248,8 +250,8 @@ class CovariatePlan(FurtherCountsPlan):
         )
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        """Of the tree as of one alone; of the other columns as of a network. Pairs of a column of the tree and another one are
-        taken for pairs of columns."""
+        """Of the tree as of one alone; of the other columns as of a network. Pairs of a column of the tree
+        and another one are taken for pairs of columns."""
         tree, noises = self.tree.expected_error(rows=rows), self.noises()
         table = error_forecast.typical(self.sizes, rows=tree.rows)
         network = error_forecast.network(noises.columns, noises.pair or noises.areas, table)
@@ -276,8 +278,8 @@ def _of_all(table: Measurement | Leaves) -> Measurement:
 def _covariate(
     column: str, parents: Clique, table: Floats, *, within: Mapping[str, Floats]
 ) -> Covariate:
-    """A column by area, or by area and another column: of all tables with the three pairs' sums the one that says nothing
-    else."""
+    """A column by area, or by area and another column: of all tables with the three pairs' sums the one that
+    says nothing else."""
     if not parents:
         return Covariate(column=column, given=None, weights=whole_weights(within[column]))
     (given,) = parents

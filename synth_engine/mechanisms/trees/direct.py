@@ -26,21 +26,26 @@ from synth_engine.spec import Spec
 
 @dataclass(frozen=True, kw_only=True)
 class DirectSynthesis(TreeMechanism):
-    """Every node of a tree has a number of records, and hands all of them on to its children, by noisy counts of these.
+    """Every node of a tree has a number of records, and hands all of them on to its children, by noisy counts
+    of these.
 
-    Asks: one `measure` of the number of records, unless it is public, or of texts one `leaves` of the root; then depth by depth one `leaves` of the children of
+    Asks: one `measure` of the number of records, unless it is public, or of texts one `leaves` of the root;
+    then depth by depth one `leaves` of the children of
         all nodes that have records enough (adaptive, under a cap).
-    Privacy: discrete Laplace noise for delta 0, else rounded Gaussian noise, under a cap on epsilon or mu², a depth as dear
+    Privacy: discrete Laplace noise for delta 0, else rounded Gaussian noise, under a cap on epsilon or mu², a
+    depth as dear
         as another. Proofs: docs/proofs/direct-synthesis.md, docs/proofs/leaves.md.
-    Public assumptions: the box and its bins, or the alphabet and the lengths; the unit, the relation; of points the number
+    Public assumptions: the box and its bins, or the alphabet and the lengths; the unit, the relation; of
+    points the number
         of records only where it is a public invariant.
     """
 
     id: ClassVar[str] = "direct-synthesis"
     title: ClassVar[str] = "Direct synthesis"
     summary: ClassVar[str] = (
-        "For points or for one column of texts: hands a fixed number of records down from the whole to ever smaller cells, or "
-        "sign by sign. What is large is kept with great accuracy, often better than by a sample of the table itself."
+        "For points or for one column of texts: hands a fixed number of records down from the whole to "
+        "ever smaller cells, or sign by sign. What is large is kept with great accuracy, often better than "
+        "by a sample of the table itself."
     )
     paper: ClassVar[str] = "Synthetic Data via Differential Privacy (direct data synthesis)"
     keeps: ClassVar[tuple[str, ...]] = (

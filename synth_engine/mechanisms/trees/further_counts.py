@@ -25,7 +25,8 @@ class FurtherCountsPlan(Plan):
 
     @classmethod
     def of(cls, tree: TreePlan, *, cap: Budget) -> Self:
-        """cap: of which the tree has its share. Errors: SpecError where parts of the tree cannot be counted."""
+        """cap: of which the tree has its share. Errors: SpecError where parts of the tree cannot be
+        counted."""
         plan = cls(config=tree.config, domain=tree.domain, spec=tree.spec, cap=cap, tree=tree)
         plan.require_countable()
         return plan

@@ -1,4 +1,5 @@
-"""What methods that grow trees as they are published share: their parameters, and for which tables they are."""
+"""What methods that grow trees as they are published share: their parameters, and for which tables they
+are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Trees that are opened first and counted afterwards: with which rule, which parts are counted, and when they are too many."""
+"""Trees that are opened first and counted afterwards: with which rule, which parts are counted, and when they
+are too many."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ MAX_PARTS = 4_000_000
 """At most so many nodes of a tree are counted; it is cut off above where it has more."""
 MAX_DEPTHS_ABOVE = 2
 WORTH = 60
-"""A depth is counted besides the parts at which a tree ends if there are so many of them below each of its nodes: the sum of
-their noises is then larger than that of one count of a small share."""
+"""A depth is counted besides the parts at which a tree ends if there are so many of them below each of its
+nodes: the sum of their noises is then larger than that of one count of a small share."""
 _BISECTIONS = 12
 
 
@@ -27,8 +28,9 @@ _BISECTIONS = 12
 def improved(
     epsilon: Fraction, *, l1: int, branching: int, depth: int, scales: float
 ) -> tuple[Rule, Noise]:
-    """The improved rule with the least noise that costs no more than epsilon. scales: the threshold, in noise scales times
-    ln(branching). Twice l1 / epsilon always does; the exact loss allows for less noise (docs/proofs/grow.md)."""
+    """The improved rule with the least noise that costs no more than epsilon. scales: the threshold, in noise
+    scales times ln(branching). Twice l1 / epsilon always does; the exact loss allows for less noise
+    (docs/proofs/grow.md)."""
 
     def rule_of(scale: Fraction) -> Rule:
         threshold = max(1, math.ceil(scales * float(scale) * math.log(max(branching, 2))))
@@ -51,7 +53,8 @@ def improved(
 
 
 def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_PARTS) -> Growth:
-    """The tree down to the last depth at which it ends in at most so many nodes; the first depth is always kept."""
+    """The tree down to the last depth at which it ends in at most so many nodes; the first depth is always
+    kept."""
     depths, closed = 1, 0
     for index, (level, opened) in enumerate(
         zip(growth.levels(hierarchy), growth.opened, strict=True)
@@ -68,8 +71,8 @@ def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_PARTS) -> G
 
 
 def parts(growth: Growth, hierarchy: Hierarchy) -> Sequence[NodeSet]:
-    """The counted nodes of a tree: those at which it ends, last, and before them the opened nodes of up to two depths, the
-    last ones from the root on below which it ends far more often than there are nodes."""
+    """The counted nodes of a tree: those at which it ends, last, and before them the opened nodes of up to
+    two depths, the last ones from the root on below which it ends far more often than there are nodes."""
     ends = leaf_nodes(growth, hierarchy)
     above: list[NodeSet] = []
     for level, opened in zip(growth.levels(hierarchy), growth.opened, strict=True):

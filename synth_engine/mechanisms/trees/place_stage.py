@@ -1,8 +1,9 @@
-"""A stage before a method of tables: it learns the cells of places by trees of points, and the method then counts each place as
-one column of cells. Within its cell a generated record lies as its tree has it.
+"""A stage before a method of tables: it learns the cells of places by trees of points, and the method then
+counts each place as one column of cells. Within its cell a generated record lies as its tree has it.
 
-The cells follow from answers that were paid for, and the code of a record from its own coordinates, so that counting by cells
-is as private as counting by columns (docs/proofs/learning.md). All calls stand under one cap."""
+The cells follow from answers that were paid for, and the code of a record from its own coordinates, so that
+counting by cells is as private as counting by columns (docs/proofs/learning.md). All calls stand under one
+cap."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ CELLS_OF_EQUAL_PARTS = 32
 
 
 def needed(config: Mechanism, domain: Domain) -> bool:
-    """Whether the cells of a place are learned before this method: one that chooses which columns it counts together. Others
-    take a place as two columns, or grow a tree of their own."""
+    """Whether the cells of a place are learned before this method: one that chooses which columns it counts
+    together. Others take a place as two columns, or grow a tree of their own."""
     chooses = config.kind == "adaptive" and config.has_columns
     return chooses and any(place.learned for place in domain.places)
 
@@ -74,7 +75,8 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> PlacesPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PlacesPlan(MultiStagePlan):
-    """A method, `config`, after the trees of places. trees: by the name of the place; left: the budget of the method."""
+    """A method, `config`, after the trees of places. trees: by the name of the place; left: the budget of the
+    method."""
 
     trees: Mapping[str, AdaptiveDepthPlan]
     left: Budget
@@ -173,7 +175,8 @@ class PlacesPlan(MultiStagePlan):
 
 
 class _OfTree:
-    """Whether the next answer is one about a tree: a number of records that comes first, then growth and leaves."""
+    """Whether the next answer is one about a tree: a number of records that comes first, then growth and
+    leaves."""
 
     def __init__(self, tree: AdaptiveDepthPlan) -> None:
         self._columns, self._counted = tree.hierarchy.columns, tree.total_noise() is None

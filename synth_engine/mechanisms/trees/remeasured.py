@@ -1,5 +1,6 @@
-"""Trees of texts and other columns together, whose large parts are counted once more: the clean-up of their ends takes more
-from rare texts than from frequent ones, so that classes with many rare texts would have too few records."""
+"""Trees of texts and other columns together, whose large parts are counted once more: the clean-up of their
+ends takes more from rare texts than from frequent ones, so that classes with many rare texts would have too
+few records."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from synth_engine.plans.resources import ResourceEstimate
 
 MAX_PARTS = 4_096
 _RECORDS_PER_NOISE = 32
-"""A part is divided where it has so many times as many records as its count has noise; half of it makes no difference."""
+"""A part is divided where it has so many times as many records as its count has noise; half of it makes no
+difference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +65,8 @@ class RemeasuredPlan(FurtherCountsPlan):
         return self.tree.model(tree, self.tree.diagnose(where, leaves, rows=rows), rows=rows)
 
     def _consistent(self, leaves: LeafEstimates, counted: Leaves) -> Floats:
-        """Counts of the ends whose sums are what the parts were counted. Of a part that is an end itself both counts are
-        taken, by their variances; the sum of several ends lacks what the clean-up took."""
+        """Counts of the ends whose sums are what the parts were counted. Of a part that is an end itself both
+        counts are taken, by their variances; the sum of several ends lacks what the clean-up took."""
         parts = counted.partition.places(self.tree.hierarchy, leaves.prefixes)
         sums = np.bincount(parts, weights=leaves.counts)
         alone = np.zeros(len(counted.partition), dtype=np.bool_)

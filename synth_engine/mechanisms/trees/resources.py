@@ -1,7 +1,9 @@
-"""About how many nodes a tree has and what it takes to grow it, from public facts: the rule, the hierarchy and a number of records.
+"""About how many nodes a tree has and what it takes to grow it, from public facts: the rule, the hierarchy
+and a number of records.
 
-Where counts of nodes of one depth are at least the threshold, they are at most as many as thresholds in the number of records.
-Trees of points that are far from equally full have about as many opened nodes at all depths together (`bench/needs.py`).
+Where counts of nodes of one depth are at least the threshold, they are at most as many as thresholds in the
+number of records. Trees of points that are far from equally full have about as many opened nodes at all
+depths together (`bench/needs.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ _BYTES_OF_A_RECORD, _BYTES_OF_A_NODE = 40, 150
 
 
 def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> ResourceEstimate:
-    """To sort codes of that many records, grow a tree of them by that rule, count its ends and make its counts agree."""
+    """To sort codes of that many records, grow a tree of them by that rule, count its ends and make its
+    counts agree."""
     looked = nodes(hierarchy, rule, rows)
     per_node = _NODE if hierarchy.is_uniform else _NODE_OF_CLASSES
     seconds = _RECORD * rows * len(hierarchy.columns) + per_node * looked

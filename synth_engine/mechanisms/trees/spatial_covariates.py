@@ -16,8 +16,8 @@ from synth_engine.measurement import Answers, Leaves
 from synth_engine.mechanisms.trees.covariates import CovariatePlan
 
 _RECORDS_PER_NOISE = 8
-"""An area is divided where it has so many times as many records as the noise of a whole column, mean size: then its parts, a
-quarter of it or less, still say something of that column by themselves."""
+"""An area is divided where it has so many times as many records as the noise of a whole column, mean size:
+then its parts, a quarter of it or less, still say something of that column by themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,8 @@ from synth_engine.measurement import Answers, Leaves
 from synth_engine.mechanisms.trees.covariates import CovariatePlan
 
 _RECORDS_PER_NOISE = 32
-"""A prefix is divided where it has so many times as many records as one count of a column there has noise: less, and sums of many
-small parts, from which large ones are read, hold too much of it."""
+"""A prefix is divided where it has so many times as many records as one count of a column there has noise:
+less, and sums of many small parts, from which large ones are read, hold too much of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,11 +32,13 @@ from synth_engine.privacy.unit import levels_sensitivity
 TOTAL_SHARE = Fraction(2, 100)
 """Of the budget, for the number of records."""
 USUAL_DEPTHS = {"points": 8, "words": 20}
-"""Of a tree whose every depth costs, by the kind of its hierarchy, where no depth is given: as in the paper."""
+"""Of a tree whose every depth costs, by the kind of its hierarchy, where no depth is given: as in the
+paper."""
 BEARABLE_NODES = 2.0
-"""With classes there is no usual depth, because columns alternate. The logarithm of how many nodes may be opened above
-the last depth, over that of how many thresholds there are in the records: of several columns together most nodes hold
-nobody. One depth too many costs a tenth of the accuracy, one too few a half and more."""
+"""With classes there is no usual depth, because columns alternate. The logarithm of how many nodes may be
+opened above the last depth, over that of how many thresholds there are in the records: of several columns
+together most nodes hold nobody. One depth too many costs a tenth of the accuracy, one too few a half and
+more."""
 _BISECTIONS = 24
 
 
@@ -50,7 +52,8 @@ class Settings:
     discount: of the improved rule, in records; 0 for the least of the proof.
     growing: the share of epsilon that opens nodes.
     clean: counts under so many noise scales are zero.
-    matched: whether as many more of the smallest counts become zero as it takes for the rest not to exceed all records.
+    matched: whether as many more of the smallest counts become zero as it takes for the rest not to exceed
+    all records.
     """
 
     rule: growth.Name
@@ -73,8 +76,8 @@ class ThresholdPlan(TreePlan):
     settings: Settings
 
     def _part(self, share: Fraction) -> Budget:
-        """A share of epsilon. Of rho or mu², which add up as squares, the squares of the shares in proportion, so
-        that noise scales keep the ratios that they have under epsilon."""
+        """A share of epsilon. Of rho or mu², which add up as squares, the squares of the shares in
+        proportion, so that noise scales keep the ratios that they have under epsilon."""
         power = 1 if isinstance(self.loss, Pure) else 2
         shares = (TOTAL_SHARE, self._growing, 1 - TOTAL_SHARE - self._growing)
         whole = sum((part**power for part in shares), Fraction(0))
@@ -126,7 +129,8 @@ class ThresholdPlan(TreePlan):
         """From the records only with classes: of other trees the rule is public."""
         hierarchy = self.hierarchy
         if hierarchy.is_uniform or self.reads_strings:
-            # As deep as it takes for every component to reach its usual depth; classes, which are few levels, their last.
+            # As deep as it takes for every component to reach its usual depth; classes, which are few levels,
+            # their last.
             return max(
                 int(
                     np.searchsorted(
@@ -182,8 +186,8 @@ class ThresholdPlan(TreePlan):
         )
 
     def _least_noise(self, part: Budget) -> Noise:
-        """About the least noise for which opening nodes costs no more than the part. Bisection, because thresholds
-        and discounts are whole numbers, so that a price does not fall smoothly."""
+        """About the least noise for which opening nodes costs no more than the part. Bisection, because
+        thresholds and discounts are whole numbers, so that a price does not fall smoothly."""
         parts = self.settings.parts  # one record more is so many parts more
 
         def within_budget(scale: Fraction) -> bool:
@@ -215,9 +219,10 @@ class ThresholdPlan(TreePlan):
             return ""
         usual, _ = replace(self, settings=replace(self.settings, threshold=0)).growth_rule()
         return (
-            f"A threshold of {self.settings.threshold:,} is below the noise: of the {self.hierarchy.max_branching} parts of a node in which "
-            "nobody is, noise alone opens about one or more, and the tree goes on where there is nothing. "
-            f"Take {math.ceil(usual.threshold / rule.parts):,} or more, or 0."
+            f"A threshold of {self.settings.threshold:,} is below the noise: of the "
+            f"{self.hierarchy.max_branching} parts of a node in which nobody is, noise alone opens about "
+            "one or more, and the tree goes on where there is nothing. Take "
+            f"{math.ceil(usual.threshold / rule.parts):,} or more, or 0."
         )
 
     def node_counts(self, grown: Growth, records: float) -> Sequence[NodeCounts]:  # noqa: ARG002
@@ -252,9 +257,9 @@ class ThresholdPlan(TreePlan):
         )
 
     def _least_kept(self, counts: npt.NDArray[np.int64], rows: int) -> int:
-        """The least count that stays beyond the clean-up. Noise that passes it adds records that nobody has. Where
-        the smallest counts go until the rest is at most all records, about as many are left out as were made up;
-        twice what the clean-up asks for is no noise."""
+        """The least count that stays beyond the clean-up. Noise that passes it adds records that nobody has.
+        Where the smallest counts go until the rest is at most all records, about as many are left out as were
+        made up; twice what the clean-up asks for is no noise."""
         if not self.settings.matched or not (counts > 0).any():
             return 1
         values, times = np.unique(counts[counts > 0], return_counts=True)

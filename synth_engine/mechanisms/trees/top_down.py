@@ -25,14 +25,14 @@ from synth_engine.plans.plan import Plan
 from synth_engine.plans.resources import MEGABYTE, ResourceEstimate
 
 DEPTHS_PER_DIVISION = {"points": 1.7, "words": 3.4}
-"""Depths, by how often records can be divided among all children until so few are left: places are far from equally full, and
-of the signs that may follow few do."""
+"""Depths, by how often records can be divided among all children until so few are left: places are far from
+equally full, and of the signs that may follow few do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopDownPlan(TreePlan):
-    """A tree whose nodes hand their records on. depth: 0 for as deep as records bear. stop: noise scales up to which a count
-    is not handed on."""
+    """A tree whose nodes hand their records on. depth: 0 for as deep as records bear. stop: noise scales up
+    to which a count is not handed on."""
 
     total_share = Fraction(3, 100)
 
@@ -46,8 +46,8 @@ class TopDownPlan(TreePlan):
     # ---- the rule ------------------------------------------------------------------------
 
     def counted_depths(self, records: float) -> tuple[int, Noise]:
-        """How many depths are counted where there are about so many records, and the noise of each: a number that is public
-        or was paid for."""
+        """How many depths are counted where there are about so many records, and the noise of each: a number
+        that is public or was paid for."""
         branching = max(self.hierarchy.branching(1)[0], 2)
         per_division = DEPTHS_PER_DIVISION[self.hierarchy.kind]
 
@@ -83,8 +83,8 @@ class TopDownPlan(TreePlan):
     def _hand_down(
         self, own: float | None, ask: Callable[[NodeSet, Noise], Leaves]
     ) -> Allocation:
-        """Records handed down as noisy counts say; a function of these alone. own: a noisy number of all records; ask: noisy
-        counts of nodes, from the room or from its earlier answers."""
+        """Records handed down as noisy counts say; a function of these alone. own: a noisy number of all
+        records; ask: noisy counts of nodes, from the room or from its earlier answers."""
         depth, noise = self.counted_depths(float(self.domain.rows or 0) if own is None else own)
         allocation = Allocation(self.hierarchy, depth=depth, stop=self._stop(noise))
         while len(allocation.requested):
@@ -105,8 +105,8 @@ class TopDownPlan(TreePlan):
         return allocation
 
     def _total(self, own: float | None, first: Leaves) -> int:
-        """The public number of records, else the mean of what was counted at once and of the sum of the first depth,
-        weighted by their precision."""
+        """The public number of records, else the mean of what was counted at once and of the sum of the first
+        depth, weighted by their precision."""
         noise = self.total_noise()
         if own is None or noise is None:
             return self.domain.rows or 0

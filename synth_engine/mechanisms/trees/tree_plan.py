@@ -1,9 +1,9 @@
 """The trunk of all methods that grow a tree.
 
-A plan asks for the number of records, opens nodes by a rule, and has counts of the nodes at which the tree ends. The
-subclasses say which nodes open (`growth_rule`), what is counted (`node_counts`) and how counts are read (`estimated`).
-The run, the model, its diagnostics and the forecasts are the same for all of them, and `further_counts` adds counts of
-parts of any tree.
+A plan asks for the number of records, opens nodes by a rule, and has counts of the nodes at which the tree
+ends. The subclasses say which nodes open (`growth_rule`), what is counted (`node_counts`) and how counts are
+read (`estimated`). The run, the model, its diagnostics and the forecasts are the same for all of them, and
+`further_counts` adds counts of parts of any tree.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class TreeMechanism(Mechanism):
         depth: int = 0,
         together: bool = True,
     ) -> Hierarchy:
-        """The public hierarchy of these columns, or of all. Errors: DomainError, and SpecError where it has no such depth
-        or where there are constraints, which no tree keeps."""
+        """The public hierarchy of these columns, or of all. Errors: DomainError, and SpecError where it has
+        no such depth or where there are constraints, which no tree keeps."""
         if domain.constraints:
             raise SpecError(
                 f"{self.id} keeps no constraints",
@@ -114,8 +114,8 @@ class TreePlan(Plan):
 
     @abstractmethod
     def growth_rule(self, records: float | None = None) -> tuple[Rule, Noise]:
-        """Rule and noise by which nodes open. records: about how many there are, a number that is public or was
-        paid for; None: that of a forecast."""
+        """Rule and noise by which nodes open. records: about how many there are, a number that is public or
+        was paid for; None: that of a forecast."""
 
     def node_counts(self, grown: Growth, records: float) -> Sequence[NodeCounts]:
         """The counts of a tree. records: as of `growth_rule`."""
@@ -182,7 +182,8 @@ class TreePlan(Plan):
     def ask_total(self, session: Session) -> Answers:
         noise, before = self.total_noise(), len(session.answers)
         if noise is not None:
-            # Records whose string has another character than the alphabet's are in no node: only the root leaves them out.
+            # Records whose string has another character than the alphabet's are in no node: only the root
+            # leaves them out.
             if self.reads_strings:
                 session.leaves(self.root, noise=noise)
             else:
@@ -298,15 +299,16 @@ class TreePlan(Plan):
         return self.min_records_to_split(rows)
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        """As of tables of single columns, each value of which is the sum of all nodes with it: a rough upper end,
-        since counts that agree, or that are cleaned, are more accurate than single ones."""
+        """As of tables of single columns, each value of which is the sum of all nodes with it: a rough upper
+        end, since counts that agree, or that are cleaned, are more accurate than single ones."""
         records = self._guess(rows)
         domain = resolve_domain(self.domain)
         sizes = {
             name: domain.sizes[name] for name in domain.names if name in self.hierarchy.columns
         }
         noise, counts = self.counts_per_value(records)
-        # A sum of counts has the sum of their variances; a discrete Laplace variance is about twice its squared scale.
+        # A sum of counts has the sum of their variances; a discrete Laplace variance is about twice its
+        # squared scale.
         scale = Fraction(math.sqrt(noise.variance / 2 * max(1.0, counts)))
         spread = Noise(law="discrete-laplace", scale=scale)
         table = error_forecast.typical(sizes, rows=records)

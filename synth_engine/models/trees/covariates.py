@@ -18,8 +18,8 @@ from synth_engine.strict_json import JsonObject
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Covariate:
-    """A column, and the one before it that it is drawn from, if there is one. `weights`: shape (areas, values), or (areas, values
-    of that one, values); they add up to `WHOLE`."""
+    """A column, and the one before it that it is drawn from, if there is one. `weights`: shape (areas,
+    values), or (areas, values of that one, values); they add up to `WHOLE`."""
 
     column: str
     given: str | None

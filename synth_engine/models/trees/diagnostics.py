@@ -30,9 +30,9 @@ Counts = npt.NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class StopReason:
-    """Cells of the last depth that hold records enough to be divided: how many, and which share of all records. `why` they
-    were not: there were too many `nodes`, that was the `depth` asked for, `codes` have no more bits, or cells are as
-    small as `bins`."""
+    """Cells of the last depth that hold records enough to be divided: how many, and which share of all
+    records. `why` they were not: there were too many `nodes`, that was the `depth` asked for, `codes` have no
+    more bits, or cells are as small as `bins`."""
 
     why: Why
     depth: int
@@ -42,8 +42,9 @@ class StopReason:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeDiagnostics:
-    """`noise`: whether a table without records would most likely have given such a tree as well; `opened_from`: about how many
-    records it takes for a node to be opened; `stop_reason`: what kept the tree from going deeper, if it was not the noise."""
+    """`noise`: whether a table without records would most likely have given such a tree as well;
+    `opened_from`: about how many records it takes for a node to be opened; `stop_reason`: what kept the tree
+    from going deeper, if it was not the noise."""
 
     noise: bool
     min_records_to_split: int
@@ -81,8 +82,8 @@ def of_growth(
     ends: LeafEstimates,
     rows: int,
 ) -> TreeDiagnostics:
-    """noise: by which nodes were opened; counted: tables of counts of its nodes, with their noise; ends: the nodes at which
-    the tree ends, or those of them that have records."""
+    """noise: by which nodes were opened; counted: tables of counts of its nodes, with their noise; ends: the
+    nodes at which the tree ends, or those of them that have records."""
     rule = grown.rule
     levels = [
         (int(level.opens.sum()), opened.size)
@@ -100,7 +101,8 @@ def of_growth(
 
 
 def min_records_to_split(rule: Rule) -> int:
-    """About how many records it takes for a node of such a tree to be opened, so that with fewer in all most likely none is."""
+    """About how many records it takes for a node of such a tree to be opened, so that with fewer in all most
+    likely none is."""
     least = rule.threshold + (rule.discount if rule.name == "privtree" else 0)
     return -(-least // rule.parts)
 
@@ -144,8 +146,8 @@ def _shares() -> Iterator[float]:
 def stop_reason(
     hierarchy: Hierarchy, rule: Rule, ends: LeafEstimates, *, looked: int, rows: int
 ) -> StopReason | None:
-    """ends: as of `of_growth`; looked: the number of depths at which nodes were examined. None where noise ended the
-    tree nearly everywhere."""
+    """ends: as of `of_growth`; looked: the number of depths at which nodes were examined. None where noise
+    ended the tree nearly everywhere."""
     depth = min(looked, int(ends.levels.max(initial=0)))
     last = ends.levels == depth
     many = depth < looked or int(last.sum()) > MAX_NODES

@@ -1,4 +1,5 @@
-"""The part of a model that is a tree: the cells in which records lie, with weights, and the records drawn from them."""
+"""The part of a model that is a tree: the cells in which records lie, with weights, and the records drawn
+from them."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def malformed() -> InputError:
 def check(
     levels: npt.NDArray[np.int64], cells: Prefixes, weights: Weights, *, depth: int
 ) -> None:
-    """Nodes of a tree of that depth, shape (n,) each, with weights that add up to `WHOLE`. Errors: InputError."""
+    """Nodes of a tree of that depth, shape (n,) each, with weights that add up to `WHOLE`. Errors:
+    InputError."""
     sound = (
         levels.shape == cells.shape == weights.shape and levels.ndim == 1 and levels.size > 0
     )
@@ -47,10 +49,11 @@ def check(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpatialTree:
-    """Cells of a hierarchy of points, none inside another: their depths, their first codes and their weights, which add up
-    to `WHOLE`. Within its cell a record is anywhere, each bin of a coordinate as likely as another; where the cell has
-    public points, at one of these, by their weights (`placed` is "density") or each as likely as another ("points"). A column
-    of codes always has one of its points. `attached`: columns beside those of the hierarchy."""
+    """Cells of a hierarchy of points, none inside another: their depths, their first codes and their weights,
+    which add up to `WHOLE`. Within its cell a record is anywhere, each bin of a coordinate as likely as
+    another; where the cell has public points, at one of these, by their weights (`placed` is "density") or
+    each as likely as another ("points"). A column of codes always has one of its points. `attached`: columns
+    beside those of the hierarchy."""
 
     hierarchy: SpatialHierarchy
     levels: npt.NDArray[np.int64]

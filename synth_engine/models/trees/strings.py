@@ -177,8 +177,8 @@ class StringTree:
     def _public(
         self,
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.float64], Places, Places]:
-        """Completions in the order of their characters and the sum of the weights before each; and of each node the first that
-        begins so and the one after the last. Of a whole text there are none."""
+        """Completions in the order of their characters and the sum of the weights before each; and of each
+        node the first that begins so and the one after the last. Of a whole text there are none."""
         if self.completions is None:
             raise TypeError("the tree has no completions")
         public = self.completions.values

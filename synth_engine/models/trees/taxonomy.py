@@ -1,5 +1,5 @@
-"""The part of a model that is a tree of classes, alone or with points or texts: cells with weights, and the records drawn from
-them."""
+"""The part of a model that is a tree of classes, alone or with points or texts: cells with weights, and the
+records drawn from them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ WITH_TEXTS = "texts and classes"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProductTree:
-    """Nodes of a hierarchy, none inside another, with weights that add up to `WHOLE`. Within its node a record has any
-    value of its class, each as likely as another, column by column; points lie as those of `Tree` do, and texts are those of
-    `PrefixTree`."""
+    """Nodes of a hierarchy, none inside another, with weights that add up to `WHOLE`. Within its node a
+    record has any value of its class, each as likely as another, column by column; points lie as those of
+    `Tree` do, and texts are those of `PrefixTree`."""
 
     hierarchy: PathHierarchy
     levels: npt.NDArray[np.int64]

@@ -1,4 +1,5 @@
-"""Amounts of privacy budget as exact decimal text: "1.5", "0.000000001". JSON numbers would be rounded by readers."""
+"""Amounts of privacy budget as exact decimal text: "1.5", "0.000000001". JSON numbers would be rounded by
+readers."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ class StatedRecordsField(WholeNumber):
         super().__init__(
             min_value=1,
             max_value=MAX_ROWS,
-            help_text="About how many records there are, as anybody could guess and nobody counted; of a band the low end (100, 1000, 10000, "
-            "100000). Needed once where neither the description nor an earlier release has a public number; later requests use it.",
+            help_text="About how many records there are, as anybody could guess and nobody counted; of a "
+            "band the low end (100, 1000, 10000, 100000). Needed once where neither the description nor an "
+            "earlier release has a public number; later requests use it.",
             **options,
         )

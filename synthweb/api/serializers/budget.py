@@ -35,7 +35,8 @@ def _part(name: str) -> type[serializers.Serializer[Any]]:
 
 
 class AccountSerializer(serializers.ModelSerializer[BudgetAccount]):
-    """The budget of one population. Rule, unit and relation never change; the cap grows by grants, and loses what is unspent of an expired one."""
+    """The budget of one population. Rule, unit and relation never change; the cap grows by grants, and loses
+    what is unspent of an expired one."""
 
     url = serializers.HyperlinkedIdentityField(
         view_name="api:account-detail", lookup_field="code"
@@ -166,7 +167,8 @@ class NewRequestSerializer(StrictSerializer):
         required=False,
         min_value=1,
         max_value=proposals.MAX_PLANNED_RELEASES,
-        help_text="How many releases are planned. Under the basic rule a delta that is left out is then one for all of them.",
+        help_text="How many releases are planned. Under the basic rule a delta that is left out is then "
+        "one for all of them.",
     )
     rhythm = Choice(
         choices=BudgetRequest.Rhythm.choices,
@@ -215,7 +217,8 @@ class DecisionSerializer(StrictSerializer):
     name = Text(required=False, allow_blank=True, max_length=200, help_text="Of a new account.")
     lapses_on = serializers.DateField(
         required=False,
-        help_text="The day, in UTC, from which on the unspent part cannot be spent; left out: it never expires.",
+        help_text="The day, in UTC, from which on the unspent part cannot be spent; left out: it never "
+        "expires.",
     )
     separate_reason = Text(
         required=False,

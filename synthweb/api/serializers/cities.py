@@ -37,7 +37,8 @@ class CitySerializer(serializers.Serializer[Any]):
     )
     receipt = DocumentField(
         allow_null=True,
-        help_text="What each table was made of, with the receipts of the releases; null before it is generated.",
+        help_text="What each table was made of, with the receipts of the releases; null before it is "
+        "generated.",
     )
     exports = serializers.SerializerMethodField(
         help_text="Of `matsim` and `populationsim` those that can be downloaded."
@@ -54,7 +55,8 @@ class NewCitySerializer(StrictSerializer):
 
     specification = Text(
         max_length=cities.MAX_SPECIFICATION,
-        help_text="YAML as in docs/city.md; the files that its sources name are not read: `releases` and `descriptions` take their place.",
+        help_text="YAML as in docs/city.md; the files that its sources name are not read: `releases` and "
+        "`descriptions` take their place.",
     )
     areas = Text(max_length=MAX_AREAS, help_text="The CSV of the areas.")
     releases = serializers.DictField(

@@ -42,8 +42,8 @@ class RefusalSerializer(serializers.Serializer[Any]):
 
 
 class FormSerializer(StrictSerializer):
-    """How a CSV is written, or which sheet of a workbook is meant. Without a delimiter it is the one of the header
-    line. A fact listed under `asked` is only guessed; nothing is read before it is sent."""
+    """How a CSV is written, or which sheet of a workbook is meant. Without a delimiter it is the one of the
+    header line. A fact listed under `asked` is only guessed; nothing is read before it is sent."""
 
     encoding = Choice(choices=sorted(ENCODINGS), required=False, default="utf-8")
     delimiter = Choice(choices=list(DELIMITERS), required=False, default="", allow_blank=True)
@@ -101,15 +101,16 @@ class FormSerializer(StrictSerializer):
         choices=list(ERROR_CELLS),
         required=False,
         default="refuse",
-        help_text="Of a workbook: whether cells that show an error, like #N/A, count as missing or the file is refused.",
+        help_text="Of a workbook: whether cells that show an error, like #N/A, count as missing or the "
+        "file is refused.",
     )
     vouched_by = Text(
         required=False,
         allow_blank=True,
         default="",
         max_length=MAX_VOUCHER,
-        help_text="Of a workbook with formulas: who vouches, by name and role, that the result of each is computed from its own row alone. "
-        "Without it such a file is refused; every receipt has it.",
+        help_text="Of a workbook with formulas: who vouches, by name and role, that the result of each is "
+        "computed from its own row alone. Without it such a file is refused; every receipt has it.",
     )
     header_lines = WholeNumber(
         required=False,
@@ -169,7 +170,8 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
         source="table_number", help_text="Counts the files it has had."
     )
     form = serializers.SerializerMethodField(
-        help_text="How its CSV is written; null until it is known, and but for stewards until a description confirms it."
+        help_text="How its CSV is written; null until it is known, and but for stewards until a "
+        "description confirms it."
     )
     account = serializers.SerializerMethodField(
         help_text="Code of the budget account it spends from."
@@ -269,7 +271,8 @@ class StatementSerializer(serializers.Serializer[Any]):
 
 
 class BasisSerializer(serializers.Serializer[Any]):
-    """On what a description rests. The two numbers are for stewards and custodians alone, and null for others."""
+    """On what a description rests. The two numbers are for stewards and custodians alone, and null for
+    others."""
 
     statements = StatementSerializer(many=True)
     suggestions_shown = serializers.BooleanField(
@@ -297,7 +300,8 @@ class StatementQuerySerializer(StrictSerializer):
         allow_blank=True,
         default="",
         max_length=MAX_STATEMENT_LENGTH,
-        help_text="The same of lists of values that hold nothing besides what was read from the table; without it they are refused (422).",
+        help_text="The same of lists of values that hold nothing besides what was read from the table; "
+        "without it they are refused (422).",
     )
 
 

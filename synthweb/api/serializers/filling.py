@@ -35,11 +35,13 @@ class FilledCountsSerializer(serializers.Serializer[Any]):
     )
     counts = DocumentField(
         allow_null=True,
-        help_text="The count of each group once they are published: exact where a group meets the policy by itself.",
+        help_text="The count of each group once they are published: exact where a group meets the policy "
+        "by itself.",
     )
     created_at = serializers.DateTimeField()
     outside_at = serializers.SerializerMethodField(
-        help_text="When the ledger's entry OUTSIDE was written, before the table was read; null for analysts, who do not see how long that took."
+        help_text="When the ledger's entry OUTSIDE was written, before the table was read; null for "
+        "analysts, who do not see how long that took."
     )
     finished_at = serializers.DateTimeField(allow_null=True)
 

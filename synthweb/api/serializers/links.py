@@ -31,7 +31,8 @@ class LinkRunSerializer(serializers.Serializer[Any]):
 
 
 class LinkSerializer(serializers.Serializer[Any]):
-    """A link as your organisation sees it. Of the other side there is no dataset, no person and no balance."""
+    """A link as your organisation sees it. Of the other side there is no dataset, no person and no
+    balance."""
 
     code = serializers.CharField(source="link.code")
     name = serializers.CharField(source="link.name")
@@ -62,7 +63,8 @@ class LinkSerializer(serializers.Serializer[Any]):
     estimate = DocumentField(
         source="link.estimate",
         allow_null=True,
-        help_text="Records of both sides and persons in both, each with a 95 % interval, and the joint table of the linked columns.",
+        help_text="Records of both sides and persons in both, each with a 95 % interval, and the joint "
+        "table of the linked columns.",
     )
     release = serializers.CharField(
         source="own.release.code",
@@ -103,7 +105,8 @@ class ProposedLinkSerializer(LinkSerializer):
     """A link with the invitation to it."""
 
     invitation = serializers.SerializerMethodField(
-        help_text="Given once, and empty in the answer to a repeated request: what the steward of the other organisation needs to accept."
+        help_text="Given once, and empty in the answer to a repeated request: what the steward of the "
+        "other organisation needs to accept."
     )
 
     def get_invitation(self, _seen: SeenLink) -> str:
@@ -130,7 +133,8 @@ class _SideSerializer(StrictSerializer):
         allow_blank=True,
         default="",
         max_length=16,
-        help_text="Code of a part of your account that is set aside for a project or a release; empty: what is free. The other side does not see it.",
+        help_text="Code of a part of your account that is set aside for a project or a release; empty: "
+        "what is free. The other side does not see it.",
     )
 
 

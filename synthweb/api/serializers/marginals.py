@@ -23,8 +23,8 @@ class MarginalCellSerializer(serializers.Serializer[Any]):
     upper = serializers.FloatField(source="expected.high")
     model = serializers.FloatField(source="model.value", help_text="Records in the model.")
     measured = serializers.BooleanField(
-        help_text="true: noisy answers count the cell, and the interval is by the law of their noise. false: the value is the "
-        "model's alone, and the interval says what the answers leave possible."
+        help_text="true: noisy answers count the cell, and the interval is by the law of their noise. "
+        "false: the value is the model's alone, and the interval says what the answers leave possible."
     )
 
 

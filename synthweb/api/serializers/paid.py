@@ -1,4 +1,5 @@
-"""Figures of a release that are measured with budget, as JSON: what is asked, what it costs, and the answers."""
+"""Figures of a release that are measured with budget, as JSON: what is asked, what it costs, and the
+answers."""
 
 from __future__ import annotations
 
@@ -30,11 +31,13 @@ class AskedFigureSerializer(StrictSerializer):
 
     kind = Choice(
         choices=KINDS,
-        help_text="distance: the total variation distance of one to three columns. mean-distance: the mean over all pairs of "
-        "the columns. counts: how many counts of one to three columns are near enough. marginal: the counts of one to three columns in "
-        "the real table. count: the number of its records that meet `where`. ks: the Kolmogorov-Smirnov distance of an ordered column. auc, accuracy: "
-        "of a classifier that is trained on the synthetic table and tested on the real one: it predicts `where` from `columns`. worst-groups: "
-        "the groups of records, by the values of `size` of the columns, whose numbers differ most.",
+        help_text="distance: the total variation distance of one to three columns. mean-distance: the mean "
+        "over all pairs of the columns. counts: how many counts of one to three columns are near enough. "
+        "marginal: the counts of one to three columns in the real table. count: the number of its records "
+        "that meet `where`. ks: the Kolmogorov-Smirnov distance of an ordered column. auc, accuracy: of a "
+        "classifier that is trained on the synthetic table and tested on the real one: it predicts `where` "
+        "from `columns`. worst-groups: the groups of records, by the values of `size` of the columns, "
+        "whose numbers differ most.",
     )
     columns = serializers.ListField(
         required=False,
@@ -48,8 +51,9 @@ class AskedFigureSerializer(StrictSerializer):
         child=Text(max_length=10_000),
         min_length=1,
         max_length=MAX_CONDITIONS,
-        help_text="Of a count: conditions on one to three columns that all hold, as of tables of counts: column=value, "
-        "column=value|value, or column=first..last. Of auc and accuracy: the one condition that is predicted.",
+        help_text="Of a count: conditions on one to three columns that all hold, as of tables of counts: "
+        "column=value, column=value|value, or column=first..last. Of auc and accuracy: the one condition "
+        "that is predicted.",
     )
     least = WholeNumber(
         required=False,
@@ -72,19 +76,22 @@ class AskedFigureSerializer(StrictSerializer):
         required=False,
         min_value=1,
         max_value=MAX_WORST_TABLES,
-        help_text="Of worst-groups: tables of so many columns that are chosen, by how far they differ, and counted.",
+        help_text="Of worst-groups: tables of so many columns that are chosen, by how far they differ, and "
+        "counted.",
     )
 
 
 class NewCheckSerializer(StrictSerializer):
-    """Have figures of a release measured: what it costs is held at once and charged before any noise is drawn."""
+    """Have figures of a release measured: what it costs is held at once and charged before any noise is
+    drawn."""
 
     figures = AskedFigureSerializer(many=True)
     epsilon = SpentField()
     delta = LossField(required=False)
 
     def asked_of(self, domain: Domain) -> CheckRequest:
-        """The request that was validated. domain: of the release. Errors: ValidationError at the figure that is none."""
+        """The request that was validated. domain: of the release. Errors: ValidationError at the figure that
+        is none."""
         data = self.validated_data
         figures: list[CheckedFigure] = []
         faults: list[dict[str, list[str]]] = []
@@ -192,11 +199,13 @@ class PaidFigureSerializer(serializers.Serializer[Any]):
     cells = serializers.IntegerField(help_text="Cells that the figure is about.")
     table = PaidCellSerializer(
         many=True,
-        help_text="Of a marginal, the count of each cell, the last column fastest; their intervals hold together. Else empty.",
+        help_text="Of a marginal, the count of each cell, the last column fastest; their intervals hold "
+        "together. Else empty.",
     )
     groups = PaidGroupSerializer(
         many=True,
-        help_text="Of worst-groups, those first whose numbers differ most; their intervals hold together. Else empty.",
+        help_text="Of worst-groups, those first whose numbers differ most; their intervals hold together. "
+        "Else empty.",
     )
 
 

@@ -13,7 +13,8 @@ from synthweb.api.serializers.datasets import DocumentField
 
 
 class MeSerializer(serializers.Serializer[Any]):
-    """The caller: name, organisation, roles, and what the token may do and when it ends (both null for a browser session)."""
+    """The caller: name, organisation, roles, and what the token may do and when it ends (both null for a
+    browser session)."""
 
     username = serializers.CharField()
     organisation = serializers.CharField()
@@ -21,12 +22,14 @@ class MeSerializer(serializers.Serializer[Any]):
     scopes = serializers.ListField(child=serializers.CharField(), allow_null=True)
     token_ends_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="Where people sign in at an identity provider it moves with the owner's next sign-in there.",
+        help_text="Where people sign in at an identity provider it moves with the owner's next sign-in "
+        "there.",
     )
 
 
 class SecondFactorSerializer(serializers.Serializer[Any]):
-    """Whether everybody of the organisation needs a second factor, and the names of those who sign in by a password alone."""
+    """Whether everybody of the organisation needs a second factor, and the names of those who sign in by a
+    password alone."""
 
     # DRF takes it out of the class, so it does not hide the attribute of the same name.
     required = serializers.BooleanField()  # type: ignore[assignment]
@@ -34,7 +37,8 @@ class SecondFactorSerializer(serializers.Serializer[Any]):
 
 
 class AppearanceSerializer(serializers.Serializer[Any]):
-    """How the organisation appears to its people and to visitors of its public links; what is left out is emptied."""
+    """How the organisation appears to its people and to visitors of its public links; what is left out is
+    emptied."""
 
     name = serializers.CharField(read_only=True)
     language = serializers.ChoiceField(
@@ -53,7 +57,8 @@ class AppearanceSerializer(serializers.Serializer[Any]):
         max_length=4 * logos.MAX_BYTES // 3 + 4,
         allow_blank=True,
         default="",
-        help_text="A PNG of at most 30 kB and 2,000 × 500 pixels in base64, or empty. Texts and times in it are left out.",
+        help_text="A PNG of at most 30 kB and 2,000 × 500 pixels in base64, or empty. Texts and times in "
+        "it are left out.",
     )
 
     def validate_logo(self, value: str) -> bytes:

@@ -49,7 +49,8 @@ class PlanYearSerializer(serializers.Serializer[PlanLine]):
 
 
 class PlanSerializer(serializers.Serializer[Any]):
-    """A publication over years; a run that names its code as `earmark` draws on the share of the present year."""
+    """A publication over years; a run that names its code as `earmark` draws on the share of the present
+    year."""
 
     code = serializers.CharField(source="plan.code")
     account = serializers.CharField(source="plan.account.code")
@@ -111,8 +112,8 @@ class NewPlanSerializer(StrictSerializer):
 
 
 class PlanChangeSerializer(StrictSerializer):
-    """Shares of years that are not over, and the rule for what this year and later ones leave. What is left out stays as it is; the
-    year after the last one is added."""
+    """Shares of years that are not over, and the rule for what this year and later ones leave. What is left
+    out stays as it is; the year after the last one is added."""
 
     reason = Text(max_length=4000)
     shares = SharesField(required=False)

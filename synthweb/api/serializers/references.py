@@ -37,7 +37,8 @@ class ReferenceVersionSerializer(serializers.ModelSerializer[ReferenceVersion]):
 
 
 class ReferenceSerializer(serializers.ModelSerializer[ReferenceTable]):
-    """A public table that says where codes lie, of what they are parts, or what weighs in them; or a table of records."""
+    """A public table that says where codes lie, of what they are parts, or what weighs in them; or a table of
+    records."""
 
     versions = ReferenceVersionSerializer(many=True, help_text="The newest first.")
     made_by = serializers.CharField(source="made_by.username")
@@ -49,13 +50,15 @@ class ReferenceSerializer(serializers.ModelSerializer[ReferenceTable]):
 
 
 class FileQuerySerializer(StrictSerializer):
-    """That the file is public, and which of its columns is what; the file itself is the body of the request."""
+    """That the file is public, and which of its columns is what; the file itself is the body of the
+    request."""
 
     word = Text(max_length=20, help_text="`public`, to say that anybody may read the file.")
     kind = Choice(
         required=False,
         choices=[(RECORDS, "Records")],
-        help_text="`records` for a table of records that runs read beside their answers; without it, the file has codes.",
+        help_text="`records` for a table of records that runs read beside their answers; without it, the "
+        "file has codes.",
     )
     code = Text(
         required=False,
@@ -68,7 +71,8 @@ class FileQuerySerializer(StrictSerializer):
     parents = Text(
         required=False,
         max_length=5000,
-        help_text="Partitions, their columns, and perhaps columns of names: `town:ctycsub:ctycsubname,county:cty`.",
+        help_text="Partitions, their columns, and perhaps columns of names: "
+        "`town:ctycsub:ctycsubname,county:cty`.",
     )
     adds = serializers.BooleanField(
         required=False, default=False, help_text="Sum the weights of lines of one code."

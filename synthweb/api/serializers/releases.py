@@ -20,7 +20,8 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 
 class QualitySerializer(serializers.Serializer[Any]):
-    """How close a release is expected to be to the real table, from its expected ranges: columns by closeness, and relations."""
+    """How close a release is expected to be to the real table, from its expected ranges: columns by
+    closeness, and relations."""
 
     word = serializers.ChoiceField(
         choices=CLOSENESS_LEVELS,
@@ -156,7 +157,8 @@ class EndedSerializer(serializers.Serializer[Any]):
 
     why = serializers.ChoiceField(
         choices=get_args(Why),
-        help_text="nodes: more than can be stored; depth: the one asked for; codes: of 64 bits; bins: of the description.",
+        help_text="nodes: more than can be stored; depth: the one asked for; codes: of 64 bits; bins: of "
+        "the description.",
     )
     depth = serializers.IntegerField()
     cells = serializers.IntegerField(
@@ -210,8 +212,8 @@ class OneReleaseSerializer(ReleaseSerializer):
         help_text="Of public totals, points and partitions."
     )
     not_found = serializers.SerializerMethodField(
-        help_text="Columns that were to be learned and were not found: in every sample without a value, with items that noise chose, or "
-        "anywhere in the box of their place."
+        help_text="Columns that were to be learned and were not found: in every sample without a value, "
+        "with items that noise chose, or anywhere in the box of their place."
     )
 
     class Meta(ReleaseSerializer.Meta):
@@ -237,7 +239,8 @@ class OneReleaseSerializer(ReleaseSerializer):
 
 
 class SampleSerializer(serializers.ModelSerializer[Sample]):
-    """One table drawn from a release. `seed` is shown to its requester alone; everybody sees the commitment to it."""
+    """One table drawn from a release. `seed` is shown to its requester alone; everybody sees the commitment
+    to it."""
 
     url = serializers.HyperlinkedIdentityField(
         view_name="api:sample-detail", lookup_field="code"
@@ -299,14 +302,15 @@ class NewSampleSerializer(StrictSerializer):
     )
     selection = serializers.JSONField(
         required=False,
-        help_text='Which rows: {"where": [{"column": …, "values": [text, null or {"from": …, "to": …}]}], "quotas": '
-        '{"column": …, "rows": {value: number}}}.',
+        help_text='Which rows: {"where": [{"column": …, "values": [text, null or {"from": …, "to": …}]}], '
+        '"quotas": {"column": …, "rows": {value: number}}}.',
     )
     seed = Text(
         required=False,
         allow_null=True,
         max_length=64,
-        help_text="Left out: your own secret one for this release, told in the answer; the same rows are the same table.",
+        help_text="Left out: your own secret one for this release, told in the answer; the same rows are "
+        "the same table.",
     )
     edition = Text(
         required=False,
@@ -381,10 +385,12 @@ class NodeSerializer(serializers.Serializer[Any]):
 
 
 class ExpectedFigureSerializer(serializers.Serializer[Any]):
-    """One figure of a column: its value in the model, and the band in which that of the real table is expected."""
+    """One figure of a column: its value in the model, and the band in which that of the real table is
+    expected."""
 
     figure = serializers.CharField(
-        help_text="mean, standard_deviation, quantile_5, quantile_25, median, quantile_75, quantile_95, missing or share"
+        help_text="mean, standard_deviation, quantile_5, quantile_25, median, quantile_75, quantile_95, "
+        "missing or share"
     )
     value = serializers.CharField(
         allow_blank=True, help_text="Of a share, the value that these records have; else empty."
@@ -424,8 +430,8 @@ class ColumnErrorSerializer(serializers.Serializer[Any]):
     closeness = serializers.ChoiceField(choices=CLOSENESS_LEVELS)
     deviation = serializers.FloatField(
         allow_null=True,
-        help_text="The farthest end of a band of the column from its estimate: of shares of records as it is, of means in "
-        "standard deviations. null where the column has no bands.",
+        help_text="The farthest end of a band of the column from its estimate: of shares of records as it "
+        "is, of means in standard deviations. null where the column has no bands.",
     )
 
 
@@ -441,7 +447,8 @@ class ExpectedErrorsSerializer(serializers.Serializer[Any]):
     )
     relations = DistanceSerializer(
         allow_null=True,
-        help_text="The share of the dependence between columns that is lost; null as above, and where no columns go together.",
+        help_text="The share of the dependence between columns that is lost; null as above, and where no "
+        "columns go together.",
     )
     quality = QualitySerializer()
     columns = ColumnErrorSerializer(many=True)
@@ -484,7 +491,8 @@ class LookColumnSerializer(serializers.Serializer[Any]):
         source="histogram.bars",
         many=True,
         default=(),
-        help_text="In the order of the values, or the most frequent first; empty where the model has no table of the column.",
+        help_text="In the order of the values, or the most frequent first; empty where the model has no "
+        "table of the column.",
     )
 
 

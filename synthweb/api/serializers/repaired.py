@@ -34,14 +34,16 @@ class NewRepairedTableSerializer(StrictSerializer):
     """Public totals, and how rows of the release are made to meet them."""
 
     totals = serializers.JSONField(
-        help_text='`{"totals": [{"name": …, "columns": […], "counts": [{"values": […], "count": …}]}]}`: values as files write them, or as '
+        help_text='`{"totals": [{"name": …, "columns": […], "counts": [{"values": […], "count": …}]}]}`: '
+        "values as files write them, or as "
         "the description names bins."
     )
     published = Text(max_length=300, help_text="Where the totals are published.")
     way = Choice(
         choices=repair.WAYS,
         default="weights",
-        help_text="`weights`: a column of weights meets all totals. `rows`: rows are repeated and left out for one table of totals.",
+        help_text="`weights`: a column of weights meets all totals. `rows`: rows are repeated and left out "
+        "for one table of totals.",
     )
     rows = WholeNumber(
         min_value=1, max_value=repaired.MAX_ROWS, help_text="How many are generated."
@@ -52,5 +54,6 @@ class NewRepairedTableSerializer(StrictSerializer):
         allow_blank=True,
         default="",
         max_length=LONGEST_SEED,
-        help_text="The same totals, rows and seed give the same table; empty for a random one. The receipt states it.",
+        help_text="The same totals, rows and seed give the same table; empty for a random one. The receipt "
+        "states it.",
     )

@@ -38,7 +38,8 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 class StatedTableSerializer(serializers.Serializer[Any]):
-    """The public table of a run. `reference` and `version`, or `release` with the rows and seed that give the table."""
+    """The public table of a run. `reference` and `version`, or `release` with the rows and seed that give the
+    table."""
 
     name = serializers.CharField()
     published = serializers.CharField(help_text="Where anybody can get it.")
@@ -115,7 +116,8 @@ class EventSerializer(serializers.ModelSerializer[RunEvent]):
 
 
 class PublicTableSerializer(StrictSerializer):
-    """A public table beside which the answers are read: a reference table of records, or an earlier release."""
+    """A public table beside which the answers are read: a reference table of records, or an earlier
+    release."""
 
     reference = Text(
         required=False, max_length=16, help_text="Code of a reference table of records."
@@ -153,8 +155,8 @@ class CriterionSerializer(StrictSerializer):
 
     kind = Choice(
         choices=CRITERION_KINDS,
-        help_text="distance, mean-distance (of all pairs of all columns), ks (of an ordered column): at most `most`. auc: at least `at_least`. counts: every one that is large enough is "
-        "near enough.",
+        help_text="distance, mean-distance (of all pairs of all columns), ks (of an ordered column): at "
+        "most `most`. auc: at least `at_least`. counts: every one that is large enough is near enough.",
     )
     columns = serializers.ListField(
         child=Text(max_length=1_000), min_length=1, max_length=1_000
@@ -167,7 +169,8 @@ class CriterionSerializer(StrictSerializer):
     where = Text(
         required=False,
         max_length=10_000,
-        help_text="Of auc: the condition that is predicted, column=value or column=value|value; `columns` are what it is predicted from.",
+        help_text="Of auc: the condition that is predicted, column=value or column=value|value; `columns` "
+        "are what it is predicted from.",
     )
     at_least = Text(
         required=False,
@@ -231,11 +234,13 @@ class NewRunSerializer(StrictSerializer):
         allow_blank=True,
         default="",
         max_length=16,
-        help_text="Code of a part of the account that is set aside for a project or a release, or of a plan over years, whose share of this year pays; empty: what is free.",
+        help_text="Code of a part of the account that is set aside for a project or a release, or of a "
+        "plan over years, whose share of this year pays; empty: what is free.",
     )
 
     def criteria_for(self, dataset: Dataset) -> tuple[Criterion, ...]:
-        """The criteria of a release of this dataset. Errors: SpecError; InputError for a condition that cannot hold; NotReady."""
+        """The criteria of a release of this dataset. Errors: SpecError; InputError for a condition that
+        cannot hold; NotReady."""
         return tuple(
             _criterion(dict(each), dataset) for each in self.validated_data["criteria"]
         )
@@ -249,7 +254,8 @@ class NewRunSerializer(StrictSerializer):
         return dataset, name, None if prior is None else TableChoice(**prior), spec
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """The types of parameters, which the engine reads leniently because forms and shells know texts alone."""
+        """The types of parameters, which the engine reads leniently because forms and shells know texts
+        alone."""
         rules: Mapping[str, ParameterRule] = next(
             (
                 one["parameters"]["properties"]
@@ -267,7 +273,8 @@ class NewRunSerializer(StrictSerializer):
 
 
 def _unmet(value: Any, rule: ParameterRule) -> str:
-    """The type that a value, or an entry of a list or an object, should have and has not; empty if there is none."""
+    """The type that a value, or an entry of a list or an object, should have and has not; empty if there is
+    none."""
     kind = rule.get("type", "")
     if not kind:
         return ""

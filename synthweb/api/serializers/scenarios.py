@@ -44,12 +44,14 @@ class NewTestDataSerializer(StrictSerializer):
 
 
 class NewDescribedTestDataSerializer(NewTestDataSerializer):
-    """Make a table that is altered on purpose from a description, without data: give `dataset` or `description`."""
+    """Make a table that is altered on purpose from a description, without data: give `dataset` or
+    `description`."""
 
     dataset = Text(
         required=False,
         max_length=16,
-        help_text="Code of a dataset of your organisation: its confirmed description is taken, nothing else of it is read.",
+        help_text="Code of a dataset of your organisation: its confirmed description is taken, nothing "
+        "else of it is read.",
     )
     description = serializers.JSONField(
         required=False,

@@ -1,5 +1,5 @@
-"""Fields that take what they say and nothing near it: a text is a text, a whole number is a JSON integer, and a name that
-nobody knows is a mistake to be told of, not to be passed over."""
+"""Fields that take what they say and nothing near it: a text is a text, a whole number is a JSON integer, and
+a name that nobody knows is a mistake to be told of, not to be passed over."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class SpenderSerializer(serializers.Serializer[Any]):
 
 
 class AllowanceSerializer(serializers.Serializer[Any]):
-    """The part of the budget that validations may cost. used, left: by the caller's own validations, or by all for who oversees
-    them."""
+    """The part of the budget that validations may cost. used, left: by the caller's own validations, or by
+    all for who oversees them."""
 
     code = serializers.CharField(source="allowance.code")
     release = serializers.CharField(source="allowance.release.code")
@@ -64,12 +64,14 @@ class AllowanceSerializer(serializers.Serializer[Any]):
 
 
 class NewAllowanceSerializer(StrictSerializer):
-    """Let analysts have figures of a release measured: in the currency of the account, epsilon and delta or rho."""
+    """Let analysts have figures of a release measured: in the currency of the account, epsilon and delta or
+    rho."""
 
     analyst = Text(
         required=False,
         allow_null=True,
-        help_text="Username of an analyst with whom the release is shared; without it each reader has as much.",
+        help_text="Username of an analyst with whom the release is shared; without it each reader has as "
+        "much.",
     )
     epsilon = LossField(required=False)
     delta = LossField(required=False)
@@ -79,7 +81,8 @@ class NewAllowanceSerializer(StrictSerializer):
 
 
 class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
-    """Figures that an analyst asked for within an allowance: price, state, and the noisy answers once they are shown."""
+    """Figures that an analyst asked for within an allowance: price, state, and the noisy answers once they
+    are shown."""
 
     _standing: Standing
 
@@ -87,7 +90,8 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
     allowance = serializers.CharField(source="allowance.code")
     analyst = serializers.CharField(source="created_by.username")
     state = serializers.SerializerMethodField(
-        help_text="For its analyst `waiting`, `finished` or `no-answer`, as of the last tick; for stewards, custodians and auditors the state of the run."
+        help_text="For its analyst `waiting`, `finished` or `no-answer`, as of the last tick; for "
+        "stewards, custodians and auditors the state of the run."
     )
     epsilon = AmountField(currency="epsilon")
     delta = AmountField(currency="delta")

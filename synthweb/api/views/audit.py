@@ -91,7 +91,8 @@ class LogFileView(GenericViewSet[AuditEntry]):
         operation_id="ledger_and_audit_json", responses=OpenApiTypes.OBJECT, tags=["audit"]
     )
     def everything(self, request: Request) -> StreamingHttpResponse:
-        """All accounts and the audit log, with a signed list of what belongs into the file; `verify_ledger.py` gives one verdict."""
+        """All accounts and the audit log, with a signed list of what belongs into the file;
+        `verify_ledger.py` gives one verdict."""
         return export.of_everything(caller(request))
 
 

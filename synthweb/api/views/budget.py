@@ -94,7 +94,8 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
     @extend_schema(request=DecisionSerializer, responses=RequestSerializer)
     @idempotent
     def grant(self, request: Request, code: str) -> Response:
-        """Grant it: as asked, unless amounts are given. Where two custodians are needed, the first call is an approval."""
+        """Grant it: as asked, unless amounts are given. Where two custodians are needed, the first call is an
+        approval."""
         asked = selectors.request_for(caller(request), code, need=DECIDE)
         require_recent_sign_in(request)
         data = _validated(DecisionSerializer, request)

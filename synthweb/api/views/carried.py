@@ -1,4 +1,5 @@
-"""What a program carries away of a release: the report, metadata, the bundle and the noisy tables, as the tab Download has them."""
+"""What a program carries away of a release: the report, metadata, the bundle and the noisy tables, as the tab
+Download has them."""
 
 from __future__ import annotations
 
@@ -50,8 +51,9 @@ class CarriedViewSet(GenericViewSet[Release]):
     )
     @refuses(409)
     def report_html(self, request: Request, code: str) -> HttpResponseBase:
-        """The report as one HTML file that opens without a network: purpose, guarantee, method, quality, limits, receipt and
-        citation. `Repr-Digest` has its SHA-256. 202 before a worker has drawn the first rows."""
+        """The report as one HTML file that opens without a network: purpose, guarantee, method, quality,
+        limits, receipt and citation. `Repr-Digest` has its SHA-256. 202 before a worker has drawn the first
+        rows."""
         return self._of_report(
             request,
             code,
@@ -67,8 +69,8 @@ class CarriedViewSet(GenericViewSet[Release]):
     )
     @refuses(409)
     def report_json(self, request: Request, code: str) -> HttpResponseBase:
-        """The facts of the report for programs. `Repr-Digest` has the SHA-256 of the answer. 202 before a worker has drawn the
-        first rows."""
+        """The facts of the report for programs. `Repr-Digest` has the SHA-256 of the answer. 202 before a
+        worker has drawn the first rows."""
         return self._of_report(
             request,
             code,
@@ -84,8 +86,9 @@ class CarriedViewSet(GenericViewSet[Release]):
     )
     @refuses(409)
     def datacite(self, request: Request, code: str) -> HttpResponseBase:
-        """The fields of DataCite 4.5 that a DOI is registered with. Croissant metadata are in the bundle, with the digest of its
-        table. `Repr-Digest` has the SHA-256 of the answer. 202 before a worker has drawn the first rows."""
+        """The fields of DataCite 4.5 that a DOI is registered with. Croissant metadata are in the bundle,
+        with the digest of its table. `Repr-Digest` has the SHA-256 of the answer. 202 before a worker has
+        drawn the first rows."""
         return self._of_report(
             request,
             code,
@@ -101,9 +104,9 @@ class CarriedViewSet(GenericViewSet[Release]):
     )
     @refuses(409)
     def bundle_zip(self, request: Request, code: str) -> HttpResponseBase:
-        """One archive of a table drawn with a public seed, its receipt, model, report, dictionary and metadata, with the SHA-256
-        of each file: `python verify_receipt.py bundle.zip` checks it as a whole. 202 before a worker has drawn the first
-        rows."""
+        """One archive of a table drawn with a public seed, its receipt, model, report, dictionary and
+        metadata, with the SHA-256 of each file: `python verify_receipt.py bundle.zip` checks it as a whole.
+        202 before a worker has drawn the first rows."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         facts = report.of(release)
         if facts is None:
@@ -123,8 +126,9 @@ class CarriedViewSet(GenericViewSet[Release]):
     )
     @refuses(409)
     def implicates_zip(self, request: Request, code: str) -> HttpResponseBase:
-        """Several plausible tables, each of another truth that could have given the noisy answers, as CSV and Parquet in one archive.
-        `Repr-Digest` has its SHA-256. 202 before a worker has made them; 409 where it cannot."""
+        """Several plausible tables, each of another truth that could have given the noisy answers, as CSV and
+        Parquet in one archive. `Repr-Digest` has its SHA-256. 202 before a worker has made them; 409 where it
+        cannot."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         content = plausible.archive_of(release)
         if content is None:
@@ -140,8 +144,8 @@ class CarriedViewSet(GenericViewSet[Release]):
     )
     @refuses(409)
     def noisy_csv(self, request: Request, code: str) -> HttpResponseBase:
-        """The tables that were counted with noise as CSV, a row for each cell, with σ, the standard deviation of its noise. 202
-        before a worker has gathered them."""
+        """The tables that were counted with noise as CSV, a row for each cell, with σ, the standard deviation
+        of its noise. 202 before a worker has gathered them."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         try:
             published = marginals.published_of(release)

@@ -44,8 +44,9 @@ class CitiesView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request) -> Response:
-        """Have a city generated from a specification, the CSV of its areas, and a release for each source. It costs nothing. 422 by table,
-        field and rule for a city that cannot be; 404 for a release that you may not draw from."""
+        """Have a city generated from a specification, the CSV of its areas, and a release for each source. It
+        costs nothing. 422 by table, field and rule for a city that cannot be; 404 for a release that you may
+        not draw from."""
         asked = NewCitySerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         data = asked.validated_data
@@ -97,8 +98,8 @@ class CityArchiveView(APIView):
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponse:
-        """The tables of a generated city as Parquet, their DDL and the receipt in one archive; 404 before it is generated, 409 where a release
-        is not shared with you any more."""
+        """The tables of a generated city as Parquet, their DDL and the receipt in one archive; 404 before it
+        is generated, 409 where a release is not shared with you any more."""
         return _file(request, code, "zip")
 
 
@@ -114,7 +115,8 @@ class CitySqliteView(APIView):
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponse:
-        """The tables of a generated city as one SQLite file, with keys and references; 404 and 409 as for `tables.zip`."""
+        """The tables of a generated city as one SQLite file, with keys and references; 404 and 409 as for
+        `tables.zip`."""
         return _file(request, code, "sqlite")
 
 
@@ -130,7 +132,8 @@ class CityDdlView(APIView):
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponse:
-        """The SQL that creates the tables of a generated city, with keys and references; 404 and 409 as for `tables.zip`."""
+        """The SQL that creates the tables of a generated city, with keys and references; 404 and 409 as for
+        `tables.zip`."""
         return _file(request, code, "sql")
 
 
@@ -146,8 +149,9 @@ class CityMatsimView(APIView):
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponseBase:
-        """Population, facilities and households of a generated city as MATSim reads them, with its receipt, in one archive; 404 where the
-        specification says nothing of `simulation`, and before it is generated; 409 as for `tables.zip`."""
+        """Population, facilities and households of a generated city as MATSim reads them, with its receipt,
+        in one archive; 404 where the specification says nothing of `simulation`, and before it is generated;
+        409 as for `tables.zip`."""
         return _export(request, code, "matsim")
 
 
@@ -163,8 +167,8 @@ class CityPopulationSimView(APIView):
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponseBase:
-        """Synthetic households, persons and areas of a generated city in the files of PopulationSim, with its receipt, in one archive; 404 and
-        409 as for `matsim.zip`."""
+        """Synthetic households, persons and areas of a generated city in the files of PopulationSim, with its
+        receipt, in one archive; 404 and 409 as for `matsim.zip`."""
         return _export(request, code, "populationsim")
 
 

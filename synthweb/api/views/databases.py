@@ -47,7 +47,8 @@ class DatabaseView(APIView):
         operation_id="database_retrieve", responses=DatabaseSerializer, tags=["datasets"]
     )
     def get(self, request: Request, code: str) -> Response:
-        """The database below a dataset, for its stewards: its tables, the description in force, and the check of its keys."""
+        """The database below a dataset, for its stewards: its tables, the description in force, and the check
+        of its keys."""
         root = dataset_for(caller(request), code, Need.DESCRIBE)
         return Response(DatabaseSerializer(_database(root)).data)
 
@@ -60,8 +61,8 @@ class DatabaseView(APIView):
     @refuses(409)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Make another dataset a table of the database below this one, whose budget pays for both. 409 for one that has a budget
-        of its own, or is in a database already."""
+        """Make another dataset a table of the database below this one, whose budget pays for both. 409 for
+        one that has a budget of its own, or is in a database already."""
         root = dataset_for(caller(request), code, Need.DESCRIBE)
         wanted = NewTableSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -82,8 +83,9 @@ class DatabaseDocumentView(APIView):
     )
     @idempotent
     def put(self, request: Request, code: str) -> Response:
-        """Declare a whole DATABASE.json as public knowledge, with the columns of each table written out, and have the keys
-        checked by a worker. Tables are found by their names. `?because=` says where the facts are written."""
+        """Declare a whole DATABASE.json as public knowledge, with the columns of each table written out, and
+        have the keys checked by a worker. Tables are found by their names. `?because=` says where the facts
+        are written."""
         root = dataset_for(caller(request), code, Need.DESCRIBE)
         query = StatementQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
@@ -109,8 +111,8 @@ class DatabaseRunsView(APIView):
     @refuses(409)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Ask for a release of all tables below a dataset. Holds its price at once; 409 if the budget has less left, or while
-        the keys are not checked."""
+        """Ask for a release of all tables below a dataset. Holds its price at once; 409 if the budget has
+        less left, or while the keys are not checked."""
         root = dataset_for(caller(request), code, Need.SPEND)
         require_recent_sign_in(request)
         wanted = NewDatabaseRunSerializer(data=request.data)
@@ -158,8 +160,8 @@ class ReleasedFileView(APIView):
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponseBase:
-        """All tables of a released database in one archive, as CSV or Parquet with the SQL that creates them, drawn with your own
-        seed: the same each time."""
+        """All tables of a released database in one archive, as CSV or Parquet with the SQL that creates them,
+        drawn with your own seed: the same each time."""
         release = _release(request, code)
         query = TablesQuerySerializer(data=_numbers(request.query_params.dict()))
         query.is_valid(raise_exception=True)

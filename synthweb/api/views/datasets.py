@@ -72,7 +72,8 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     )
     @refuses(507)
     def create(self, request: Request) -> Response:
-        """Upload a table as the body of the request. It is encrypted while it streams in; a worker reads it then."""
+        """Upload a table as the body of the request. It is encrypted while it streams in; a worker reads it
+        then."""
         # Before the body: whoever may not upload does not send a table first.
         require(caller(request), Need.UPLOAD)
         facts = UploadSerializer(data=request.query_params)
@@ -84,7 +85,8 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
                 content=digest,
             )
 
-    create.takes_key = True  # type: ignore[attr-defined]  # the body is a stream: `once` is called when it is in
+    # The body is a stream: `once` is called when it is in
+    create.takes_key = True  # type: ignore[attr-defined]
 
     @transaction.atomic
     def _store(
@@ -161,8 +163,8 @@ class DatasetViewSet(GenericViewSet[Dataset]):
     )
     @refuses(409)
     def destroy(self, request: Request, code: str) -> Response:
-        """Erase the table and everything made of it for its steward. Ledger, releases and receipts stay. 409 while a
-        run is open."""
+        """Erase the table and everything made of it for its steward. Ledger, releases and receipts stay. 409
+        while a run is open."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         services.delete(actor=caller(request), dataset=dataset)
         return Response(status=HTTPStatus.NO_CONTENT)
@@ -193,8 +195,8 @@ class DatasetViewSet(GenericViewSet[Dataset]):
     @extend_schema(request=None, responses=DatasetSerializer)
     @idempotency.idempotent
     def erase_earlier(self, request: Request, code: str) -> Response:
-        """Erase the files of earlier versions that are kept for comparisons with their releases. 409 if there is none, or while a run
-        is open."""
+        """Erase the files of earlier versions that are kept for comparisons with their releases. 409 if there
+        is none, or while a run is open."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         erased = services.erase_earlier(actor=caller(request), dataset=dataset)
         return Response(self.get_serializer(erased).data)
@@ -218,7 +220,8 @@ class FileViewSet(GenericViewSet[Dataset]):
     )
     @refuses(507)
     def replace(self, request: Request, code: str) -> Response:
-        """Upload a corrected file: a version of the same dataset, under the same budget. 409 while a run is open."""
+        """Upload a corrected file: a version of the same dataset, under the same budget. 409 while a run is
+        open."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         with received(request) as (intake, digest):
             return idempotency.once(
@@ -267,10 +270,10 @@ class DomainView(APIView):
     )
     @idempotency.idempotent
     def put(self, request: Request, code: str) -> Response:
-        """Declare a whole DOMAIN.json as public knowledge: a new immutable version. Facts that are merely suggested
-        by the data are refused (422): set their provenance to `declared` if they are public. `?because=` says where the
-        facts are written; it is kept with the description. A list of values that holds nothing besides what was read from
-        the table needs a statement of its own, `?lists_because=`."""
+        """Declare a whole DOMAIN.json as public knowledge: a new immutable version. Facts that are merely
+        suggested by the data are refused (422): set their provenance to `declared` if they are public.
+        `?because=` says where the facts are written; it is kept with the description. A list of values that
+        holds nothing besides what was read from the table needs a statement of its own, `?lists_because=`."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         query = StatementQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
@@ -310,8 +313,8 @@ class DraftView(APIView):
     )
     @refuses(422)
     def get(self, request: Request, code: str) -> Response:
-        """The draft as a DOMAIN.json, for its stewards; nothing that was only suggested by the data. 422 where what is
-        typed so far is no description."""
+        """The draft as a DOMAIN.json, for its stewards; nothing that was only suggested by the data. 422
+        where what is typed so far is no description."""
         return Response(
             documents.draft_document(
                 selectors.dataset_for(caller(request), code, Need.DESCRIBE)
@@ -326,9 +329,9 @@ class DraftView(APIView):
         tags=["datasets"],
     )
     def post(self, request: Request, code: str) -> Response:
-        """Take a DOMAIN.json, a Frictionless Table Schema or a data dictionary into the draft; which one it is shows by
-        itself. Nothing is confirmed by it and no budget is touched. What is described already stays, unless
-        `?replaces=true`."""
+        """Take a DOMAIN.json, a Frictionless Table Schema or a data dictionary into the draft; which one it
+        is shows by itself. Nothing is confirmed by it and no budget is touched. What is described already
+        stays, unless `?replaces=true`."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         asked = ImportQuerySerializer(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)

@@ -41,8 +41,8 @@ class FilledCountsListView(APIView):
         tags=["filled-counts"],
     )
     def get(self, request: Request) -> Response:
-        """Every table of filled counts of your organisation, newest first; for analysts those that are published. They are not
-        differentially private."""
+        """Every table of filled counts of your organisation, newest first; for analysts those that are
+        published. They are not differentially private."""
         listed = filling.counts_for(caller(request))
         return Response(
             FilledCountsSerializer(listed, many=True, context=_context(request)).data
@@ -57,8 +57,9 @@ class FilledCountsListView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request) -> Response:
-        """Ask a custodian for counts of a dataset filled to a policy. Nothing is read. The request names the digest of the plan, as
-        `filled-counts/plan/` gave it. 409 where counts of the same people exist already, because two can be subtracted."""
+        """Ask a custodian for counts of a dataset filled to a policy. Nothing is read. The request names the
+        digest of the plan, as `filled-counts/plan/` gave it. 409 where counts of the same people exist
+        already, because two can be subtracted."""
         asked = AskedCountsSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         data = asked.validated_data
@@ -85,8 +86,8 @@ class FillPlanView(APIView):
     )
     @refuses(409, 422)
     def post(self, request: Request) -> Response:
-        """The plan of filled counts with its digest, and the private alternative with its error and price; nothing is kept or read. 422 for
-        a policy that no number of records can meet."""
+        """The plan of filled counts with its digest, and the private alternative with its error and price;
+        nothing is kept or read. 422 for a policy that no number of records can meet."""
         asked = FillRequestSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         proposal = filling.propose(_asked(request, asked.validated_data))
@@ -130,8 +131,9 @@ class ApproveCountsView(APIView):
     @refuses(409)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Have exact counts taken, which cannot be taken back: an entry OUTSIDE of the ledger is written before a row is read, and no guarantee
-        of the same people holds together with them. Where two custodians are needed, the first call is an approval."""
+        """Have exact counts taken, which cannot be taken back: an entry OUTSIDE of the ledger is written
+        before a row is read, and no guarantee of the same people holds together with them. Where two
+        custodians are needed, the first call is an approval."""
         counts = filling.counts_of(caller(request), code, Need.GRANT)
         require_recent_sign_in(request)
         asked = ApprovalSerializer(data=request.data)

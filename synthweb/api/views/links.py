@@ -64,8 +64,8 @@ class LinksView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request) -> Response:
-        """Propose a link of a dataset with a table of another organisation. Nothing is held. The answer has the invitation, once, which
-        you send to its steward; the answer to a repeated request has none."""
+        """Propose a link of a dataset with a table of another organisation. Nothing is held. The answer has
+        the invitation, once, which you send to its steward; the answer to a repeated request has none."""
         people.require(caller(request), Need.SPEND)
         asked = NewLinkSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -84,7 +84,8 @@ class LinksView(APIView):
         )
         seen = linking.link_for(caller(request), link.code)
         body = ProposedLinkSerializer(seen, context={"invitation": token}).data
-        # Of an invitation the database has the digest alone (ADR 92), also in what it keeps for a repeated request.
+        # Of an invitation the database has the digest alone (ADR 92), also in what it keeps for a repeated
+        # request.
         return OnceOnly(body, repeated=body | {"invitation": ""}, status=HTTPStatus.CREATED)
 
 
@@ -135,8 +136,8 @@ class OfferedAgreementView(APIView):
     )
     @refuses(409, 422)
     def post(self, request: Request) -> Response:
-        """The agreement of a proposed link with a dataset of yours, and its price; nothing is kept. 422 for sides that cannot be
-        linked, by name."""
+        """The agreement of a proposed link with a dataset of yours, and its price; nothing is kept. 422 for
+        sides that cannot be linked, by name."""
         people.require(caller(request), Need.SPEND)
         asked = AcceptanceSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -169,8 +170,8 @@ class AcceptLinkView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request) -> Response:
-        """Accept a proposed link with a dataset of yours. Nothing is held before the other side starts it; then your price is. 409 if the
-        agreement is another one than you have read."""
+        """Accept a proposed link with a dataset of yours. Nothing is held before the other side starts it;
+        then your price is. 409 if the agreement is another one than you have read."""
         people.require(caller(request), Need.SPEND)
         require_recent_sign_in(request)
         asked = AcceptedSerializer(data=request.data)
@@ -227,8 +228,9 @@ class StartLinkView(APIView):
     @refuses(409)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Hold the prices of both sides and queue both sketches, all or nothing; for the side that proposed. Both ledgers are charged in one
-        transaction before either table is read. 409 if a side cannot make its sketch."""
+        """Hold the prices of both sides and queue both sketches, all or nothing; for the side that proposed.
+        Both ledgers are charged in one transaction before either table is read. 409 if a side cannot make its
+        sketch."""
         seen = _seen(request, code)
         require_recent_sign_in(request)
         asked = StartSerializer(data=request.data)
@@ -252,7 +254,8 @@ class WithdrawLinkView(APIView):
     @refuses(409)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """End a link before anything is spent, from either side; both holds are given back. 409 once both sides are charged."""
+        """End a link before anything is spent, from either side; both holds are given back. 409 once both
+        sides are charged."""
         link = link_services.withdraw(actor=caller(request), seen=_seen(request, code))
         return Response(_body(request, link))
 
@@ -262,8 +265,8 @@ class LinkFileView(APIView):
 
     @extend_schema(operation_id="links_file", responses=OpenApiTypes.OBJECT, tags=["links"])
     def get(self, request: Request, code: str, name: str) -> Response:
-        """`agreement`, `estimate`, or `left-` or `right-` with `receipt` or `sketch`, as the command line writes and reads them; 404
-        before it is there."""
+        """`agreement`, `estimate`, or `left-` or `right-` with `receipt` or `sketch`, as the command line
+        writes and reads them; 404 before it is there."""
         document = linking.file_of(linking.link_for(caller(request), code), name)
         if document is None:
             raise Http404("no such file of this link")
@@ -284,8 +287,8 @@ class LinkReleaseView(APIView):
     @refuses(409, 422)
     @idempotent
     def put(self, request: Request, code: str) -> Response:
-        """Choose the release that generates the synthetic table of your side: with it you let the stewards of the other side draw its rows.
-        409 for a release of another table or description."""
+        """Choose the release that generates the synthetic table of your side: with it you let the stewards of
+        the other side draw its rows. 409 for a release of another table or description."""
         seen = linking.link_for(caller(request), code, Need.SHARE)
         asked = GivenReleaseSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -307,8 +310,9 @@ class JoinedTablesView(APIView):
     )
     @refuses(409)
     def get(self, request: Request, code: str) -> HttpResponseBase:
-        """A synthetic table of each side with ids that join in the estimated number, their record and the agreement in one archive,
-        generated with your own seed: the same each time. 409 before both sides gave a release."""
+        """A synthetic table of each side with ids that join in the estimated number, their record and the
+        agreement in one archive, generated with your own seed: the same each time. 409 before both sides gave
+        a release."""
         seen = linking.link_for(caller(request), code, Need.SAMPLE)
         with Slot(caller(request).pk):
             archive = joined_tables.write(user=caller(request), seen=seen)

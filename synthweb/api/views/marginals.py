@@ -28,7 +28,8 @@ COLUMNS = OpenApiParameter(
     str,
     many=True,
     explode=True,
-    description="The columns whose cells are listed, up to eight: names parted by commas, or the parameter repeated.",
+    description="The columns whose cells are listed, up to eight: names parted by commas, or the parameter "
+    "repeated.",
 )
 WHERE = OpenApiParameter(
     "where",
@@ -61,9 +62,9 @@ class MarginalsView(APIView):
     )
     @refuses(409, 422)
     def get(self, request: Request, code: str) -> Response:
-        """A table of counts of up to eight columns, with filters: a value and a 95 % interval in each cell, and whether answers
-        count it or it is the model's alone. It costs no budget. 422 says what cannot be, with the number of cells and
-        what to change where there are too many."""
+        """A table of counts of up to eight columns, with filters: a value and a 95 % interval in each cell,
+        and whether answers count it or it is the model's alone. It costs no budget. 422 says what cannot be,
+        with the number of cells and what to change where there are too many."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         unknown = sorted(set(request.query_params) - {"columns", "where", LIMIT, OFFSET})
         if unknown:

@@ -64,8 +64,8 @@ class CriteriaView(APIView):
         tags=["releases"],
     )
     def get(self, request: Request, code: str) -> Response:
-        """The criteria of a release, which were fixed before its run, and whether each is met by the noisy answers and by paid
-        figures."""
+        """The criteria of a release, which were fixed before its run, and whether each is met by the noisy
+        answers and by paid figures."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         lines = criteria_page.page_of(release).lines
         return Response(CriterionVerdictSerializer(lines, many=True).data)
@@ -82,8 +82,8 @@ class PaidChecksView(APIView):
         tags=["releases"],
     )
     def get(self, request: Request, code: str) -> Response:
-        """Figures of a release that were measured with budget, newest first, each with a 95 % interval; for whoever may
-        draw samples."""
+        """Figures of a release that were measured with budget, newest first, each with a 95 % interval; for
+        whoever may draw samples."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         return Response(PaidCheckSerializer(paid.checks_of(release), many=True).data)
 
@@ -96,8 +96,9 @@ class PaidChecksView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Have figures of a release measured. Holds the price at once; 409 if the budget has less left, the table was deleted or
-        the version of it that the release was made of was erased, or another description is in force; 422 for a figure that cannot be computed."""
+        """Have figures of a release measured. Holds the price at once; 409 if the budget has less left, the
+        table was deleted or the version of it that the release was made of was erased, or another description
+        is in force; 422 for a figure that cannot be computed."""
         release = selectors.release_for(caller(request), code, Need.SPEND)
         require_recent_sign_in(request)
         run = services.submit(
@@ -146,9 +147,9 @@ class VoidCheckView(APIView):
     )
     @refuses(409)
     def post(self, request: Request, code: str, check_code: str) -> Response:
-        """State, for good, that the figures of a check, or of a validation by its code, are not to be used, and why; for stewards.
-        They stay to be seen with the reason, which is also a mark beside their receipt; budget is not given back. 409 if they are
-        void already."""
+        """State, for good, that the figures of a check, or of a validation by its code, are not to be used,
+        and why; for stewards. They stay to be seen with the reason, which is also a mark beside their
+        receipt; budget is not given back. 409 if they are void already."""
         release = selectors.release_for(caller(request), code, Need.SHARE)
         check = paid.any_check_of(release, check_code)
         asked = VoidReasonSerializer(data=request.data)

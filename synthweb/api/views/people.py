@@ -63,8 +63,8 @@ class SecondFactorView(APIView):
     )
     @idempotent
     def put(self, request: Request) -> Response:
-        """Say whether everybody needs a second factor. Whoever has none gets to no page before it is set up, from their next request
-        on; API tokens go on working."""
+        """Say whether everybody needs a second factor. Whoever has none gets to no page before it is set up,
+        from their next request on; API tokens go on working."""
         organisation = selectors.managed_organisation(caller(request))
         require_recent_sign_in(request)
         wanted = SecondFactorSerializer(data=request.data)

@@ -58,7 +58,8 @@ class PlansView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Approve a plan, for custodians. Its shares are set aside; 409 if the account has less free, or a year is over."""
+        """Approve a plan, for custodians. Its shares are set aside; 409 if the account has less free, or a
+        year is over."""
         account = selectors.account_for(caller(request), code)
         require(caller(request), Need.GRANT)
         require_recent_sign_in(request)
@@ -92,8 +93,8 @@ class PlanView(APIView):
     @refuses(409, 422)
     @idempotent
     def patch(self, request: Request, code: str, plan: str) -> Response:
-        """Change shares of years that are not over, or what becomes of what this year and later ones leave, for custodians. 409 for a
-        year that is over, or for less than its runs took."""
+        """Change shares of years that are not over, or what becomes of what this year and later ones leave,
+        for custodians. 409 for a year that is over, or for less than its runs took."""
         chosen = publication_plans.plan_for(caller(request), code, plan)
         require(caller(request), Need.GRANT)
         require_recent_sign_in(request)

@@ -55,7 +55,8 @@ class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]
         parameters=[NewReferenceSerializer], request=BODY, responses={201: ReferenceSerializer}
     )
     def create(self, request: Request) -> Response:
-        """Declare a file public and keep what it says. A file that is, or was, the table of a dataset is refused (422)."""
+        """Declare a file public and keep what it says. A file that is, or was, the table of a dataset is
+        refused (422)."""
         require(caller(request), Need.UPLOAD)
         asked = NewReferenceSerializer(data=request.query_params)
         asked.is_valid(raise_exception=True)
@@ -162,8 +163,8 @@ class UseView(APIView):
         tags=["datasets"],
     )
     def post(self, request: Request, code: str) -> Response:
-        """Take points and partitions into the draft, and values where none are listed: nothing is confirmed by it and
-        no budget is touched. A declared value that the table lacks is refused (422)."""
+        """Take points and partitions into the draft, and values where none are listed: nothing is confirmed
+        by it and no budget is touched. A declared value that the table lacks is refused (422)."""
         dataset = dataset_for(caller(request), code, Need.DESCRIBE)
         asked = UseSerializer(data=request.data)
         asked.is_valid(raise_exception=True)

@@ -1,4 +1,5 @@
-"""Releases: what is shared with the caller or was made in their organisation, its receipt, samples and grants."""
+"""Releases: what is shared with the caller or was made in their organisation, its receipt, samples and
+grants."""
 
 from __future__ import annotations
 
@@ -72,14 +73,15 @@ from synthweb.runs.models import RangesErrand
 FOR_SPREADSHEETS = OpenApiParameter(
     "for_spreadsheets",
     bool,
-    description="true: an apostrophe before texts that a spreadsheet would run as a formula. Changes those values.",
+    description="true: an apostrophe before texts that a spreadsheet would run as a formula. Changes those "
+    "values.",
 )
 
 AS_DECLARED = OpenApiParameter(
     "as_declared",
     bool,
-    description="true: in the form that the description states for the file, with its encoding, delimiter, marks of "
-    "numbers and dates as they came in. Not together with for_spreadsheets.",
+    description="true: in the form that the description states for the file, with its encoding, delimiter, "
+    "marks of numbers and dates as they came in. Not together with for_spreadsheets.",
 )
 
 
@@ -120,7 +122,8 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(responses=MarksSerializer)
     def marks(self, request: Request, code: str) -> Response:
-        """The chain of marks beside the receipt, and its latest head, signed: `verify --head` compares a receipt with it."""
+        """The chain of marks beside the receipt, and its latest head, signed: `verify --head` compares a
+        receipt with it."""
         release = selectors.release_for(caller(request), code)
         marks = {
             "core": receipt_facts.of(release)["digest"],
@@ -144,7 +147,8 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(request=NewLicenceSerializer, responses=OneReleaseSerializer)
     def license(self, request: Request, code: str) -> Response:
-        """State under which licence the release may be passed on, or that none is stated. Its receipt stays as it is."""
+        """State under which licence the release may be passed on, or that none is stated. Its receipt stays
+        as it is."""
         release = selectors.release_for(caller(request), code, Need.SHARE)
         wanted = NewLicenceSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -161,7 +165,8 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(responses=NodeSerializer(many=True))
     def network(self, request: Request, code: str) -> Response:
-        """Which columns each column is drawn from, in the order of drawing; 404 where the method has no network."""
+        """Which columns each column is drawn from, in the order of drawing; 404 where the method has no
+        network."""
         network = network_of(selectors.release_for(caller(request), code))
         if network is None:
             raise Http404
@@ -169,9 +174,9 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(responses={200: ExpectedColumnSerializer(many=True), 202: IN_PROGRESS})
     def expected(self, request: Request, code: str) -> Response:
-        """Figures of each column of the real table, as the model has them, with the band that the noise leaves. From the
-        model and the receipt alone: it costs no budget. 202 before a worker has computed them, which it does when the release
-        is published: ask the same address again."""
+        """Figures of each column of the real table, as the model has them, with the band that the noise
+        leaves. From the model and the receipt alone: it costs no budget. 202 before a worker has computed
+        them, which it does when the release is published: ask the same address again."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         columns = expected.columns_of(release)
         if columns is None:
@@ -180,8 +185,9 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(responses={200: ExpectedErrorsSerializer, 202: IN_PROGRESS})
     def expected_errors(self, request: Request, code: str) -> Response:
-        """How far the release is expected to be from the real table: how close each column is, and the mean distances of
-        single columns and of pairs of columns with their bands. From the model and the receipt alone: it costs no budget."""
+        """How far the release is expected to be from the real table: how close each column is, and the mean
+        distances of single columns and of pairs of columns with their bands. From the model and the receipt
+        alone: it costs no budget."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         columns = expected.columns_of(release)
         if columns is None or expected.are_errors_pending(release):
@@ -205,8 +211,9 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(responses={200: FirstRowsSerializer, 202: IN_PROGRESS})
     def first_rows(self, request: Request, code: str) -> Response:
-        """A hundred synthetic rows, and what the model holds of each column: the tab Look. Nothing is charged, and everybody
-        gets the same rows. 202 before a worker has drawn them, which it does when the release is published."""
+        """A hundred synthetic rows, and what the model holds of each column: the tab Look. Nothing is
+        charged, and everybody gets the same rows. 202 before a worker has drawn them, which it does when the
+        release is published."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         shown = look.look_of(release)
         if shown is None:
@@ -220,14 +227,14 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def model(self, request: Request, code: str) -> Response:
-        """The model as the document that `python -m synth_engine sample` draws tables from, the same bytes as here for the same
-        rows and seed."""
+        """The model as the document that `python -m synth_engine sample` draws tables from, the same bytes as
+        here for the same rows and seed."""
         return Response(selectors.release_for(caller(request), code, Need.SAMPLE).model)
 
     @extend_schema(responses={(200, PythonRenderer.media_type): OpenApiTypes.STR})
     def recreate(self, request: Request, code: str) -> HttpResponse:
-        """A program that draws the first rows again on your own machine: it downloads receipt and model, verifies the receipt, and
-        uses the public seed."""
+        """A program that draws the first rows again on your own machine: it downloads receipt and model,
+        verifies the receipt, and uses the public seed."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         text = recreation.program(release, server=f"{request.scheme}://{request.get_host()}")
         media_type = f"{PythonRenderer.media_type}; charset=utf-8"
@@ -296,7 +303,8 @@ class EditionViewSet(ListModelMixin, GenericViewSet[Edition]):
     @extend_schema(request=NewEditionSerializer, responses={201: EditionSerializer})
     @idempotent
     def create(self, request: Request, code: str) -> Response:
-        """Keep an edited description; it is checked, and what is wrong is said with column, rule and repair (422)."""
+        """Keep an edited description; it is checked, and what is wrong is said with column, rule and repair
+        (422)."""
         release = selectors.release_for(caller(request), code, Need.SHARE)
         wanted = NewEditionSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -358,12 +366,14 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def receipt(self, request: Request, code: str) -> Response:
-        """The receipt of this very table: that of its release with the rows and the commitment to the seed."""
+        """The receipt of this very table: that of its release with the rows and the commitment to the
+        seed."""
         return Response(chain.receipt_of_sample(_sample(request, code)))
 
 
 class TableViewSet(GenericViewSet[Sample]):
-    """A sample as a file, generated at every download and streamed. Each address has the one renderer of its kind."""
+    """A sample as a file, generated at every download and streamed. Each address has the one renderer of its
+    kind."""
 
     queryset = Sample.objects.none()
     lookup_field = "code"
@@ -403,7 +413,8 @@ class TableViewSet(GenericViewSet[Sample]):
 
     @extend_schema(responses={(200, WorkbookRenderer.media_type): OpenApiTypes.BINARY})
     def xlsx(self, request: Request, code: str) -> StreamingHttpResponse:
-        """The table as an Excel workbook of one sheet: numbers and dates as such, and no text is a formula."""
+        """The table as an Excel workbook of one sheet: numbers and dates as such, and no text is a
+        formula."""
         sample = _sample(request, code)
         try:
             download = spool.Download(sample, format="xlsx", request=request._request)

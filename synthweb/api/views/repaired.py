@@ -1,4 +1,5 @@
-"""Repaired tables: synthetic rows of a release that meet public totals. Post-processing, which costs nothing."""
+"""Repaired tables: synthetic rows of a release that meet public totals. Post-processing, which costs
+nothing."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ class RepairedTablesView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Generate rows of a release and weigh, or repeat and leave out, them until they meet public totals; for stewards. Nothing is
-        charged. 422 names the totals that cannot be met."""
+        """Generate rows of a release and weigh, or repeat and leave out, them until they meet public totals;
+        for stewards. Nothing is charged. 422 names the totals that cannot be met."""
         release = selectors.release_for(caller(request), code, Need.SHARE)
         asked = NewRepairedTableSerializer(data=request.data)
         asked.is_valid(raise_exception=True)

@@ -48,8 +48,8 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
     @extend_schema(request=NewRunSerializer, responses={202: ACCEPTED})
     @idempotent
     def create(self, request: Request) -> Response:
-        """Ask for a release. Holds its price at once; 409 if the budget has less left. A public table that is deleted, is the
-        table to be protected, or shares no column is refused (422)."""
+        """Ask for a release. Holds its price at once; 409 if the budget has less left. A public table that is
+        deleted, is the table to be protected, or shares no column is refused (422)."""
         require(caller(request), Need.SPEND)
         require_recent_sign_in(request)
         serializer = NewRunSerializer(data=request.data)
@@ -78,7 +78,8 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
     @extend_schema(request=None, responses=RunSerializer)
     @idempotent
     def cancel(self, request: Request, code: str) -> Response:
-        """Stop a run. Before the charge nothing is spent; after it the charge stays and the result is given up."""
+        """Stop a run. Before the charge nothing is spent; after it the charge stays and the result is given
+        up."""
         run = services.cancel(
             actor=caller(request), run=selectors.run_for(caller(request), code, act=True)
         )
@@ -87,7 +88,8 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
     @extend_schema(request=None, responses=RunSerializer)
     @idempotent
     def resume(self, request: Request, code: str) -> Response:
-        """Fit again from the stored noisy answers of a run that failed after its measurement; costs nothing."""
+        """Fit again from the stored noisy answers of a run that failed after its measurement; costs
+        nothing."""
         run = services.resume(
             actor=caller(request), run=selectors.run_for(caller(request), code, act=True)
         )

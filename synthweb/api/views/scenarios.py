@@ -58,8 +58,9 @@ class TestDataView(APIView):
     )
     @refuses(409)
     def post(self, request: Request, code: str) -> HttpResponseBase:
-        """Draw a table from the released model and alter it by a scenario: an archive of the table, a line for each changed cell and
-        added row, the record and the scenario. It costs no privacy and is no release. 422 names the step and its column."""
+        """Draw a table from the released model and alter it by a scenario: an archive of the table, a line
+        for each changed cell and added row, the record and the scenario. It costs no privacy and is no
+        release. 422 names the step and its column."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         wanted = NewTestDataSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -82,9 +83,9 @@ class DescribedTestDataView(APIView):
     )
     @refuses(409)
     def post(self, request: Request) -> HttpResponseBase:
-        """Draw a table from the confirmed description of a dataset, or from a description in the request, and alter it by a scenario: the
-        same archive as from a release. No table is read and no budget is charged. 422 names what is wrong with the description, or
-        the step and its column."""
+        """Draw a table from the confirmed description of a dataset, or from a description in the request, and
+        alter it by a scenario: the same archive as from a release. No table is read and no budget is charged.
+        422 names what is wrong with the description, or the step and its column."""
         user = caller(request)
         people.require(user, Need.SAMPLE)
         wanted = NewDescribedTestDataSerializer(data=request.data)

@@ -60,8 +60,8 @@ class ApplyTemplateView(APIView):
         tags=["datasets"],
     )
     def post(self, request: Request, code: str) -> Response:
-        """Take a template into the draft: nothing is confirmed by it and no budget is touched. A template of which a
-        column is not in the table is refused (422)."""
+        """Take a template into the draft: nothing is confirmed by it and no budget is touched. A template of
+        which a column is not in the table is refused (422)."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
         asked = ApplySerializer(data=request.data)
         asked.is_valid(raise_exception=True)

@@ -1,4 +1,5 @@
-"""Uploads that resume, by the tus protocol (https://tus.io, 1.0.0): core, creation, termination, expiration."""
+"""Uploads that resume, by the tus protocol (https://tus.io, 1.0.0): core, creation, termination,
+expiration."""
 
 from __future__ import annotations
 
@@ -129,7 +130,8 @@ class UploadsView(TusView):
             _header(
                 "Upload-Metadata",
                 {"type": "string", "maxLength": LONGEST_METADATA},
-                "`filename` and, after a blank, the name of the file in Base64. Only its ending is used; more keys are ignored.",
+                "`filename` and, after a blank, the name of the file in Base64. Only its ending is used; "
+                "more keys are ignored.",
             ),
         ],
         request=None,
@@ -138,8 +140,9 @@ class UploadsView(TusView):
     )
     @refuses(412, 413)
     def post(self, request: Request) -> Response:
-        """Begin an upload that may be interrupted. `Location` is where its bytes go, by PATCH; when all are there, POST
-        to its `dataset/` makes a dataset of it. Unfinished ones expire. 429 for too many of them."""
+        """Begin an upload that may be interrupted. `Location` is where its bytes go, by PATCH; when all are
+        there, POST to its `dataset/` makes a dataset of it. Unfinished ones expire. 429 for too many of
+        them."""
         require(caller(request), Need.UPLOAD)
         length = _number(request, "Upload-Length")
         name = _metadata(request).get("filename", "")
@@ -190,8 +193,8 @@ class UploadView(TusView):
     )
     @refuses(410, 412, 423, 507)
     def patch(self, request: Request, code: str) -> Response:
-        """Send the next bytes. What came before a connection broke off is kept: ask for the offset by HEAD and go on from there.
-        409 for another offset, 422 for first bytes of another kind of file."""
+        """Send the next bytes. What came before a connection broke off is kept: ask for the offset by HEAD
+        and go on from there. 409 for another offset, 422 for first bytes of another kind of file."""
         upload = selectors.upload_for(caller(request), code)
         if request.content_type.partition(";")[0].strip() != parsers.OffsetParser.media_type:
             raise exceptions.UnsupportedMediaType(request.content_type)
@@ -201,7 +204,8 @@ class UploadView(TusView):
         try:
             resuming.append(upload=upload, offset=offset, length=length, stream=stream)
         except TableError:
-            # A client that is still sending would see a broken connection in place of the answer, and try again.
+            # A client that is still sending would see a broken connection in place of the answer, and try
+            # again.
             _pass_over(stream)
             raise
         upload.refresh_from_db()
@@ -241,8 +245,8 @@ class FinishUploadView(APIView):
     )
     @refuses(410, 423, 507)
     def post(self, request: Request, code: str) -> Response:
-        """Take the table in as if it had come in one request, with the same refusals; one that is refused ends the upload. 409
-        until all bytes are there. Asked again, it is the same dataset."""
+        """Take the table in as if it had come in one request, with the same refusals; one that is refused
+        ends the upload. 409 until all bytes are there. Asked again, it is the same dataset."""
         upload = selectors.upload_for(caller(request), code)
         facts = UploadSerializer(data=request.data)
         facts.is_valid(raise_exception=True)
@@ -270,8 +274,8 @@ class ReplaceByUploadView(APIView):
     )
     @refuses(410, 423, 507)
     def post(self, request: Request, code: str) -> Response:
-        """Take the table in as a version of a dataset, under the same budget, as if it had come in one request. 409 until all bytes
-        are there, and while a run is open."""
+        """Take the table in as a version of a dataset, under the same budget, as if it had come in one
+        request. 409 until all bytes are there, and while a run is open."""
         upload = selectors.upload_for(caller(request), code)
         wanted = StoredUploadSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

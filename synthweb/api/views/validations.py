@@ -45,8 +45,8 @@ class AllowancesView(APIView):
         tags=["releases"],
     )
     def get(self, request: Request, code: str) -> Response:
-        """Allowances for validations of a release: an analyst's own with what they have left, or all of them with who spent of them,
-        for stewards, custodians and auditors."""
+        """Allowances for validations of a release: an analyst's own with what they have left, or all of them
+        with who spent of them, for stewards, custodians and auditors."""
         release = selectors.release_for(caller(request), code)
         uses = validations.uses_for(caller(request), release)
         return Response(AllowanceSerializer(uses, many=True).data)
@@ -60,8 +60,8 @@ class AllowancesView(APIView):
     @refuses(409)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Let an analyst, or each reader of a release, have figures measured within a part of the budget, until a day; for stewards and
-        custodians. Nothing is held; 409 if the budget has less left."""
+        """Let an analyst, or each reader of a release, have figures measured within a part of the budget,
+        until a day; for stewards and custodians. Nothing is held; 409 if the budget has less left."""
         release = selectors.release_for(caller(request), code, Need.ALLOW)
         asked = NewAllowanceSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -123,7 +123,8 @@ class ValidationsView(APIView):
         tags=["releases"],
     )
     def get(self, request: Request, code: str) -> Response:
-        """Validations of a release, newest first: an analyst's own, or everybody's for stewards, custodians and auditors."""
+        """Validations of a release, newest first: an analyst's own, or everybody's for stewards, custodians
+        and auditors."""
         release = selectors.release_for(caller(request), code)
         runs = validations.validations_for(caller(request), release)
         context = {"request": request}
@@ -138,8 +139,9 @@ class ValidationsView(APIView):
     @refuses(409, 422)
     @idempotent
     def post(self, request: Request, code: str) -> Response:
-        """Have figures measured on the real table within an allowance of yours. Holds the price at once; 409 if no allowance of yours
-        has that much left, before anything is held; 422 for a figure that cannot be computed."""
+        """Have figures measured on the real table within an allowance of yours. Holds the price at once; 409
+        if no allowance of yours has that much left, before anything is held; 422 for a figure that cannot be
+        computed."""
         release = selectors.release_for(caller(request), code, Need.VALIDATE)
         run = validations.submit(
             analyst=caller(request),
@@ -169,8 +171,8 @@ class ValidationPriceView(APIView):
     )
     @refuses(409, 422)
     def post(self, request: Request, code: str) -> Response:
-        """What a validation would cost, how wide its intervals would be, and whether an allowance of yours has that much left; holds
-        and spends nothing."""
+        """What a validation would cost, how wide its intervals would be, and whether an allowance of yours
+        has that much left; holds and spends nothing."""
         release = selectors.release_for(caller(request), code, Need.VALIDATE)
         with PreviewSlot(caller(request).pk):
             asked = asked_of(request, release)

@@ -40,8 +40,8 @@ class WebhookViewSet(ListModelMixin, GenericViewSet[Webhook]):
     @refuses(409)
     @idempotent
     def create(self, request: Request) -> Response:
-        """Register a webhook for some events. The answer has its secret, which no other answer has; 400 for an address that is not
-        https or not public, 409 for more webhooks than a person can have."""
+        """Register a webhook for some events. The answer has its secret, which no other answer has; 400 for
+        an address that is not https or not public, 409 for more webhooks than a person can have."""
         wanted = NewWebhookSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         webhook, _secret = services.register_webhook(

@@ -48,7 +48,8 @@ class KindForm:
     redraws: inputs on which others depend.
     as_typed: fields from the attribute's JSON, given those that are the same in both.
     is_shown: whether an input is of use, given the fields.
-    usual_outside: where a value outside goes unless something else is said, given whether a value can be missing.
+    usual_outside: where a value outside goes unless something else is said, given whether a value can be
+    missing.
     """
 
     kind: str

@@ -31,8 +31,8 @@ WIDEST = {
     "most_bins": "bins",
     "day_format": "format",
 }
-"""Inputs of a wide range and what they are in JSON. Not called like those of bounds that are known, so that none of
-these, suggested from data, slips in."""
+"""Inputs of a wide range and what they are in JSON. Not called like those of bounds that are known, so that
+none of these, suggested from data, slips in."""
 
 
 def _range(typed: TypedFields) -> dict[str, object]:

@@ -28,8 +28,8 @@ SCALES: Mapping[str, str | Promise] = {
     "datetime": _("dates with a time"),
 }
 WIDEST = {"widest_low": "low", "widest_high": "high", "day_format": "format"}
-"""Inputs and what they are in JSON. Not called like those of bounds that are known, so that none of these, suggested from
-data, slips in."""
+"""Inputs and what they are in JSON. Not called like those of bounds that are known, so that none of these,
+suggested from data, slips in."""
 _ON_CALENDAR = ("date", "datetime")
 
 

@@ -1,4 +1,5 @@
-"""The set by which the values of a list are read: it comes with a description, such as that of a release, and no input shows it."""
+"""The set by which the values of a list are read: it comes with a description, such as that of a release, and
+no input shows it."""
 
 from __future__ import annotations
 

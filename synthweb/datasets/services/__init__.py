@@ -1,4 +1,5 @@
-"""Writing datasets: uploads in, drafts kept, descriptions confirmed, files replaced, datasets renamed and deleted."""
+"""Writing datasets: uploads in, drafts kept, descriptions confirmed, files replaced, datasets renamed and
+deleted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Databases: several datasets that keys connect, released together under the budget of one of them.
 
-The dataset whose rows are the privacy units is the *root*; the others are tables below it. Each has a file, a description and
-pages of its own, as a dataset by itself has. What connects them is kept as it is typed, and confirmed as a whole: a
-DatabaseVersion holds the descriptions of all tables as they are then, without keys.
+The dataset whose rows are the privacy units is the *root*; the others are tables below it. Each has a file, a
+description and pages of its own, as a dataset by itself has. What connects them is kept as it is typed, and
+confirmed as a whole: a DatabaseVersion holds the descriptions of all tables as they are then, without keys.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BESIDE = ("key", "parent", "reference", "most", "order", "siblings")
 
 @transaction.atomic
 def add_table(*, actor: User, root: Dataset, dataset: Dataset) -> DatabaseTable:
-    """Make a dataset a table of the database below another one. Errors: Conflict for one that spends from a budget of its own, or
-    is in a database already."""
+    """Make a dataset a table of the database below another one. Errors: Conflict for one that spends from a
+    budget of its own, or is in a database already."""
     tables.locked(root)
     if selectors.root_above(root) is not None:
         raise Conflict(
@@ -73,7 +73,8 @@ def add_table(*, actor: User, root: Dataset, dataset: Dataset) -> DatabaseTable:
 
 @transaction.atomic
 def remove_table(*, actor: User, root: Dataset, dataset: Dataset) -> None:
-    """Take a table out of the database; its dataset stays. Releases and confirmed descriptions stay as they are."""
+    """Take a table out of the database; its dataset stays. Releases and confirmed descriptions stay as they
+    are."""
     if dataset == root:
         raise Conflict(
             "the root cannot be taken out of its database", repair="take out the others"
@@ -90,8 +91,8 @@ def keep_keys(
     facts: Mapping[str, JsonObject],
     constraints: Sequence[JsonObject],
 ) -> None:
-    """Keep what was typed of keys, maxima and constraints, right or wrong; look-up tables stay. facts: of each table, by the code
-    of its dataset."""
+    """Keep what was typed of keys, maxima and constraints, right or wrong; look-up tables stay. facts: of
+    each table, by the code of its dataset."""
     tables.locked(root)
     for row in DatabaseTable.objects.filter(root=root):
         row.facts = dict(facts.get(row.dataset.code, row.facts))
@@ -102,8 +103,8 @@ def keep_keys(
 
 @transaction.atomic
 def add_lookup(*, actor: User, root: Dataset, lookup: Lookup) -> None:
-    """Put a public look-up table beside the tables, in the place of one of the same name. Whether its references fit is checked when all
-    tables are confirmed. Errors: Conflict where there is no database."""
+    """Put a public look-up table beside the tables, in the place of one of the same name. Whether its
+    references fit is checked when all tables are confirmed. Errors: Conflict where there is no database."""
     first = _root_row(root)
     others = [each for each in first.lookups if each["name"] != lookup.name]
     first.lookups = [*others, lookup.to_json()]
@@ -113,7 +114,8 @@ def add_lookup(*, actor: User, root: Dataset, lookup: Lookup) -> None:
 
 @transaction.atomic
 def remove_lookup(*, actor: User, root: Dataset, number: int) -> None:
-    """Take out a look-up table by its number, from 0 on; nothing happens where there is none. Releases stay as they are."""
+    """Take out a look-up table by its number, from 0 on; nothing happens where there is none. Releases stay
+    as they are."""
     first = _root_row(root)
     if 0 <= number < len(first.lookups):
         first.lookups = [each for at, each in enumerate(first.lookups) if at != number]
@@ -130,8 +132,8 @@ def _root_row(root: Dataset) -> DatabaseTable:
 
 
 def read(root: Dataset) -> Database:
-    """The database as it is described now: the keys as typed, and the description in force of each table. Errors: DomainError
-    naming table, column and repair."""
+    """The database as it is described now: the keys as typed, and the description in force of each table.
+    Errors: DomainError naming table, column and repair."""
     rows = selectors.database_tables(root)
     if not rows:
         raise DomainError("there is no table below this one", repair="add one")
@@ -192,8 +194,9 @@ def bring_document(
     because: str,
     lists_because: str = "",
 ) -> DatabaseVersion:
-    """Describe the whole database by the engine's DATABASE.json, with the columns of each table, on the steward's word. A table is
-    found by its name. because: where the facts are written; lists_because: as of `declare_domain`. Errors: DomainError; then nothing is kept."""
+    """Describe the whole database by the engine's DATABASE.json, with the columns of each table, on the
+    steward's word. A table is found by its name. because: where the facts are written; lists_because: as of
+    `declare_domain`. Errors: DomainError; then nothing is kept."""
     database = Database.from_json(document)
     rows = {row.facts["name"]: row for row in selectors.database_tables(root)}
     unknown = sorted({table.name for table in database.tables} ^ set(rows))
@@ -242,8 +245,8 @@ def _require_keys(row: DatabaseTable, keys: Sequence[Any]) -> None:
 def _without_keys(
     version: DomainVersion, keys: Sequence[Any], *, is_root: bool
 ) -> Mapping[str, Any]:
-    """A confirmed description as a database has it: keys are generated. Of tables below the root whom they protect follows from the
-    keys, so that what their own descriptions say of it does not count."""
+    """A confirmed description as a database has it: keys are generated. Of tables below the root whom they
+    protect follows from the keys, so that what their own descriptions say of it does not count."""
     document = dict(version.document)
     document["attributes"] = [
         each for each in document["attributes"] if each["name"] not in keys

@@ -1,8 +1,8 @@
 """Describing a table: the draft, and the description it becomes.
 
-The draft is what the steward typed or confirmed and nothing else; suggestions read from the data stay in the preview
-store, and become part of the draft only as what the steward's own browser sends. A draft becomes a DomainVersion when
-every column of the table has been confirmed as public knowledge.
+The draft is what the steward typed or confirmed and nothing else; suggestions read from the data stay in the
+preview store, and become part of the draft only as what the steward's own browser sends. A draft becomes a
+DomainVersion when every column of the table has been confirmed as public knowledge.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ NOT_CONFIRMED = "not confirmed yet"
 
 
 class Incomplete(Exception):
-    """A draft that cannot be confirmed yet; `errors` holds one DomainError for each thing to mend, column by column."""
+    """A draft that cannot be confirmed yet; `errors` holds one DomainError for each thing to mend, column by
+    column."""
 
     def __init__(self, errors: Sequence[DomainError]) -> None:
         self.errors = list(errors)
@@ -50,15 +51,15 @@ class Incomplete(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """What came of a file: what kind of document it is, the columns taken, and a line for each thing that was not
-    taken as it stands."""
+    """What came of a file: what kind of document it is, the columns taken, and a line for each thing that was
+    not taken as it stands."""
 
     title: str
     columns: list[str]
     remarks: list[str]
 
 
-# --- the draft -----------------------------------------------------------------------------------------------------
+# --- the draft ----------------------------------------------------------------------------------------------
 def save_draft(*, actor: User, dataset: Dataset, draft: drafts.Draft) -> Dataset:
     """Replace the whole draft by what was typed, valid or not."""
     return keep(
@@ -82,8 +83,8 @@ def constrain(
     typed: constraining.Typed,
     table: bytes | None = None,
 ) -> Dataset:
-    """Add a constraint to the draft or take one away. `table`: the uploaded public list of a dependency. Raises
-    DomainError for one that contradicts what is confirmed so far; nothing is kept of it then."""
+    """Add a constraint to the draft or take one away. `table`: the uploaded public list of a dependency.
+    Raises DomainError for one that contradicts what is confirmed so far; nothing is kept of it then."""
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
     names = selectors.columns_of(locked) or list(drafts.columns(locked.draft))
     constraints = constraining.apply_change(
@@ -96,9 +97,10 @@ def constrain(
 class DraftChanges:
     """What was typed of a description; None leaves a part of the draft as it is.
 
-    columns: by name, None forgets one. table: facts about the whole table. total: how many columns there are. constraints:
-    what holds in every record. context: what stands beside the columns (points, partitions, totals, as in a DOMAIN.json).
-    answers: to questions about columns by their keys, an empty one takes it back.
+    columns: by name, None forgets one. table: facts about the whole table. total: how many columns there are.
+    constraints: what holds in every record. context: what stands beside the columns (points, partitions,
+    totals, as in a DOMAIN.json). answers: to questions about columns by their keys, an empty one takes it
+    back.
     """
 
     columns: Mapping[str, drafts.Column | None] | None = None
@@ -189,8 +191,8 @@ def keep(
 def _counted(
     dataset: Dataset, columns: Mapping[str, drafts.Column | None]
 ) -> dict[str, drafts.Column | None]:
-    """Columns with the number of facts that equal a suggestion, for those that are confirmed: counted now, because
-    suggestions expire."""
+    """Columns with the number of facts that equal a suggestion, for those that are confirmed: counted now,
+    because suggestions expire."""
     if not any(column and column.get("confirmed") for column in columns.values()):
         return dict(columns)
     suggested = selectors.suggestions_to_count(dataset)
@@ -231,9 +233,10 @@ def import_document(
     replaces: bool = False,
     whole: bool = False,
 ) -> Imported:
-    """Take a description made elsewhere into the draft, as typed and not confirmed: a DOMAIN.json, a Table Schema or a
-    data dictionary. What is described here already stays, unless the file `replaces` it. Raises DomainError for an
-    unsound document, and for one about another table (`whole`: of which any column is not here); nothing is kept."""
+    """Take a description made elsewhere into the draft, as typed and not confirmed: a DOMAIN.json, a Table
+    Schema or a data dictionary. What is described here already stays, unless the file `replaces` it. Raises
+    DomainError for an unsound document, and for one about another table (`whole`: of which any column is not
+    here); nothing is kept."""
     kind, reading, domain = documents.read(document)
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
@@ -278,7 +281,7 @@ def import_document(
     )
 
 
-# --- the description -----------------------------------------------------------------------------------------------
+# --- the description ----------------------------------------------------------------------------------------
 def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     """Make the draft the public description. Raises Incomplete with everything that is still to mend."""
     dataset.refresh_from_db(fields=["draft"])
@@ -306,10 +309,11 @@ def declare_domain(
     because: str = "",
     lists_because: str = "",
 ) -> DomainVersion:
-    """Make a whole document the public description, on the steward's word. `because`: where its facts are written; whoever
-    takes a person's word asks for it. `lists_because`: where the lists are written that hold nothing besides what was read
-    from the table; a person's word for everything does not cover them. The draft follows, so that its page shows what is in
-    force; what was typed there and not confirmed yet stays. Raises DomainError."""
+    """Make a whole document the public description, on the steward's word. `because`: where its facts are
+    written; whoever takes a person's word asks for it. `lists_because`: where the lists are written that hold
+    nothing besides what was read from the table; a person's word for everything does not cover them. The
+    draft follows, so that its page shows what is in force; what was typed there and not confirmed yet stays.
+    Raises DomainError."""
     rho = terms.common_rho(dataset.organisation)
     domain = Domain.from_json(terms.with_rho(document, rho))
     suggested = selectors.suggestions_to_count(dataset)
@@ -317,7 +321,8 @@ def declare_domain(
     if because and read and not lists_because:
         raise DomainError(
             "its list holds nothing besides what was read from the table",
-            repair="say where such lists are written (`lists_because`), or have each release find the values by the kind weak",
+            repair="say where such lists are written (`lists_because`), or have each release find the "
+            "values by the kind weak",
             column=read[0],
         )
     statements = {
@@ -385,8 +390,9 @@ def domain_of(
     context: Mapping[str, Any],
     rho: float | None = None,
 ) -> Domain:
-    """The draft, and what stands beside it, as a Domain of the table with these columns (None: when only their number is
-    remembered). rho: of columns of unknown values for which none was typed; None: the usual one. Raises Incomplete with all errors at once."""
+    """The draft, and what stands beside it, as a Domain of the table with these columns (None: when only
+    their number is remembered). rho: of columns of unknown values for which none was typed; None: the usual
+    one. Raises Incomplete with all errors at once."""
     errors: list[DomainError] = []
     attributes: list[Attribute] = []
     typed = drafts.columns(draft)
@@ -486,9 +492,10 @@ def _store(
 
 
 def check_columns(dataset: Dataset, domain: Domain) -> None:
-    """Raises DomainError for a column that is described and not in the table, or is to name people, or to say how many
-    records a row stands for, and is not there.
-    Nothing can be said of a table that was not read yet; the worker looks again before it charges anything."""
+    """Raises DomainError for a column that is described and not in the table, or is to name people, or to say
+    how many records a row stands for, and is not there.
+    Nothing can be said of a table that was not read yet; the worker looks again before it charges
+    anything."""
     if dataset.status == Dataset.Status.REFUSED:
         raise DomainError(
             "the table was refused and cannot be described",

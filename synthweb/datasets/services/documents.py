@@ -60,7 +60,8 @@ def check_whole(reading: dictionaries.DictionaryContents, *, names: Sequence[str
         more = f" and {len(absent) - 1} more are" if len(absent) > 1 else " is"
         raise DomainError(
             f"the template is for other columns: this one{more} not in the table",
-            repair="apply a template whose columns the table has, or bring its DOMAIN.json, which is taken in part",
+            repair="apply a template whose columns the table has, or bring its DOMAIN.json, which is taken "
+            "in part",
             column=absent[0],
         )
 
@@ -71,8 +72,9 @@ def import_columns(
     names: Sequence[str],
     standing: Mapping[str, drafts.Column],
 ) -> tuple[dict[str, drafts.Column | None], list[tuple[str, str, str]]]:
-    """The columns of a file as typed and not confirmed, but for those that are `standing` already; and a remark
-    (column, rule, repair) for each that is not taken as it is. Raises DomainError for a file about another table."""
+    """The columns of a file as typed and not confirmed, but for those that are `standing` already; and a
+    remark (column, rule, repair) for each that is not taken as it is. Raises DomainError for a file about
+    another table."""
     about = dict.fromkeys(
         [*(a.name for a in reading.attributes), *(remark.column for remark in reading.remarks)]
     )
@@ -159,13 +161,14 @@ def import_table_facts(
         table |= whom
         if table["unit_column"] and table["unit_column"] not in names:
             remarks.append(
-                f"{named([table['unit_column']])}: is to tell people apart and is not in this table; {_OTHER}."
+                f"{named([table['unit_column']])}: is to tell people apart and is not in this table; "
+                f"{_OTHER}."
             )
             table["unit_column"] = ""
         if table["repeats_column"] and table["repeats_column"] not in names:
             remarks.append(
-                f"{named([table['repeats_column']])}: is to say how many records a row stands for and is not in this "
-                f"table; {_OTHER}."
+                f"{named([table['repeats_column']])}: is to say how many records a row stands for and is "
+                f"not in this table; {_OTHER}."
             )
             table |= {"repeats_column": "", "repeats_most": ""}
     return (table if table != standing else None), remarks
@@ -174,8 +177,8 @@ def import_table_facts(
 def import_constraints(
     dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
 ) -> tuple[list[JsonObject] | None, list[str]]:
-    """What a file says to hold in every record, if nothing else does, and as far as it is about columns of this
-    table."""
+    """What a file says to hold in every record, if nothing else does, and as far as it is about columns of
+    this table."""
     standing = constraining.documents(dataset.draft)
     matching = constraining.matching_constraints(domain.constraints, names)
     remarks = []
@@ -239,8 +242,9 @@ def whole(
 
 
 def draft_document(dataset: Dataset) -> dict[str, object]:
-    """The draft as a DOMAIN.json: every column about which something sound was typed. What is not confirmed is marked
-    as suggested, so that no mechanism takes it. Opens no preview. Raises DomainError while there is nothing to say."""
+    """The draft as a DOMAIN.json: every column about which something sound was typed. What is not confirmed
+    is marked as suggested, so that no mechanism takes it. Opens no preview. Raises DomainError while there is
+    nothing to say."""
     documents: list[dict[str, object]] = []
     for name, column in drafts.columns(dataset.draft).items():
         with contextlib.suppress(DomainError):

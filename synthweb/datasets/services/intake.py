@@ -1,8 +1,9 @@
 """Receiving a table: chunks in, an encrypted file and its facts out, in constant memory.
 
-On its way to the vault every byte is counted against the limit, the first ones are compared with what other kinds of
-files begin with, and the table, unpacked, goes through an HMAC under this installation's content key, so that the
-same table is recognised when it comes again, packed or not. Nothing is parsed: that is the worker's business.
+On its way to the vault every byte is counted against the limit, the first ones are compared with what other
+kinds of files begin with, and the table, unpacked, goes through an HMAC under this installation's content
+key, so that the same table is recognised when it comes again, packed or not. Nothing is parsed: that is the
+worker's business.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Received:
 
 
 class Intake:
-    """Takes a table: `receive` …, `end`, then `keep`; `discard` at any time. A context manager that discards what
-    was not kept. Every refusal is a TableError, and leaves nothing behind."""
+    """Takes a table: `receive` …, `end`, then `keep`; `discard` at any time. A context manager that discards
+    what was not kept. Every refusal is a TableError, and leaves nothing behind."""
 
     def __init__(self, file_kind: Kind) -> None:
         if file_kind not in formats.KINDS:
@@ -181,8 +182,8 @@ def intake_of(file_kind: Kind) -> Intake:
 
 
 class ZippedIntake(Intake):
-    """Takes a ZIP archive of one table: the table itself is kept, as if it had come without its wrapping, and looked at
-    and counted in the same way."""
+    """Takes a ZIP archive of one table: the table itself is kept, as if it had come without its wrapping, and
+    looked at and counted in the same way."""
 
     def __init__(self) -> None:
         # Without `super().__init__`, which opens a file in the vault: the archive is not

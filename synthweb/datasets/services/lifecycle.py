@@ -1,7 +1,7 @@
 """What becomes of a dataset after its upload: another name, another file, another form of the file, an end.
 
-None of these asks a worker for anything: who replaces a file or says its form asks for it to be read in the same
-transaction (`runs.services.request_ingest`).
+None of these asks a worker for anything: who replaces a file or says its form asks for it to be read in the
+same transaction (`runs.services.request_ingest`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Status = Dataset.Status
 
 @transaction.atomic
 def rename(*, actor: User, dataset: Dataset, name: str, description: str) -> Dataset:
-    """Give a dataset another name and description. Errors: Refused for a name of several lines, ValidationError for one that is
-    empty or too long."""
+    """Give a dataset another name and description. Errors: Refused for a name of several lines,
+    ValidationError for one that is empty or too long."""
     locked = tables.locked(dataset)
     _refuse_deleted(locked)
     locked.name, locked.description = names.one_line(name), description.strip()
@@ -54,11 +54,13 @@ def state_records(*, actor: User, dataset: Dataset, records: int) -> Dataset:
 
 
 def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
-    """Put a received table in the place of the one in force, as its next version: same budget, same description.
+    """Put a received table in the place of the one in force, as its next version: same budget, same
+    description.
 
-    The file before it is kept until the new one has been read, so that one can go back. Raises Conflict while a run
-    or a job is open: they keep the file that they were asked for; and for content that spends from another account
-    already. Raises TableError for the very same content, and for a table that this organisation says is public.
+    The file before it is kept until the new one has been read, so that one can go back. Raises Conflict while
+    a run or a job is open: they keep the file that they were asked for; and for content that spends from
+    another account already. Raises TableError for the very same content, and for a table that this
+    organisation says is public.
     """
     received = upload.end()
     with transaction.atomic():
@@ -135,8 +137,9 @@ def go_back(*, actor: User, dataset: Dataset) -> Dataset:
 
 @transaction.atomic
 def erase_earlier(*, actor: User, dataset: Dataset) -> Dataset:
-    """Erase the files of earlier versions that are kept for releases, with their keys and the comparisons that were made with them.
-    The releases stay. Errors: Conflict while a worker may read one, and where there is none."""
+    """Erase the files of earlier versions that are kept for releases, with their keys and the comparisons
+    that were made with them. The releases stay. Errors: Conflict while a worker may read one, and where there
+    is none."""
     locked = tables.locked(dataset)
     _check_free(locked)
     versions = list(selectors.earlier_files(locked))
@@ -180,12 +183,12 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
 
 @transaction.atomic
 def delete(*, actor: User | None, dataset: Dataset) -> Dataset:
-    """Erase the table with its key, everything made of it for its steward, and what was typed and never confirmed. actor: None where
-    nobody did it, but a date that had come.
+    """Erase the table with its key, everything made of it for its steward, and what was typed and never
+    confirmed. actor: None where nobody did it, but a date that had come.
 
-    What others rely on stays: ledger, receipts, releases with their samples, confirmed descriptions, the audit log,
-    and the mark by which the same table is recognised if it comes again. Budget is not given back: what was learned
-    stays learned. Raises Conflict while a run is open.
+    What others rely on stays: ledger, receipts, releases with their samples, confirmed descriptions, the
+    audit log, and the mark by which the same table is recognised if it comes again. Budget is not given back:
+    what was learned stays learned. Raises Conflict while a run is open.
     """
     locked = tables.locked(dataset)
     _refuse_deleted(locked)
@@ -205,7 +208,8 @@ def set_retention(
     answers: date | None,
     releases: date | None,
 ) -> Dataset:
-    """Say on which day the table, the noisy answers of its runs, and its releases are kept for the last time; None: no end.
+    """Say on which day the table, the noisy answers of its runs, and its releases are kept for the last time;
+    None: no end.
 
     Errors: Refused for a day that is over, because what goes on it would go at once.
     """
@@ -227,8 +231,8 @@ def set_retention(
 
 @transaction.atomic
 def bury(stones: Iterable[Tombstone]) -> int:
-    """Destroy once more what a restored backup has brought back: keys and tables that were destroyed after it was made, and whole
-    datasets that were deleted. Returns how many tables it had brought back."""
+    """Destroy once more what a restored backup has brought back: keys and tables that were destroyed after it
+    was made, and whole datasets that were deleted. Returns how many tables it had brought back."""
     buried = 0
     for stone in stones:
         version = TableVersion.objects.filter(
@@ -261,8 +265,8 @@ def _erase(locked: Dataset, *, actor: User | None) -> None:
 
 
 def blocked(dataset: Dataset, *, deleting: bool = False) -> str:
-    """Why its file cannot be replaced or read in another form just now, or the dataset not be deleted, in words; empty
-    when it can."""
+    """Why its file cannot be replaced or read in another form just now, or the dataset not be deleted, in
+    words; empty when it can."""
     try:
         _refuse_open_runs(dataset) if deleting else _check_free(dataset)
     except Conflict as conflict:
@@ -297,8 +301,8 @@ def _refuse_open_runs(dataset: Dataset) -> None:
 
 
 def _refuse_paid_elsewhere(dataset: Dataset, content_key: str) -> None:
-    """Two budgets on the same rows add up for the people in them. A custodian decides about that when a dataset asks
-    for budget; a dataset that has one asks nobody any more."""
+    """Two budgets on the same rows add up for the people in them. A custodian decides about that when a
+    dataset asks for budget; a dataset that has one asks nobody any more."""
     # The root's budget pays for a table below it.
     own = getattr(selectors.root_above(dataset) or dataset, "coverage", None)
     if own is None:

@@ -1,4 +1,5 @@
-"""What the keys of this process still open. Nothing is decrypted beyond the first piece, and nothing of it is kept.
+"""What the keys of this process still open. Nothing is decrypted beyond the first piece, and nothing of it is
+kept.
 
 For operators after a key was lost or restored; `manage.py check_keys` prints it."""
 
@@ -23,7 +24,8 @@ class StoredTable:
 
 
 def tables() -> Iterator[StoredTable]:
-    """Every dataset that has a table, with what stands in the way of opening it. StorageError without a key."""
+    """Every dataset that has a table, with what stands in the way of opening it. StorageError without a
+    key."""
     files.read_keys(settings.VAULT_PRIVATE_KEY_FILE)
     stored = Dataset.objects.exclude(vault_name="").exclude(status=Dataset.Status.DELETED)
     for dataset in stored.select_related("organisation").order_by("pk"):
@@ -31,7 +33,8 @@ def tables() -> Iterator[StoredTable]:
 
 
 def previews() -> tuple[int, list[Preview]]:
-    """How many unexpired steward objects there are, and which of them cannot be opened. StorageError without a key."""
+    """How many unexpired steward objects there are, and which of them cannot be opened. StorageError without
+    a key."""
     files.read_key(settings.PREVIEW_PRIVATE_KEY_FILE)
     stored = list(
         Preview.objects.filter(expires_at__gt=timezone.now()).select_related("dataset")

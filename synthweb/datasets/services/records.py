@@ -1,8 +1,9 @@
 """What a record of a file is, and that all runs that are paid for mean the same by it.
 
-Losses of several runs add up for neighbouring tables that are the same for all of them (docs/proofs/accounts.md). Whom an account
-protects, it says itself (`ledger.protection`). What a record is follows from how the file is read, and whose it is, in a
-database, from its keys: each run notes both, and one that means something else is refused.
+Losses of several runs add up for neighbouring tables that are the same for all of them
+(docs/proofs/accounts.md). Whom an account protects, it says itself (`ledger.protection`). What a record is
+follows from how the file is read, and whose it is, in a database, from its keys: each run notes both, and one
+that means something else is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from synthweb.datasets.services.intake import content_secret
 from synthweb.lib.errors import Conflict
 
 ROWS = ("quote", "escape", "literal", "extra_rows")
-"""What of its form says where a record of a text ends, and which lines are none; the same in every version of the file."""
+"""What of its form says where a record of a text ends, and which lines are none; the same in every version of
+the file."""
 LAYOUT = (
     "encoding",
     "delimiter",
@@ -44,9 +46,9 @@ LAYOUT = (
 def rules_of(
     dataset: Dataset, dialect: Dialect | None = None, *, file: TableVersion | None = None
 ) -> JsonObject:
-    """What a record of its file is, as it is described now, and read in this form, by default its own. file: of this version, by
-    default the one in force. No name of a column or sheet is among it: of columns that were renamed, the place of the one that
-    identifies persons; of a sheet, a mark of its name."""
+    """What a record of its file is, as it is described now, and read in this form, by default its own. file:
+    of this version, by default the one in force. No name of a column or sheet is among it: of columns that
+    were renamed, the place of the one that identifies persons; of a sheet, a mark of its name."""
     if dialect is None:
         dialect = sealed_names.form_of(file or dataset) or Dialect()
     stated = {name: getattr(dialect, name) for name in (*ROWS, *LAYOUT)}
@@ -60,7 +62,8 @@ def rules_of(
 
 
 def _marked(name: str) -> str:
-    """A mark by which a name is recognised, and which nobody guesses without the key of this installation; none of an empty one."""
+    """A mark by which a name is recognised, and which nobody guesses without the key of this installation;
+    none of an empty one."""
     text = f"name:{name}".encode("utf-8", "surrogatepass")
     return name and hmac.new(content_secret(), text, "sha256").hexdigest()
 
@@ -68,8 +71,8 @@ def _marked(name: str) -> str:
 def require_same(
     dataset: Dataset, rules: Mapping[str, Any], *, file: TableVersion | None = None
 ) -> None:
-    """See that these rules are those of all paid runs that read this file, or another version of it. file: by default the version
-    in force.
+    """See that these rules are those of all paid runs that read this file, or another version of it. file: by
+    default the version in force.
 
     Errors: Conflict, which says what differs, and as what it was read before."""
     content_key = (file or dataset).content_key
@@ -79,14 +82,16 @@ def require_same(
         for name in names:
             if name in earlier.rules and earlier.rules[name] != rules[name]:
                 raise Conflict(
-                    f"what a record is would change: the runs of this budget read the table with another {name.replace('_', ' ')}",
-                    repair=f"have it read with {_spelled(name, earlier.rules[name])}, as before; what was spent was spent for those records",
+                    "what a record is would change: the runs of this budget read the table with another "
+                    f"{name.replace('_', ' ')}",
+                    repair=f"have it read with {_spelled(name, earlier.rules[name])}, as before; what was "
+                    "spent was spent for those records",
                 )
 
 
 def _paid(dataset: Dataset, content_key: str) -> QuerySet[RunTable]:
-    """What the runs noted that spent, or may yet spend, from the account of this dataset, of its files and elsewhere of this
-    content."""
+    """What the runs noted that spent, or may yet spend, from the account of this dataset, of its files and
+    elsewhere of this content."""
     tables = Q(table__dataset=dataset)
     try:
         account = dataset.coverage.account
@@ -110,10 +115,11 @@ def _spelled(name: str, value: object) -> str:
 
 
 def require_same_units(root: Dataset, database: Database, datasets: Mapping[str, str]) -> None:
-    """See that a record of each table belongs to the same row of the root as in all paid runs of this database.
+    """See that a record of each table belongs to the same row of the root as in all paid runs of this
+    database.
 
-    datasets: the code of the dataset of each table, by its name. Other maxima and further tables change no neighbour of what was
-    paid for. Errors: DomainError naming the table.
+    datasets: the code of the dataset of each table, by its name. Other maxima and further tables change no
+    neighbour of what was paid for. Errors: DomainError naming the table.
     """
     stated = _keys(database.to_json(), datasets)
     for version in _paid_versions(root):
@@ -121,8 +127,10 @@ def require_same_units(root: Dataset, database: Database, datasets: Mapping[str,
             if code in stated and stated[code] != keys:
                 name = next(name for name, one in datasets.items() if one == code)
                 raise DomainError(
-                    f"table {name!r} had another key, parent or reference in a run that was paid for: its rows would be those of others",
-                    repair="connect it as before; what was spent was spent for the rows as they were connected",
+                    f"table {name!r} had another key, parent or reference in a run that was paid for: its "
+                    "rows would be those of others",
+                    repair="connect it as before; what was spent was spent for the rows as they were "
+                    "connected",
                 )
 
 
@@ -134,8 +142,8 @@ def _paid_versions(root: Dataset) -> list[DatabaseVersion]:
 def _keys(
     document: Mapping[str, Any], datasets: Mapping[str, str]
 ) -> dict[str, tuple[str | None, ...]]:
-    """By the code of the dataset of each table: its key, of the root; of others the parent, that one's key, and the reference to it.
-    The parent by its code, because names may change."""
+    """By the code of the dataset of each table: its key, of the root; of others the parent, that one's key,
+    and the reference to it. The parent by its code, because names may change."""
     key_of = {table["name"]: table.get("key") for table in document["tables"]}
     return {
         datasets[table["name"]]: (

@@ -1,4 +1,5 @@
-"""Tables that come in several requests: begun, continued, ended, and put together for the intake that takes every table."""
+"""Tables that come in several requests: begun, continued, ended, and put together for the intake that takes
+every table."""
 
 from __future__ import annotations
 
@@ -40,9 +41,11 @@ class UnfinishedUpload(Conflict):
 def begin(
     *, person: User, organisation: Organisation, file_name: str, length: int
 ) -> PartialUpload:
-    """An upload of `length` bytes. The caller has checked the length against the limit, and that `person` may upload.
+    """An upload of `length` bytes. The caller has checked the length against the limit, and that `person` may
+    upload.
 
-    Errors: TableError for an ending that no kind of table has, and for no bytes at all; Busy for too many unfinished ones.
+    Errors: TableError for an ending that no kind of table has, and for no bytes at all; Busy for too many
+    unfinished ones.
     """
     kind = formats.kind_of(file_name)
     if length == 0:
@@ -77,8 +80,9 @@ def offset_of(upload: PartialUpload) -> int:
 def append(*, upload: PartialUpload, offset: int, length: int, stream: IO[bytes] | None) -> int:
     """Store bytes that continue the table, piece by piece; returns how far it has come.
 
-    What came before a connection broke off is kept. `length`: what the request announces; the caller has checked that it fits.
-    Errors: WrongOffset, InUse, Gone; TableError, which ends the upload, for first bytes of another kind of file.
+    What came before a connection broke off is kept. `length`: what the request announces; the caller has
+    checked that it fits. Errors: WrongOffset, InUse, Gone; TableError, which ends the upload, for first bytes
+    of another kind of file.
     """
     with partial_tables.locked(upload.code) as pieces:
         _require_open(upload)
@@ -105,7 +109,8 @@ def append(*, upload: PartialUpload, offset: int, length: int, stream: IO[bytes]
 def assembled(upload: PartialUpload) -> Iterator[Intake]:
     """The whole table, as if it had come in one request; nobody else works on the upload meanwhile.
 
-    A table that is refused, by a TableError, ends the upload, inside of the block as well. Errors: UnfinishedUpload, InUse, Gone.
+    A table that is refused, by a TableError, ends the upload, inside of the block as well. Errors:
+    UnfinishedUpload, InUse, Gone.
     """
     with partial_tables.locked(upload.code) as pieces:
         _require_open(upload)
@@ -141,7 +146,8 @@ def end(upload: PartialUpload) -> None:
 
 
 def sweep_uploads() -> int:
-    """End what nobody has continued in time, and remove what is left of uploads that are over. Returns how many."""
+    """End what nobody has continued in time, and remove what is left of uploads that are over. Returns how
+    many."""
     now, swept = timezone.now(), 0
     # An upload whose next piece is just coming in is locked, and left alone.
     for upload in PartialUpload.objects.filter(

@@ -35,8 +35,9 @@ def store_upload(
 ) -> Dataset:
     """Keep a received table: its file moves into the vault and its row appears, both or neither.
 
-    The caller has checked that `steward` is one of `organisation`'s. Errors: Refused for a name of several lines,
-    ValidationError for one that is empty or too long, TableError for a table that this organisation says is public.
+    The caller has checked that `steward` is one of `organisation`'s. Errors: Refused for a name of several
+    lines, ValidationError for one that is empty or too long, TableError for a table that this organisation
+    says is public.
     """
     received = upload.end()
     # Receivers refuse by an exception: nothing is in the vault or the database yet.
@@ -107,8 +108,8 @@ def cut_short() -> TableError:
 
 @transaction.atomic
 def mark_ready(*, dataset: Dataset, dialect: Mapping[str, object] | None = None) -> None:
-    """The worker has read the table, in this form; its preview lies in the preview store. What it replaced is erased.
-    Nothing happens if the dataset was deleted, or has another table by now."""
+    """The worker has read the table, in this form; its preview lies in the preview store. What it replaced is
+    erased. Nothing happens if the dataset was deleted, or has another table by now."""
     locked = tables.locked(dataset)
     if locked.is_deleted or locked.table_number != dataset.table_number:
         return
@@ -138,10 +139,12 @@ def mark_refused(
     refusal: Mapping[str, str | int | None],
     dialect: Mapping[str, object] | None = None,
 ) -> None:
-    """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value.
+    """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no
+    value.
 
-    Of a CSV no column's name is kept: in a table without a header, often why it is refused, it is a cell of the first
-    row. The line is kept apart, for stewards, and not logged; so is the name of a column in a file with a schema, encrypted."""
+    Of a CSV no column's name is kept: in a table without a header, often why it is refused, it is a cell of
+    the first row. The line is kept apart, for stewards, and not logged; so is the name of a column in a file
+    with a schema, encrypted."""
     locked = tables.locked(dataset)
     if locked.is_deleted or locked.table_number != dataset.table_number:
         return
@@ -164,9 +167,9 @@ def mark_refused(
 
 
 def sweep() -> int:
-    """Remove what has expired or was left behind: previews past their time, parts of interrupted uploads, uploads that
-    nobody continues, and files without a row. Run by the reconciler and by `manage.py purge_previews`. Returns how many
-    objects went."""
+    """Remove what has expired or was left behind: previews past their time, parts of interrupted uploads,
+    uploads that nobody continues, and files without a row. Run by the reconciler and by
+    `manage.py purge_previews`. Returns how many objects went."""
     return (
         preview_store.purge()
         + vault.sweep_parts()
@@ -176,8 +179,8 @@ def sweep() -> int:
 
 
 def _sweep_orphans() -> int:
-    """Files that no version of a table needs. Of one without any row it is not known whether its upload is still at
-    work, so it is left for an hour; an erased one goes at once: its erasure was cut short."""
+    """Files that no version of a table needs. Of one without any row it is not known whether its upload is
+    still at work, so it is left for an hour; an erased one goes at once: its erasure was cut short."""
     latest = timezone.now() - ORPHAN_AGE
     # Files are listed before rows are read: a row written in between can only spare one.
     stored = files.modification_times(Path(settings.VAULT_DIR))

@@ -1,7 +1,8 @@
-"""The versions of a dataset's table: which file is in force, which are to be erased, which run was asked of which.
+"""The versions of a dataset's table: which file is in force, which are to be erased, which run was asked of
+which.
 
-The database comes first, always: a file is erased when the transaction that says so has been committed. Whoever dies
-between the two leaves a file that no row needs, and `sweep` removes it.
+The database comes first, always: a file is erased when the transaction that says so has been committed.
+Whoever dies between the two leaves a file that no row needs, and `sweep` removes it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from synthweb.lib.errors import Conflict
 
 
 def locked(dataset: Dataset) -> Dataset:
-    """The row as it is now, held until the end of the transaction. Runs are submitted, and files replaced or deleted,
-    under this lock alone, so that a run in flight always has its file."""
+    """The row as it is now, held until the end of the transaction. Runs are submitted, and files replaced or
+    deleted, under this lock alone, so that a run in flight always has its file."""
     # FOR NO KEY UPDATE, where there is one: rows that refer to the dataset are not held up.
     no_key = connection.features.has_select_for_no_key_update
     rows = Dataset.objects.select_for_update(of=("self",), no_key=no_key).select_related(
@@ -53,8 +54,8 @@ def in_force(dataset: Dataset) -> TableVersion:
 
 @transaction.atomic
 def take(*, dataset: Dataset, run_code: str, number: int | None = None) -> TableVersion:
-    """Note which version a run is submitted for, by default the one in force, and see that it is there: called in the submission's
-    transaction, for each table of a database once. Errors: Conflict."""
+    """Note which version a run is submitted for, by default the one in force, and see that it is there:
+    called in the submission's transaction, for each table of a database once. Errors: Conflict."""
     held = locked(dataset)
     if held.is_deleted:
         raise Conflict("this dataset was deleted", repair="submit the run for another one")
@@ -71,7 +72,8 @@ def take(*, dataset: Dataset, run_code: str, number: int | None = None) -> Table
 
 
 def require_kept(versions: Iterable[TableVersion]) -> None:
-    """See that the files of these versions, of which a release was made, are still there. Errors: Conflict."""
+    """See that the files of these versions, of which a release was made, are still there. Errors:
+    Conflict."""
     if any(version.erased_at is not None for version in versions):
         raise Conflict(
             "the version of the table that the release was made of was erased",
@@ -88,8 +90,8 @@ def settle(dataset: Dataset) -> None:
 
 
 def erase_spare(dataset: Dataset) -> int:
-    """Erase the files of earlier versions but for those of which there is a release, which is compared with its own version, and
-    those that an open run reads. Returns how many there were."""
+    """Erase the files of earlier versions but for those of which there is a release, which is compared with
+    its own version, and those that an open run reads. Returns how many there were."""
     of_runs = RunTable.objects.filter(table__dataset=dataset).values("run_code")
     releases, runs = dataset.releases.model.objects, dataset.runs.model.objects
     needed = {
@@ -117,7 +119,8 @@ def erase(versions: Iterable[TableVersion]) -> int:
 
 
 def forget_reports(dataset: Dataset, *, of: Iterable[str] | None = None) -> None:
-    """Erase comparisons with a table that is read otherwise now, or is gone. of: codes of releases; None: of all."""
+    """Erase comparisons with a table that is read otherwise now, or is gone. of: codes of releases; None: of
+    all."""
     reports = dataset.previews.filter(kind=Preview.Kind.REPORT)
     for preview in reports if of is None else reports.filter(subject__in=list(of)):
         preview_store.erase(preview)

@@ -1,4 +1,5 @@
-"""Descriptions kept under a name, and applied to other tables. No budget is touched, and nothing is confirmed by it."""
+"""Descriptions kept under a name, and applied to other tables. No budget is touched, and nothing is confirmed
+by it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def save_template(*, actor: User, version: DomainVersion, name: str) -> Descript
     name = names.one_line(" ".join(name.split()))
     if not 0 < len(name) <= MAX_NAME_LENGTH:
         raise Refused(
-            "the template has no name, or a very long one", repair=f"give it one of up to {MAX_NAME_LENGTH} letters",
+            "the template has no name, or a very long one",
+            repair=f"give it one of up to {MAX_NAME_LENGTH} letters",
             field="name",
         )  # fmt: skip
     organisation = version.dataset.organisation
@@ -31,7 +33,8 @@ def save_template(*, actor: User, version: DomainVersion, name: str) -> Descript
             _note(actor, "template.saved", version.dataset, made)
     except IntegrityError:
         raise Conflict(
-            "there is a template of this name already", repair="choose another name, or delete that one first",
+            "there is a template of this name already",
+            repair="choose another name, or delete that one first",
             field="name",
         ) from None  # fmt: skip
     return made
@@ -40,8 +43,8 @@ def save_template(*, actor: User, version: DomainVersion, name: str) -> Descript
 def apply_template(
     *, actor: User, dataset: Dataset, template: DescriptionTemplate, replaces: bool = False
 ) -> Imported:
-    """Take a template into the draft, as brought and not confirmed. Errors: DomainError for a template of which a
-    column is not in this table; then nothing is kept."""
+    """Take a template into the draft, as brought and not confirmed. Errors: DomainError for a template of
+    which a column is not in this table; then nothing is kept."""
     document = template.version.document
     brought = import_document(
         actor=actor, dataset=dataset, document=document, replaces=replaces, whole=True

@@ -71,7 +71,8 @@ def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> TableTerms
         "unit": PrivacyUnit(
             max_records=_count(table.get("max_records") or "1", "records per person"),
             column=column,
-            # No form asks for it: it comes with a description that was brought, and stays. What is none is refused by the unit.
+            # No form asks for it: it comes with a description that was brought, and stays. What is none is
+            # refused by the unit.
             spelling=(column and table.get("unit_spelling")) or Spelling.EXACT,  # type: ignore[arg-type]
         ),
         "relation": Relation(relation),
@@ -98,8 +99,8 @@ def _repeats(table: Mapping[str, str], *, names: Sequence[str]) -> Repeats | Non
 
 
 def _places(text: str) -> tuple[Place, ...]:
-    """Places as typed, one a line: a name, its columns of latitude and longitude, and "learned" where a run learns its
-    cells."""
+    """Places as typed, one a line: a name, its columns of latitude and longitude, and "learned" where a run
+    learns its cells."""
     places = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, columns = line.partition(":")
@@ -134,7 +135,8 @@ def check_text(document: Mapping[str, object]) -> None:
 
 
 def common_rho(organisation: Organisation) -> float | None:
-    """The one ρ of all columns of unknown values: that of the installation, else that of the organisation; None: each has its own."""
+    """The one ρ of all columns of unknown values: that of the installation, else that of the organisation;
+    None: each has its own."""
     return settings.RHO or organisation.rho
 
 
@@ -164,19 +166,22 @@ def check_rho(domain: Domain, rho: float | None) -> None:
 
 
 def check_fixed(dataset: Dataset, domain: Domain) -> None:
-    """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
+    """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for
+    them."""
     fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
     stated = _terms(domain)
     latest = None if fixed is None else newest(dataset)
     # what a record is; the account does not say it, so the version in force does
     if latest is not None and domain_of(latest).repeats != domain.repeats:
         raise DomainError(
-            "how many records a row stands for cannot change any more: the budget of this dataset was granted for them",
+            "how many records a row stands for cannot change any more: the budget of this dataset was "
+            "granted for them",
             repair="describe it as before",
         )
     if fixed is None and asked is not None and asked != stated:
         raise DomainError(
-            "whom the description protects cannot change while a request for budget waits: it was asked for them",
+            "whom the description protects cannot change while a request for budget waits: it was asked "
+            "for them",
             repair="have the request decided or refused first",
         )
     if fixed is None:

@@ -1,4 +1,5 @@
-"""Another key of the vault: each key of a table is wrapped again, and the old key of the vault is forgotten."""
+"""Another key of the vault: each key of a table is wrapped again, and the old key of the vault is
+forgotten."""
 
 from __future__ import annotations
 
@@ -14,14 +15,15 @@ from synthweb.lib.errors import Conflict
 
 
 def rotate_vault_key(*, is_measuring: Callable[[], bool]) -> int:
-    """Give the vault another key. A call that was interrupted at any place is completed by the next one. Returns how many keys of
-    tables it wraps.
+    """Give the vault another key. A call that was interrupted at any place is completed by the next one.
+    Returns how many keys of tables it wraps.
 
-    is_measuring: whether a run has been charged, or may be at this moment, whose answers are not all stored. Its secret choices
-    follow from the key of the vault, and another worker must make the same.
+    is_measuring: whether a run has been charged, or may be at this moment, whose answers are not all stored.
+    Its secret choices follow from the key of the vault, and another worker must make the same.
 
-    Errors: Conflict while a run is measuring, StorageError if the private key is not there or a key of a table is damaged, OSError if
-    a file of a key cannot be written. Every table can be opened all the while, by whoever reads the two files of keys again.
+    Errors: Conflict while a run is measuring, StorageError if the private key is not there or a key of a
+    table is damaged, OSError if a file of a key cannot be written. Every table can be opened all the while,
+    by whoever reads the two files of keys again.
     """
     _refuse(is_measuring)
     table_keys.begin_change()
@@ -38,8 +40,8 @@ def rotate_vault_key(*, is_measuring: Callable[[], bool]) -> int:
 
 @transaction.atomic
 def _seal_again(code: str) -> None:
-    """Encrypt the names of a dataset's tables to the key of now. Whoever writes names holds this lock: none is left to the key of
-    then by somebody who read it before."""
+    """Encrypt the names of a dataset's tables to the key of now. Whoever writes names holds this lock: none
+    is left to the key of then by somebody who read it before."""
     dataset = tables.locked(Dataset.objects.get(code=code))
     for row in (dataset, *dataset.tables.all()):
         for field in ("dialect", "refusal"):

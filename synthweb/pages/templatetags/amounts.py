@@ -1,4 +1,5 @@
-"""How numbers read on every page: the ledger's integers as ε, ρ and δ, counts with thin separators, shares of a bar.
+"""How numbers read on every page: the ledger's integers as ε, ρ and δ, counts with thin separators, shares of
+a bar.
 
 Loaded for every template (settings), so no page formats an amount by itself.
 """
@@ -65,9 +66,11 @@ def delta(value: int | None) -> str:
 
 @register.inclusion_tag("components/term.html")
 def term(key: str, word: str = "") -> dict[str, str]:
-    """A technical word with its explanation, which appears on hover and when it has the focus. word: another form of it."""
+    """A technical word with its explanation, which appears on hover and when it has the focus. word: another
+    form of it."""
     usual, meaning = terms.TERMS[key]
-    # A page can use a word twice, and loads parts of itself later: a name made of the word would not be unique.
+    # A page can use a word twice, and loads parts of itself later: a name made of the word would not be
+    # unique.
     return {
         "word": word or str(usual),
         "meaning": str(meaning),
@@ -101,7 +104,8 @@ def signs(text: object) -> str:
 
 @register.filter
 def translated(text: object) -> str:
-    """A title or an explanation of the engine in the language of the page; what is not in the catalogue stays."""
+    """A title or an explanation of the engine in the language of the page; what is not in the catalogue
+    stays."""
     return language.translated(str(text)) if text else ""
 
 
@@ -125,7 +129,8 @@ def number(value: Number, digits: int = 3) -> str:
 
 @register.filter
 def written(text: object) -> str:
-    """A number that is a text already, also one with its unit, as the language of the page writes it: 4.3 % → 4,3 %."""
+    """A number that is a text already, also one with its unit, as the language of the page writes it: 4.3 % →
+    4,3 %."""
     return written_number(str(text))
 
 
@@ -151,7 +156,8 @@ def share(part: Number, whole: Number) -> str:
 
 @register.filter
 def percent(fraction: Number) -> str:
-    """A fraction for people to read: 72.3%, 6.0%, 0.13%; all is 100%, and what is less is never rounded up to it."""
+    """A fraction for people to read: 72.3%, 6.0%, 0.13%; all is 100%, and what is less is never rounded up to
+    it."""
     value = 100 * float(fraction or 0)
     if value >= 1:
         text = f"{value:.0f}%" if value >= 100 - 1e-9 else f"{min(value, 99.9):.1f}%"
@@ -220,6 +226,7 @@ def seconds(value: Number) -> str:
 
 @register.filter
 def within_sentence(label: str) -> str:
-    """A label that goes on a sentence: its first letter is small, and nouns of other languages keep theirs."""
+    """A label that goes on a sentence: its first letter is small, and nouns of other languages keep
+    theirs."""
     text = str(label)
     return text[:1].lower() + text[1:]

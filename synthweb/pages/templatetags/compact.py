@@ -1,5 +1,5 @@
-"""HTML and JSON without blanks: in long tables and figures they are much of a page. Rows of tables with thousands of cells are
-written here, too: a loop of a template takes several times as long."""
+"""HTML and JSON without blanks: in long tables and figures they are much of a page. Rows of tables with
+thousands of cells are written here, too: a loop of a template takes several times as long."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ _BEFORE_MARKS = re.compile(r"\s+([.,:;])(?=[\s<]|$)", re.ASCII)
 
 @register.filter
 def without_blanks(rendered: SafeString) -> SafeString:
-    """Rendered HTML with one blank for several, and none beside tags of cells, rows and lists. For parts in which blanks
-    beside tags mean nothing: not for running text with links or emphasis, and not for scripts."""
+    """Rendered HTML with one blank for several, and none beside tags of cells, rows and lists. For parts in
+    which blanks beside tags mean nothing: not for running text with links or emphasis, and not for
+    scripts."""
     # The template escaped every value before; blanks alone change here.
     compact = _BLANKS.sub(" ", rendered)
     for tag in "<>":
@@ -47,8 +48,8 @@ class _CompactEncoder(DjangoJSONEncoder):
 
 @register.filter
 def joined(rendered: SafeString) -> SafeString:
-    """Rendered HTML without blanks before commas, colons, semicolons and full stops, which a template on several lines has
-    where they come from another tag than the word before."""
+    """Rendered HTML without blanks before commas, colons, semicolons and full stops, which a template on
+    several lines has where they come from another tag than the word before."""
     return mark_safe(_BEFORE_MARKS.sub(r"\1", rendered))  # noqa: S308
 
 
@@ -60,8 +61,8 @@ def compact_script(value: object, element_id: str) -> SafeString:
 
 @register.filter
 def figure_rows(rows: Iterable[Sequence[tuple[object, bool]]]) -> SafeString:
-    """The rows of a table of a figure. rows: cells of text and whether it is a number; the last one of a row may have a sentence,
-    which is translated. Other cells are names and values of a table."""
+    """The rows of a table of a figure. rows: cells of text and whether it is a number; the last one of a row
+    may have a sentence, which is translated. Other cells are names and values of a table."""
     return _rows(map(_figure_cells, rows))
 
 
@@ -118,6 +119,7 @@ def _rows(rows: Iterable[str]) -> SafeString:
 
 def _cell(text: object, kind: str) -> str:
     """A cell without a class where it has none. Blanks beside its text mean nothing."""
-    # That of Django does the same; it also looks for lazy texts, which makes it three times as slow in tables of thousands of cells.
+    # That of Django does the same; it also looks for lazy texts, which makes it three times as slow in tables
+    # of thousands of cells.
     escaped = html.escape(str(text).strip())
     return f'<td class="{kind}">{escaped}</td>' if kind else f"<td>{escaped}</td>"

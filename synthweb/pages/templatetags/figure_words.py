@@ -1,4 +1,5 @@
-"""The words of a figure in the language of the page: titles of axes and colour bars, notes in it, and the names of what is drawn."""
+"""The words of a figure in the language of the page: titles of axes and colour bars, notes in it, and the
+names of what is drawn."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ Path = tuple[str | int, ...]
 
 @register.filter
 def in_words_of_page(figure: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A figure beside its words in the language of the page: `words` are paths into the figure, each with the text that
-    `figures.js` draws there. The figure itself stays as it is: it is what the page saves as JSON."""
+    """A figure beside its words in the language of the page: `words` are paths into the figure, each with the
+    text that `figures.js` draws there. The figure itself stays as it is: it is what the page saves as
+    JSON."""
     words = [(path, text) for path, english, text in _translations(figure) if text != english]
     return {**figure, "words": words} if words else figure
 
@@ -52,7 +54,8 @@ def _is_composed(text: str) -> bool:
 
 
 def _labels(figure: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    """The labels of bars, on the axis and under the pointer, where they are words of the figure and no names of columns."""
+    """The labels of bars, on the axis and under the pointer, where they are words of the figure and no names
+    of columns."""
     if figure["layout"].get("meta", {}).get("labels") != "words":
         return
     for place, text in enumerate(figure["layout"]["yaxis"]["ticktext"]):

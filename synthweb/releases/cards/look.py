@@ -25,7 +25,8 @@ from synthweb.releases.tabs import Card
 @require_GET
 @gzip_page  # thousands of synthetic cells; a token of a form is masked by another number in each answer
 def look(request: SignedInRequest, code: str) -> HttpResponse:
-    """A hundred synthetic rows and what is in each column: the first page for everybody who may draw samples."""
+    """A hundred synthetic rows and what is in each column: the first page for everybody who may draw
+    samples."""
     release = selectors.release_for(request.user, code, Need.SAMPLE, tables="any")
     if databases.is_database(release):
         return redirect("releases:database", code)

@@ -22,7 +22,8 @@ from synthweb.releases.tabs import Card
 @login_required
 @require_GET
 def measured(request: SignedInRequest, code: str) -> HttpResponse:
-    """Which columns were counted together, how finely and with how much noise, for whoever may see the release."""
+    """Which columns were counted together, how finely and with how much noise, for whoever may see the
+    release."""
     release = selectors.release_for(request.user, code)
     shown = measurements.measured(release) if measurements.shows(release) else None
     context = screens.frame(request.user, release, card="measured") | {

@@ -1,4 +1,5 @@
-"""Filled counts, which a custodian approved: nothing is private of them, and that is entered in the ledger before a row is read."""
+"""Filled counts, which a custodian approved: nothing is private of them, and that is entered in the ledger
+before a row is read."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ State = FilledCounts.State
 
 
 class Filled(PaidJob[FilledCounts, FillPlan, Counted]):
-    """They are counted exactly, and once more if a worker is lost: nothing of them is stored before they are published."""
+    """They are counted exactly, and once more if a worker is lost: nothing of them is stored before they are
+    published."""
 
     model = FilledCounts
     word = "counts"

@@ -33,7 +33,8 @@ class OfOneTable(PaidRun[TablePlanT, Answers]):
         pipeline.confirm(
             self.plan, progress=lambda share: self.progress(stages.OPEN.name, share)
         )
-        # A cluster that is not there, or has another version of the code, is found out before the charge, too.
+        # A cluster that is not there, or has another version of the code, is found out before the charge,
+        # too.
         pipeline.require_counting(pipeline.Counting(**settings.COUNTING))
 
     def require(self, files: Opened) -> None:
@@ -69,8 +70,8 @@ class ReleaseOfTable(OfOneTable[Plan]):
         return {"release": release}
 
     def published(self, fields: Mapping[str, Any]) -> None:
-        """Have another worker draw the first rows and compute the expected errors. If this fails, whoever opens the page of
-        the release asks again."""
+        """Have another worker draw the first rows and compute the expected errors. If this fails, whoever
+        opens the page of the release asks again."""
         release = fields["release"]
         try:
             services.request_ranges(release=release)

@@ -1,7 +1,8 @@
-"""Free work that opens a table: reading an upload, comparing a release with the real table, and checking the keys of a database.
+"""Free work that opens a table: reading an upload, comparing a release with the real table, and checking the
+keys of a database.
 
-What it makes is for the steward alone and goes to the preview store, which has no fence: a worker that lost its lease must not overwrite
-what its successor has stored.
+What it makes is for the steward alone and goes to the preview store, which has no fence: a worker that lost
+its lease must not overwrite what its successor has stored.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class TableJobs(Job[TableErrand]):
         return failure_of(error)
 
     def stopped(self, error: Exception) -> None:
-        """What will fail again the same way ends now; anything else waits until the reconciler sends it again."""
+        """What will fail again the same way ends now; anything else waits until the reconciler sends it
+        again."""
         if isinstance(error, SynthError) or self.row.attempts >= self.max_attempts:
             super().stopped(error)
         else:
@@ -100,7 +102,8 @@ def _ingest(job: TableJobs) -> None:
 
 
 def _report(job: TableJobs) -> None:
-    """A release compared with the real table, as it was when the release was made: not private, for stewards alone, short-lived."""
+    """A release compared with the real table, as it was when the release was made: not private, for stewards
+    alone, short-lived."""
     dataset, release, progress = job.row.dataset, job.row.release, job.progress
     if release is None:
         raise PrivacyError("a comparison without a release")
@@ -164,7 +167,8 @@ def _check_keys(job: TableJobs) -> None:
 
 
 def _report_database(job: TableJobs, release: Release) -> None:
-    """A released database compared with the real one over joins: not private, for stewards alone, short-lived."""
+    """A released database compared with the real one over joins: not private, for stewards alone,
+    short-lived."""
     version = databases.version_of(release.run)
     model = released_databases.model_of(release)
     frames = model.tables(

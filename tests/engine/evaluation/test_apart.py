@@ -75,7 +75,8 @@ def distance_cards(made: report.Report) -> list[Card]:
     return [card for card in cards if card.key.startswith("distance-")]
 
 
-# ---- kilometres --------------------------------------------------------------------------------------------------
+# ---- kilometres
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,8 @@ def test_great_circle_agrees_with_the_angle_between_vectors() -> None:
     )
 
 
-# ---- bins --------------------------------------------------------------------------------------------------------
+# ---- bins
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_a_cell_stands_at_its_centre_and_a_whole_number_at_itself() -> None:
@@ -185,7 +187,8 @@ def test_tables_larger_than_a_block_are_counted_whole() -> None:
     assert counts.sum() == 2**16 + 7
 
 
-# ---- the comparison ----------------------------------------------------------------------------------------------
+# ---- the comparison
+# ----------------------------------------------------------------------------------------------
 
 
 def test_the_gap_is_that_of_kolmogorov_and_smirnov_on_the_bins() -> None:
@@ -257,7 +260,8 @@ def test_noisy_answers_say_nothing_of_distances() -> None:
     )
 
 
-# ---- the figure --------------------------------------------------------------------------------------------------
+# ---- the figure
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -317,7 +321,8 @@ def test_the_offline_page_shows_it(made: report.Report) -> None:
     assert 'data-figure="distance-0"' in text and "Distances between places" in text
 
 
-# ---- the domain --------------------------------------------------------------------------------------------------
+# ---- the domain
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_domain_keeps_its_places_and_one_without_keeps_its_digest() -> None:
@@ -376,7 +381,8 @@ def test_documents_of_places_that_are_malformed_are_refused(document: object) ->
         Domain.from_json(domain_of().to_json() | {"places": document})
 
 
-# ---- through the room --------------------------------------------------------------------------------------------
+# ---- through the room
+# --------------------------------------------------------------------------------------------
 
 
 def test_files_are_compared_by_distance_and_the_real_side_is_marked(tmp_path: Path) -> None:

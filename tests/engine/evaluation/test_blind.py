@@ -1,6 +1,6 @@
-"""What a comparison in bins cannot see: columns that their description destroyed on both sides are damaged, or cannot be judged
-where values are not compared. The two tables are made like the sales of a city: prices of which most lie in one bin, amounts
-with commas between thousands, days written month first."""
+"""What a comparison in bins cannot see: columns that their description destroyed on both sides are damaged,
+or cannot be judged where values are not compared. The two tables are made like the sales of a city: prices of
+which most lie in one bin, amounts with commas between thousands, days written month first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def domain(**changes: Any) -> Domain:
 
 
 def written(folder: Path, name: str, *, amount: str, sold: str, factor: int = 1) -> Path:
-    """A hundred sales: 82 prices in the bin from 1 to 9 999 999, in the ratio `factor` to what they are, 18 above."""
+    """A hundred sales: 82 prices in the bin from 1 to 9 999 999, in the ratio `factor` to what they are, 18
+    above."""
     rows = [f"{900_000 * factor},{amount},{sold},flat" for _ in range(82)]
     rows += [
         f"{15_000_000 + 10_000_000 * (place % 4)},{amount},{sold},house" for place in range(18)
@@ -57,7 +58,10 @@ def test_a_price_five_times_off_inside_one_bin_is_not_called_kept(tmp_path: Path
     assert found["price"]["verdict"]["level"] == "damaged"
     assert "82 of 100 real values lie in the one bin" in found["price"]["verdict"]["words"]
     assert found["price"]["limits"] == [
-        "82 of 100 real values lie in one bin: the comparison cannot see inside it, so describe the column in finer bins"
+        (
+            "82 of 100 real values lie in one bin: the comparison cannot see inside it, so describe the "
+            "column in finer bins"
+        )
     ]
     assert found["kind"]["verdict"]["level"] == found["sold"]["verdict"]["level"] == "same"
     pair = next(
@@ -107,8 +111,8 @@ def test_values_beyond_the_bounds_are_told_by_their_share(tmp_path: Path) -> Non
     found = compared(path, path, Domain.from_json({"attributes": [described]}))["sold"]
     assert found["verdict"] == {
         "level": "damaged",
-        "words": "Damaged by its description: 23 of 100 real values are beyond the declared bounds and were moved to a bound, "
-        "so widen the bounds by a public source or learn them privately.",
+        "words": "Damaged by its description: 23 of 100 real values are beyond the declared bounds and "
+        "were moved to a bound, so widen the bounds by a public source or learn them privately.",
     }
 
 

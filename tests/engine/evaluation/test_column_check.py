@@ -1,4 +1,5 @@
-"""A description held against cells: each kind of damage is named with its repair before anything is released."""
+"""A description held against cells: each kind of damage is named with its repair before anything is
+released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""From where to where records go: distances, curves and their gap, implicates, averages and their errors, flows."""
+"""From where to where records go: distances, curves and their gap, implicates, averages and their errors,
+flows."""
 
 from __future__ import annotations
 
@@ -120,7 +121,8 @@ def tally(domain: Domain, codes: dict[str, np.ndarray], *, private: bool) -> tal
     return report.tally(tallies.CodedTable(codes=codes, domain=domain, private=private))
 
 
-# ---- ends and distances ------------------------------------------------------------------------------------------
+# ---- ends and distances
+# ------------------------------------------------------------------------------------------
 
 
 def test_two_columns_with_points_and_two_places_are_commutes_and_one_alone_is_none() -> None:
@@ -177,7 +179,8 @@ def test_homes_near_a_point_are_those_whose_great_circle_is_short_enough() -> No
     )
 
 
-# ---- curves ------------------------------------------------------------------------------------------------------
+# ---- curves
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_the_gap_is_that_of_kolmogorov_and_smirnov_without_bins() -> None:
@@ -221,7 +224,8 @@ def test_the_band_of_a_comparison_does_not_depend_on_the_real_table() -> None:
     assert made[0]["ks"] != made[1]["ks"]
 
 
-# ---- averages ----------------------------------------------------------------------------------------------------
+# ---- averages
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_averages_are_those_of_each_destination() -> None:
@@ -270,7 +274,8 @@ def test_destinations_that_the_synthetic_table_lacks_are_counted_and_not_compare
     assert none.weighted is None or none.weighted == 0
 
 
-# ---- parts -------------------------------------------------------------------------------------------------------
+# ---- parts
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_a_matrix_by_values_is_the_contingency_table() -> None:
@@ -360,7 +365,8 @@ def test_points_are_found_by_name_and_by_degrees_and_others_are_not() -> None:
     assert anchors.busiest_destination(busy).name == "<dock>"
 
 
-# ---- cards and reports -------------------------------------------------------------------------------------------
+# ---- cards and reports
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("domain", [towns(totals=True), cells()], ids=["towns", "cells"])

@@ -1,4 +1,5 @@
-"""Expected ranges: figures of shapes by hand, bands that follow the noise, and the same documents giving the same bands."""
+"""Expected ranges: figures of shapes by hand, bands that follow the noise, and the same documents giving the
+same bands."""
 
 from __future__ import annotations
 
@@ -147,7 +148,8 @@ def test_a_band_holds_its_estimate_and_grows_with_the_noise() -> None:
         assert band.low <= band.estimate.value <= band.high
         assert band.estimate.value == pytest.approx(0.7)
     widths = [band["share smith"].high - band["share smith"].low for band in (narrow, wide)]
-    # Twice the 95 % quantile of the difference of two cells, which the total halves: about √2 · 1.64 · scale · √2.
+    # Twice the 95 % quantile of the difference of two cells, which the total halves: about √2 · 1.64 · scale
+    # · √2.
     assert 0.002 < widths[0] < 0.008 and 20 < widths[1] / widths[0] < 100
 
 
@@ -177,7 +179,7 @@ def test_questions_without_noise_on_counts_are_passed_over() -> None:
     binned = call("job", scale=1)
     binned["query"]["bins"] = [2]
     unknown = call("job", scale=1, law="gumbel")
-    assert not expected.expected_columns(model(), [score, binned, unknown])[1].figures  # type: ignore[list-item]
+    assert not expected.expected_columns(model(), [score, binned, unknown])[1].figures
 
 
 def test_the_same_documents_give_the_same_bands() -> None:

@@ -1,4 +1,5 @@
-"""The second word of quality: whether relations are expected to be in a release, without any look at real data."""
+"""The second word of quality: whether relations are expected to be in a release, without any look at real
+data."""
 
 from __future__ import annotations
 

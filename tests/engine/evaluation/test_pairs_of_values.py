@@ -1,4 +1,5 @@
-"""Rank correlations and means within groups: exact by hand, judged beyond chance, drawn with real and synthetic side by side."""
+"""Rank correlations and means within groups: exact by hand, judged beyond chance, drawn with real and
+synthetic side by side."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Values as they are written: each kind of damage that a description can do is named with its repair, and an honest release
-is not accused."""
+"""Values as they are written: each kind of damage that a description can do is named with its repair, and an
+honest release is not accused."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_a_map_and_its_table_say_the_same_and_no_empty_square_has_a_colour() -> 
     )
 
 
-# --- texts ----------------------------------------------------------------------------------------------------------
+# --- texts --------------------------------------------------------------------------------------------------
 WORDS = StringHierarchy(columns=("word",), alphabet="ab", longest=3)
 
 
@@ -217,7 +217,7 @@ def test_a_tree_that_is_its_root_has_a_depth_and_no_children() -> None:
     assert tree_cells.profile(root) == [tree_cells.Depth(depth=0, cells=1, share=1.0)]
 
 
-# --- public points --------------------------------------------------------------------------------------------------
+# --- public points ------------------------------------------------------------------------------------------
 AT = {
     f"block {number}": [41 + number**1.1 / 10, -71 - number**1.9 / 50, number + 1.0]
     for number in range(9)

@@ -101,7 +101,7 @@ def test_large_counts_are_near_to_the_normal_law() -> None:
     )
 
 
-# --- in a report ----------------------------------------------------------------------------------------------------
+# --- in a report --------------------------------------------------------------------------------------------
 def codes(described: Domain, *, seed: int, shift: int = 0) -> dict[str, NDArray[Any]]:
     rng = np.random.default_rng(seed)
     return {name: np.clip(rng.binomial(7, 0.4, 4000) + shift, 0, 7) for name in described.names}

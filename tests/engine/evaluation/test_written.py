@@ -1,4 +1,5 @@
-"""Gaps of days, last digits and markers of missing values: planted damage is seen, and a second sample is not accused."""
+"""Gaps of days, last digits and markers of missing values: planted damage is seen, and a second sample is not
+accused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`manage.py add_user NAME --organisation … --role steward`: the first real people; later ones are added on a page."""
+"""`manage.py add_user NAME --organisation … --role steward`: the first real people; later ones are added on a
+page."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from synthweb.accounts.models import Organisation, Role
 
 
 class Command(BaseCommand):
-    help = "Add a person to an organisation and print a one-time password, which they replace at the first sign-in."
+    help = (
+        "Add a person to an organisation and print a one-time password, which they replace at the first "
+        "sign-in."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")

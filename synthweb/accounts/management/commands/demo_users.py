@@ -12,7 +12,10 @@ from synthweb.accounts import demo
 
 
 class Command(BaseCommand):
-    help = "Make the demo users (with fresh random passwords, written to a file), or keep them out, or let them in again."
+    help = (
+        "Make the demo users (with fresh random passwords, written to a file), or keep them out, or let "
+        "them in again."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("verb", choices=["make", "off", "on"])

@@ -1,4 +1,5 @@
-"""`manage.py link_identity NAME SUBJECT`: somebody who has an account signs in at the identity provider from now on."""
+"""`manage.py link_identity NAME SUBJECT`: somebody who has an account signs in at the identity provider from
+now on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`manage.py second_factor "Organisation" --required`: everybody there needs one. Without options it says what holds, and who has none."""
+"""`manage.py second_factor "Organisation" --required`: everybody there needs one. Without options it says
+what holds, and who has none."""
 
 from __future__ import annotations
 

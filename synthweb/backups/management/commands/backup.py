@@ -1,14 +1,16 @@
-"""`manage.py backup FILE`: the database, tables, answers and keys together in one encrypted file, while everything runs.
+"""`manage.py backup FILE`: the database, tables, answers and keys together in one encrypted file, while
+everything runs.
 
-The file is encrypted to a public key (`SYNTHWEB_BACKUP_RECIPIENT`, or --to), whose private half is kept elsewhere: `age-keygen`
-makes such a pair. In a folder, the file is named after the time. The keys of the vault are in it, so whoever has the private half
-can read every table.
+The file is encrypted to a public key (`SYNTHWEB_BACKUP_RECIPIENT`, or --to), whose private half is kept
+elsewhere: `age-keygen` makes such a pair. In a folder, the file is named after the time. The keys of the
+vault are in it, so whoever has the private half can read every table.
 
-The installation's key signs it. The line with the name of this key, which is printed each time, belongs into the file of the
-private half: `restore` then accepts what this key signed, and nothing else.
+The installation's key signs it. The line with the name of this key, which is printed each time, belongs into
+the file of the private half: `restore` then accepts what this key signed, and nothing else.
 
-With --every the command goes on: it makes a backup each time so many hours have passed, and a failure is reported and tried
-again at the next time. With --checkpoints it then signs the ends of all chains, for `SYNTHWEB_CHECKPOINTS`.
+With --every the command goes on: it makes a backup each time so many hours have passed, and a failure is
+reported and tried again at the next time. With --checkpoints it then signs the ends of all chains, for
+`SYNTHWEB_CHECKPOINTS`.
 """
 
 from __future__ import annotations

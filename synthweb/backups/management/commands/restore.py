@@ -1,12 +1,13 @@
-"""`manage.py restore FILE --key KEYFILE`: put a backup into an installation that has nothing yet, and check the result.
+"""`manage.py restore FILE --key KEYFILE`: put a backup into an installation that has nothing yet, and check
+the result.
 
-The backup has to be signed by a key that the operator knows from elsewhere: `backup` prints a line with its name, which the file
-of the private key then has in it, or --signed-by names the key. Whoever has that key decided what is in the backup: people,
-passwords, roles, keys and the ledger.
+The backup has to be signed by a key that the operator knows from elsewhere: `backup` prints a line with its
+name, which the file of the private key then has in it, or --signed-by names the key. Whoever has that key
+decided what is in the backup: people, passwords, roles, keys and the ledger.
 
-Afterwards every hash chain and every key is tried. With --against, signed checkpoints that were kept elsewhere are looked for:
-an account whose checkpoint is missing was spent from after the backup, and must not spend. With --tombstones, keys of tables
-that were destroyed after the backup stay destroyed.
+Afterwards every hash chain and every key is tried. With --against, signed checkpoints that were kept
+elsewhere are looked for: an account whose checkpoint is missing was spent from after the backup, and must not
+spend. With --tombstones, keys of tables that were destroyed after the backup stay destroyed.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ class Command(BaseCommand):
             nargs="+",
             default=[],
             metavar="KEY",
-            help="keys that may have signed the backup or the list: each the file of a public key, or its name. Whoever has such a "
-            "key decided what is in the backup: people, passwords, roles, keys and the ledger",
+            help="keys that may have signed the backup or the list: each the file of a public key, or its "
+            "name. Whoever has such a key decided what is in the backup: people, passwords, roles, keys "
+            "and the ledger",
         )
 
     def handle(
@@ -72,8 +74,8 @@ class Command(BaseCommand):
         )
         if manifest["key"] not in noted:
             self.stdout.write(
-                "You named this key: whoever has its other half decided what was restored, people, passwords, roles, keys and the "
-                "ledger."
+                "You named this key: whoever has its other half decided what was restored, people, "
+                "passwords, roles, keys and the ledger."
             )
         if options["tombstones"]:
             self.stdout.write(
@@ -81,8 +83,8 @@ class Command(BaseCommand):
             )
         else:
             self.stdout.write(
-                "No list of destroyed keys was given: tables that were deleted after this backup are back. Delete them again, or "
-                "restore with --tombstones."
+                "No list of destroyed keys was given: tables that were deleted after this backup are back. "
+                "Delete them again, or restore with --tombstones."
             )
         verification = ["--against", *map(str, against)] if against else []
         call_command("verify_ledger", *verification, stdout=self.stdout)

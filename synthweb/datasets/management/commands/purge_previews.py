@@ -1,4 +1,5 @@
-"""`manage.py purge_previews`: what the reconciler does about expired previews and interrupted uploads, by hand."""
+"""`manage.py purge_previews`: what the reconciler does about expired previews and interrupted uploads, by
+hand."""
 
 from __future__ import annotations
 

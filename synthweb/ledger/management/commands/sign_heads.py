@@ -1,9 +1,12 @@
-"""`manage.py sign_heads FOLDER`: recompute every chain and write its signed checkpoint, for auditors to keep elsewhere.
+"""`manage.py sign_heads FOLDER`: recompute every chain and write its signed checkpoint, for auditors to keep
+elsewhere.
 
-Beside them lies the signed list of the keys of tables that were destroyed (`tombstones`), which a restore needs.
+Beside them lies the signed list of the keys of tables that were destroyed (`tombstones`), which a restore
+needs.
 
-One file for each account and one for the audit log, named after the chain and its length, so that a daily run beside
-the old ones overwrites nothing but itself. Exit 1 if a chain is broken; the others are written all the same.
+One file for each account and one for the audit log, named after the chain and its length, so that a daily run
+beside the old ones overwrites nothing but itself. Exit 1 if a chain is broken; the others are written all the
+same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`manage.py two_custodians "Organisation" --above 2`: which grants take two custodians. Without options it says what holds."""
+"""`manage.py two_custodians "Organisation" --above 2`: which grants take two custodians. Without options it
+says what holds."""
 
 from __future__ import annotations
 
@@ -44,7 +45,10 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{named.name}: one custodian always suffices."
             if limit is None
-            else f"{named.name}: two custodians approve what brings a cap above ε {short_text('epsilon', limit)}."
+            else (
+                f"{named.name}: two custodians approve what brings a cap above ε "
+                f"{short_text('epsilon', limit)}."
+            )
         )
 
 

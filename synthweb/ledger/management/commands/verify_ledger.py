@@ -1,8 +1,8 @@
 """`manage.py verify_ledger`: recompute every hash chain and every sum; exit 1 if anything does not fit.
 
-A chain cannot show that its end was cut off, or that the whole database was set back to an older backup. So keep the
-heads somewhere else: `--save FILE` writes them down, `--against FILE` later demands that each is still in its chain;
-FILE may also be a signed checkpoint, which shows besides that it is one of ours.
+A chain cannot show that its end was cut off, or that the whole database was set back to an older backup. So
+keep the heads somewhere else: `--save FILE` writes them down, `--against FILE` later demands that each is
+still in its chain; FILE may also be a signed checkpoint, which shows besides that it is one of ours.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class Command(BaseCommand):
         ]
         for name in gone:
             self.stdout.write(
-                f"{name:<12} {self.style.ERROR('BROKEN')} the head written down earlier is gone: cut off or set back"
+                f"{name:<12} {self.style.ERROR('BROKEN')} the head written down earlier is gone: cut off "
+                "or set back"
             )
         return gone
 

@@ -1,7 +1,9 @@
-"""`manage.py check_keys`: what the keys of this process open, and what a lost one costs. Exit 1 if anything is lost.
+"""`manage.py check_keys`: what the keys of this process open, and what a lost one costs. Exit 1 if anything
+is lost.
 
 A process has the keys it needs and no others, so say as whom to look: `--as web` and `--as worker` in their
-containers; without it every key of the installation has to be here, as it is where `make run` started everything.
+containers; without it every key of the installation has to be here, as it is where `make run` started
+everything.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ PAIRS = (("VAULT_PUBLIC", "VAULT_PRIVATE"), ("PREVIEW_PUBLIC", "PREVIEW_PRIVATE"
 
 
 class Command(BaseCommand):
-    help = "Say which tables and previews the keys of this process still open, and what was lost with a lost key."
+    help = (
+        "Say which tables and previews the keys of this process still open, and what was lost with a lost "
+        "key."
+    )
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -56,7 +61,8 @@ class Command(BaseCommand):
         return fine
 
     def _unfit(self, needed: tuple[str, ...], lost: list[str]) -> Iterator[str]:
-        """Pairs whose halves do not belong together: what is encrypted to the one, the other does not open."""
+        """Pairs whose halves do not belong together: what is encrypted to the one, the other does not
+        open."""
         for public, private in PAIRS:
             # Web and worker hold one half each: halves can be compared only where both are
             # needed.
@@ -106,9 +112,9 @@ class Command(BaseCommand):
         if gone:
             remaining = Release.objects.filter(dataset__in=gone).count()
             self.stdout.write(
-                f"{len(gone)} of {len(checked)} tables cannot be opened. Their {remaining} releases, with receipts and samples, "
-                "and every entry of the ledger are unharmed: none of them needs the table. To measure anew, upload the "
-                "table again; what was charged stays charged."
+                f"{len(gone)} of {len(checked)} tables cannot be opened. Their {remaining} releases, with "
+                "receipts and samples, and every entry of the ledger are unharmed: none of them needs the "
+                "table. To measure anew, upload the table again; what was charged stays charged."
             )
         return [dataset.code for dataset in gone]
 

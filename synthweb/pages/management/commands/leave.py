@@ -12,7 +12,10 @@ from synthweb.pages import leaving
 
 
 class Command(BaseCommand):
-    help = "End somebody's access for good, and hand over what was shared with them and the datasets they care for."
+    help = (
+        "End somebody's access for good, and hand over what was shared with them and the datasets they care "
+        "for."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")

@@ -1,5 +1,5 @@
-"""`manage.py load_demo`: the example tables, uploaded, described, paid for, released, shared and compared by the demo users
-through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
+"""`manage.py load_demo`: the example tables, uploaded, described, paid for, released, shared and compared by
+the demo users through the same services as everybody's. Goes on where it stopped; nothing is done twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ EXAMPLES = Path(settings.BASE_DIR) / "examples"
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A public table below `EXAMPLES`, and what people are told of it. records: the low end of about how many there are."""
+    """A public table below `EXAMPLES`, and what people are told of it. records: the low end of about how many
+    there are."""
 
     table: str
     kind: Kind
@@ -68,8 +69,8 @@ ADULT = Example(
     kind="csv.gz",
     domain="adult.domain.json",
     name="Adult (example)",
-    about="48,842 records of the 1994 US census survey. Becker, B. & Kohavi, R. (1996), Adult, UCI Machine Learning "
-    "Repository, CC BY 4.0. A public table, to try things on.",
+    about="48,842 records of the 1994 US census survey. Becker, B. & Kohavi, R. (1996), Adult, UCI Machine "
+    "Learning Repository, CC BY 4.0. A public table, to try things on.",
     protected="Respondents of the example survey",
     records=10_000,
 )
@@ -78,14 +79,16 @@ COMMUTES = Example(
     kind="parquet",
     domain="commutes/towns.domain.json",
     name="Rhode Island commutes (example)",
-    about="406,052 jobs of 2019 by place of home and of work. US Census Bureau, LEHD Origin-Destination Employment "
-    "Statistics, public domain. How many people work in each town is published; where they live is protected.",
+    about="406,052 jobs of 2019 by place of home and of work. US Census Bureau, LEHD Origin-Destination "
+    "Employment Statistics, public domain. How many people work in each town is published; where they live "
+    "is protected.",
     protected="People with a job in the example",
     records=100_000,
 )
 ONE_IN_A_BILLION = Fraction(1, 10**9)
 ONE_IN_A_MILLION = Fraction(1, 10**6)
-# The first one is there to be looked at before the next begins; the last one shows what the same epsilon can be worth.
+# The first one is there to be looked at before the next begins; the last one shows what the same epsilon can
+# be worth.
 RELEASES = (
     Made(
         key="demo",

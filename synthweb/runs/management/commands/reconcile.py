@@ -14,7 +14,10 @@ from synthweb.runs import leases, reconcile
 
 
 class Command(BaseCommand):
-    help = "Send the messages of what waits again, end what was interrupted after its charge, remove expired previews."
+    help = (
+        "Send the messages of what waits again, end what was interrupted after its charge, remove expired "
+        "previews."
+    )
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         # A new process has seen nothing: it frees only what stays
