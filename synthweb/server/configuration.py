@@ -20,17 +20,26 @@ def on_starting(server: Any) -> None:
     the folder. An installation of another format is refused."""
     os.environ[NUMBERS] = tempfile.mkdtemp(prefix="synthweb-numbers-")
     server.app.wsgi()
-    from synthweb.lib import installation_format  # settings are known by now
-
-    # Here and not in each process: where two of them end at once, gunicorn breaks.
     try:
-        installation_format.stop_if_other()
+        _require_format()
     except SystemExit:
         on_exit(server)
         raise
     # Collections of garbage in the processes do not write to what they share.
     gc.collect()
     gc.freeze()
+
+
+def _require_format() -> None:
+    """Here and not in each process: where two of them end at once, gunicorn breaks."""
+    from django.apps import (
+        apps,
+    )  # not before the application, which says which settings there are
+
+    from synthweb.lib import installation_format
+
+    if apps.ready:  # an application without Django has no database
+        installation_format.stop_if_other()
 
 
 def on_exit(_server: object) -> None:

@@ -62,11 +62,9 @@ def running(
 ) -> Iterator[int]:
     """The server with its real configuration, to which lines may be added; yields its port."""
     port = services.free_port()
-    # The small application has no database whose format could be another one.
-    own = "" if app.startswith("synthweb.") else "def post_worker_init(_worker): pass\n"
     config = folder / "configuration.py"
     config.write_text(
-        f"{configuration}\nfrom synthweb.server.configuration import *\n{own}workers = {workers}\n"
+        f"{configuration}\nfrom synthweb.server.configuration import *\nworkers = {workers}\n"
     )
     command = [
         sys.executable,
