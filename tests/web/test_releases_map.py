@@ -84,7 +84,10 @@ def test_an_analyst_sees_maps_of_a_shared_release_and_nothing_real(
         address("map", release), {"near": "ISLE", "within": "30", "unit": "miles"}
     )
     text = html_of(page)
-    assert f'href="{address("map", release)}"' in text
+    # The map is a card of Look: open here, and a line that opens it there.
+    assert '<section class="tab-card" id="card" aria-label="Map">' in text
+    look = html_of(client.get(address("release", release)))
+    assert f'href="{address("map", release)}#card"' in look
     assert "How far those go who start within 30 miles of isle" in text
     assert "Real data" not in text and "costs no privacy budget" in text
     assert (
