@@ -91,7 +91,7 @@ def field(rule: ParameterRule, offered: Offered, **common: Any) -> forms.CharFie
     """The form field of a parameter that names columns."""
     common |= {"max_length": LONGEST, "initial": as_text(rule.get("default"))}
     if rule["x-columns"] == "one":
-        choices = [("", "None"), *((name, name) for name in offered.targets)]
+        choices = [("", _("None")), *((name, name) for name in offered.targets)]
         return OneColumn(
             widget=forms.Select(choices=choices, attrs={"class": "form-select"}), **common
         )

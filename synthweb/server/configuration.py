@@ -32,9 +32,8 @@ def on_starting(server: Any) -> None:
 
 def _require_format() -> None:
     """Here and not in each process: where two of them end at once, gunicorn breaks."""
-    from django.apps import (
-        apps,
-    )  # not before the application, which says which settings there are
+    # Not before the application, which says which settings there are.
+    from django.apps import apps
 
     from synthweb.lib import installation_format
 
