@@ -369,6 +369,12 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
             "items that noise chose, or lie anywhere in the box of their place. A larger epsilon, more "
             "records, fewer columns to be learned, or a description with bounds or values would do.\n"
         )
+    if left_out := release.model.domain.enforcement.left_out:
+        sys.stderr.write(
+            f"note: constraints left out of this release: {'; '.join(each.sentence for each in left_out)}. "
+            "With what the run learned of their columns no record could keep them; a larger epsilon, more "
+            "records, or a description with bounds or values would do.\n"
+        )
     if not any(measured.clique for measured in release.answers.measurements):
         return  # of the number of records alone there is enough to say
     verdict = sample_size.verdict(

@@ -19,7 +19,7 @@ from scipy.spatial import KDTree
 
 from synth_engine.cities.specification import Areas
 from synth_engine.errors import SpecError, TableError
-from synth_engine.kinds.derived import on_sphere
+from synth_engine.kinds.nearest_points import on_sphere
 
 EARTH_KILOMETRES = 6371.0088
 MAX_BYTES = 50_000_000

@@ -19,8 +19,10 @@ def with_derived(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
     while waiting:
         ready = [a for a in waiting if all(name in columns for name in a.of)]
         for attribute in ready:
-            source = domain.written_like(domain.attribute(attribute.of[0]))
-            texts = source.write(columns[attribute.of[0]])
+            texts = [
+                domain.written_like(domain.attribute(name)).write(columns[name])
+                for name in (attribute.of if attribute.reads_texts else ())
+            ]
             columns[attribute.name] = compute(
                 attribute, [columns[name] for name in attribute.of], texts
             )

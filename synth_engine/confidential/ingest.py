@@ -64,7 +64,7 @@ class Reading:
     in every row. `hints`: of each column, how sure its suggestion is and what else it could be. `questions`:
     about the form of the file, with their answers. `cells`: of each column, cells as they are written, with
     the rows that each stands for. `rules`: between columns, that hold in the rows looked through
-    (`relations.HeldRule`)."""
+    (`held_rule.HeldRule`)."""
 
     columns: tuple[str, ...]
     suggestions: list[dict[str, object]]

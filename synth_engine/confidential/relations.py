@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
 
@@ -19,13 +18,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec.ladder_cells import read_cells
+from synth_engine.confidential import formula_rules
+from synth_engine.confidential.held_rule import (
+    CHANCE,
+    DERIVED,
+    MIN_ROWS,
+    Floats,
+    Rules,
+    SampledColumn,
+    add,
+    equal,
+    varies,
+)
 from synth_engine.domain import MISSING, Attribute, Identifier, Integer, parse_attribute
 from synth_engine.errors import DomainError
 from synth_engine.formats import Marks
 from synth_engine.kinds.date import ORDINAL_OF_1970
 
 MAX_ROWS = 2_000
-MIN_ROWS = 50
 MAX_CELLS = 1_000_000
 MAX_NUMERIC = 40  # columns that are compared with each other
 MAX_GROUPED = 40
@@ -33,48 +43,7 @@ MAX_REMARKS = 4  # for one column
 _MAX_VALUES = 1_000  # of a column that may decide another one
 _MAX_CASES = 50  # of a column that may decide where another one is missing
 _LISTED = 5
-_CHANCE = 1e-6  # below it, a rule does not hold by chance
-_FIRST_ROWS = 64  # by which candidates are found
 _FEWEST = 20  # rows on either side of a rule of missing values
-_FEWEST_VALUES = 3
-_LEAST_SHARE = 0.01  # of the rows in which a part of a sum is not zero
-DERIVED = "derived"
-_FACT = "This holds in the data: declare it only if it is written somewhere."
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeldRule:
-    """A rule that holds in some rows.
-
-    column: the column that it is about.
-    sentence: the rule in words.
-    kind: the constraint that states it, "derived" for a function that a column is computed by, empty where
-    nothing does. facts: keys of that constraint, or of that column. Values of the table are not among them:
-    whoever states the rule
-        writes them down."""
-
-    column: str
-    sentence: str
-    kind: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def remark(self) -> str:
-        return f"{self.sentence} {_FACT}"
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "facts": dict(self.facts),
-            "sentence": self.remark,
-        }
-
-
-Rules = dict[str, list[HeldRule]]
-"""Rules by the column that they are about."""
 
 
 class RowSample:
@@ -109,26 +78,6 @@ class RowSample:
         }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SampledColumn:
-    """A column of some rows.
-
-    attribute: as it is suggested; None where the suggestion says too little to be one.
-    numbers: shape (n,), values that compare, in their unit, NaN where missing; None for texts.
-    unit: the largest unit of differences of these values, such as days; empty for plain numbers and texts.
-    codes: shape (n,), a number for each different text.
-    missing: shape (n,), whether the cell is a marker.
-    texts: the different texts, by code."""
-
-    name: str
-    attribute: Attribute | None
-    numbers: Floats | None
-    unit: str
-    codes: NDArray[np.int64]
-    missing: NDArray[np.bool_]
-    texts: list[str]
-
-
 def held_rules(
     sample: Mapping[str, pa.Array], drafts: Sequence[Mapping[str, Any]], marks: Marks
 ) -> Rules:
@@ -142,20 +91,16 @@ def held_rules(
     rules: Rules = defaultdict(list)
     if not columns or len(columns[0].codes) < MIN_ROWS:
         return {}
-    numeric = [each for each in columns if _varies(each)][:MAX_NUMERIC]
-    related = _sums(numeric, rules)
+    numeric = [each for each in columns if varies(each)][:MAX_NUMERIC]
+    related = formula_rules.sums(numeric, rules)
     related |= _shifts(numeric, rules)
+    related |= formula_rules.formulas(numeric, related, rules)
+    formula_rules.complements(columns, rules)
     _parts_of_dates(columns, rules)
     _orders(numeric, related, rules)
     _functions(columns, rules)
     _missing_rules(columns, rules)
     return {name: several[:MAX_REMARKS] for name, several in rules.items()}
-
-
-def _add(
-    rules: Rules, column: str, sentence: str, *, kind: str, facts: Mapping[str, Any]
-) -> None:
-    rules[column].append(HeldRule(column=column, sentence=sentence, kind=kind, facts=facts))
 
 
 def _column(texts: pa.Array, draft: Mapping[str, Any], marks: Marks) -> SampledColumn:
@@ -199,71 +144,6 @@ def _unit(attribute: Attribute | None) -> tuple[float, str]:
     return units[0] if units else (1.0, "")
 
 
-def _varies(column: SampledColumn) -> bool:
-    """Whether it has numbers, and enough different ones for a rule to say anything."""
-    if column.numbers is None:
-        return False
-    known = column.numbers[~np.isnan(column.numbers)]
-    return len(known) >= MIN_ROWS and len(np.unique(known)) >= _FEWEST_VALUES
-
-
-def _equal(left: Floats, right: Floats) -> NDArray[np.bool_]:
-    """Which numbers are equal but for rounding."""
-    near: NDArray[np.bool_] = np.abs(left - right) <= 1e-6 * np.maximum(1.0, np.abs(left))
-    return near
-
-
-def _sums(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str]]:
-    """Columns that are the sum of two others, or of several that stand beside each other. Returns the pairs
-    that this relates."""
-    related: set[frozenset[str]] = set()
-    plain = [each for each in numeric if not each.unit]
-    if len(plain) < 3:
-        return related
-    table = np.column_stack([each.numbers for each in plain if each.numbers is not None])
-    complete = table[~np.isnan(table).any(axis=1)]
-    first = (complete if len(complete) >= MIN_ROWS else table)[:_FIRST_ROWS]
-    runs = [
-        tuple(range(start, end))
-        for start in range(len(plain))
-        for end in range(start + 3, len(plain) + 1)
-    ]
-    for parts in [*combinations(range(len(plain)), 2), *runs]:
-        sums = first[:, list(parts)].sum(axis=1)
-        usable = ~np.isnan(sums)
-        matches = _equal(first[usable], sums[usable, None]).all(axis=0)
-        for whole in np.flatnonzero(matches).tolist():
-            if whole in parts or not usable.any() or not _is_sum(table, whole, parts):
-                continue
-            names = [plain[part].name for part in parts]
-            total = plain[whole].name
-            _add(
-                rules,
-                total,
-                f"{total} = {' + '.join(names)} in every row.",
-                kind=DERIVED,
-                facts={"rule": "sum", "of": names},
-            )
-            related |= {
-                frozenset(pair) for pair in combinations([plain[whole].name, *names], 2)
-            }
-    return related
-
-
-def _is_sum(table: Floats, whole: int, parts: Sequence[int]) -> bool:
-    """Whether a column is the sum of others in every row that has all of them, each of them adding
-    something."""
-    rows = table[:, [whole, *parts]]
-    rows = rows[~np.isnan(rows).any(axis=1)]
-    # A part that is hardly ever above zero would make every other column a sum.
-    adds = (np.count_nonzero(rows, axis=0) >= _LEAST_SHARE * len(rows)).all()
-    return (
-        len(rows) >= MIN_ROWS
-        and bool(adds)
-        and bool(_equal(rows[:, 0], rows[:, 1:].sum(axis=1)).all())
-    )
-
-
 def _shifts(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str]]:
     """Columns that differ from another one by the same number in every row, or add up to the same with it."""
     related: set[frozenset[str]] = set()
@@ -275,7 +155,7 @@ def _shifts(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str
             continue
         for total, how in ((False, "is always"), (True, "and")):
             result = right.numbers[both] + (1 if total else -1) * left.numbers[both]
-            if (total and left.unit) or not _equal(result, result[:1]).all():
+            if (total and left.unit) or not equal(result, result[:1]).all():
                 continue
             constant = f"{result[0]:.12g}"
             kind = ""
@@ -287,7 +167,7 @@ def _shifts(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str
                 kind, facts = DERIVED, {"rule": "copy", "of": [left.name]}
             else:
                 sentence = f"{right.name} {how} {left.name} plus {constant}{left.unit and f' {left.unit}'}."
-            _add(rules, right.name, sentence, kind=kind, facts=facts)
+            add(rules, right.name, sentence, kind=kind, facts=facts)
             related.add(frozenset((left.name, right.name)))
     return related
 
@@ -318,7 +198,7 @@ def _parts_of_dates(columns: Sequence[SampledColumn], rules: Rules) -> None:
                     and different > 1
                     and (column.numbers[both] == values[both]).all()
                 ):
-                    _add(
+                    add(
                         rules,
                         column.name,
                         f"{column.name} is the {part} of {day.name} in every row.",
@@ -345,9 +225,9 @@ def _orders(
             continue
         # If the columns were independent, a row would be in order with this chance.
         share = float(np.searchsorted(np.sort(low), high, side="right").mean() / len(low))
-        if len(low) * math.log(min(1.0, share)) < math.log(_CHANCE):
+        if len(low) * math.log(min(1.0, share)) < math.log(CHANCE):
             verb = "after" if left.unit else "above"
-            _add(
+            add(
                 rules,
                 left.name,
                 f"{left.name} is never {verb} {right.name}.",
@@ -373,8 +253,8 @@ def _functions(columns: Sequence[SampledColumn], rules: Rules) -> None:
             continue
         shares = np.bincount(right.codes) / len(right.codes)
         repeated = len(left.codes) - len(left.texts)
-        if repeated * math.log(float((shares**2).sum())) < math.log(_CHANCE):
-            _add(
+        if repeated * math.log(float((shares**2).sum())) < math.log(CHANCE):
+            add(
                 rules,
                 right.name,
                 f"{left.name} decides {right.name}: each value occurs with one alone.",
@@ -396,7 +276,7 @@ def _missing_rules(columns: Sequence[SampledColumn], rules: Rules) -> None:
                 facts: dict[str, Any] = {"column": column.name, "when": other.name}
                 if np.array_equal(column.missing, other.missing):
                     facts["values"] = MISSING
-                _add(
+                add(
                     rules,
                     column.name,
                     f"{column.name} is missing exactly where {rule}.",

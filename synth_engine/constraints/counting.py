@@ -18,10 +18,10 @@ _BLOCK = 1 << 18  # records at a time
 def count_violations(
     codes: Callable[[str], NDArray[Any]], *, domain: Domain
 ) -> tuple[int, ...]:
-    """One number for each constraint of the domain, in order, and last, how many records break any. `codes`
-    gives a column. Of a real table the numbers are confidential."""
+    """One number for each constraint that is enforced, in order, and last, how many records break any.
+    `codes` gives a column. Of a real table the numbers are confidential."""
     known = {attribute.name: attribute for attribute in domain.attributes}
-    relations = [relation(constraint, known) for constraint in domain.constraints]
+    relations = [relation(constraint, known) for constraint in domain.enforcement.enforced]
     if not relations:
         return ()
     columns = {

@@ -18,6 +18,7 @@ from synth_engine.domain.constraints import (
     Order,
 )
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
+from synth_engine.domain.enforcement import FineComponent, LeftOut
 from synth_engine.domain.file_form import FileForm
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
@@ -67,9 +68,11 @@ __all__ = [
     "Domain",
     "ExistingPairs",
     "FileForm",
+    "FineComponent",
     "Identifier",
     "Impossible",
     "Integer",
+    "LeftOut",
     "MissingIff",
     "NotFound",
     "Number",

@@ -56,6 +56,11 @@ class Constraint(ABC):
     def sentence(self) -> str:
         """Return the constraint in words."""
 
+    @property
+    def named(self) -> Mapping[str, tuple[Value, ...]]:
+        """The values that it names, by column."""
+        return {}
+
     @abstractmethod
     def check(self, known: Mapping[str, Attribute]) -> None:
         """Refuses what the columns do not declare. The columns themselves are there."""
@@ -92,6 +97,10 @@ class Impossible(Constraint):
             f"{name} is {conditions.words(values)}" for name, values in self.combination.items()
         ]
         return f"never: {' and '.join(parts)}"
+
+    @property
+    def named(self) -> Mapping[str, tuple[Value, ...]]:
+        return self.combination
 
     def check(self, known: Mapping[str, Attribute]) -> None:
         for name, values in self.combination.items():
@@ -165,6 +174,13 @@ class Dependency(Constraint):
         count = len(self.table)
         return f"{self.given} gives {self.gives} ({count} {'pair' if count == 1 else 'pairs'})"
 
+    @property
+    def named(self) -> Mapping[str, tuple[Value, ...]]:
+        return {
+            name: tuple(pair[side] for pair in self.table)
+            for side, name in enumerate(self.columns)
+        }
+
     def check(self, known: Mapping[str, Attribute]) -> None:
         if self.given == self.gives:
             raise known[self.given].error(
@@ -175,10 +191,16 @@ class Dependency(Constraint):
     def pairs(self, known: Mapping[str, Attribute]) -> dict[int, int]:
         """The table in codes."""
         code_pairs: dict[int, int] = {}
-        codes = conditions.each(known[self.given], (given for given, _ in self.table))
+        given = known[self.given]
+        codes = conditions.each(given, (given for given, _ in self.table))
         gives = conditions.each(known[self.gives], (value for _, value in self.table))
-        for place, (code, target) in enumerate(zip(codes, gives, strict=True), start=1):
-            if code in code_pairs:
+        # What a run did not find is counted as "other", where the column has it.
+        others = known[self.gives].other_code
+        for place, (code, gives_code) in enumerate(zip(codes, gives, strict=True), start=1):
+            target = others if gives_code is None else gives_code
+            if code is None or target is None:
+                continue
+            if code in code_pairs and conditions.stands_alone(given, code):
                 raise known[self.given].error(
                     f"pair {place} of a dependency says again what a value gives",
                     repair="list each value once",
@@ -214,6 +236,13 @@ class ExistingPairs(Constraint):
             f"{'pair' if count == 1 else 'pairs'})"
         )
 
+    @property
+    def named(self) -> Mapping[str, tuple[Value, ...]]:
+        return {
+            name: tuple(pair[side] for pair in self.table)
+            for side, name in enumerate(self.columns)
+        }
+
     def check(self, known: Mapping[str, Attribute]) -> None:
         if self.first == self.second:
             raise known[self.first].error(
@@ -227,12 +256,15 @@ class ExistingPairs(Constraint):
         self.pairs(known)
 
     def pairs(self, known: Mapping[str, Attribute]) -> frozenset[tuple[int, int]]:
-        """The table in codes."""
-        sides = [
-            list(conditions.each(known[name], [pair[side] for pair in self.table]))
-            for side, name in enumerate(self.columns)
-        ]
-        return frozenset(zip(*sides, strict=True))
+        """The table in codes, as far as both values were found where they were learned."""
+        first, second = (
+            conditions.each(known[name], values) for name, values in self.named.items()
+        )
+        return frozenset(
+            (a, b)
+            for a, b in zip(first, second, strict=True)
+            if a is not None and b is not None
+        )
 
     def details(self) -> JsonObject:
         return {
@@ -259,6 +291,10 @@ class MissingIff(Constraint):
     @property
     def sentence(self) -> str:
         return f"{self.column} is missing exactly where {self.when} is {conditions.words(self.values)}"
+
+    @property
+    def named(self) -> Mapping[str, tuple[Value, ...]]:
+        return {self.column: (None,), self.when: self.values}
 
     def check(self, known: Mapping[str, Attribute]) -> None:
         if self.column == self.when:
@@ -373,4 +409,5 @@ def _table(
 
 
 def _family(attribute: Attribute) -> str:
-    return "number" if isinstance(attribute, Integer | Number) else attribute.kind
+    reader = attribute.reader
+    return "number" if isinstance(reader, Integer | Number) else reader.kind

@@ -15,13 +15,14 @@ from typing import Any
 
 from synth_engine import strict_json
 from synth_engine.domain import constraints as rules
-from synth_engine.domain import file_form, satisfiable
+from synth_engine.domain import enforcement, file_form
 from synth_engine.domain import invariant_totals as public_totals
 from synth_engine.domain import multiplicity as public_repeats
 from synth_engine.domain import partitions as public_partitions
 from synth_engine.domain import places as named_places
 from synth_engine.domain import points as public_points
 from synth_engine.domain.constraints import Constraint
+from synth_engine.domain.enforcement import Enforcement
 from synth_engine.domain.file_form import FileForm
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
@@ -106,9 +107,8 @@ class Domain:
         self._check_derived(by_name)
         self._check_form()
         object.__setattr__(self, "constraints", tuple(self.constraints))
-        self._check_constraints_know_their_columns()
         object.__setattr__(
-            self, "_components", satisfiable.check(self.constraints, self.attributes)
+            self, "_enforcement", enforcement.judge(self.constraints, self.attributes)
         )
         if self.shorthand and set(self.facts) != {"declared (shorthand)"}:
             raise DomainError(
@@ -230,17 +230,6 @@ class Domain:
                     repair="give it more places",
                 )
         object.__setattr__(self, "invariants", ("rows", *sums))
-
-    def _check_constraints_know_their_columns(self) -> None:
-        """Refuse constraints on undeclared columns: what a run learns could contradict them after it has been
-        paid for."""
-        bound = {name for constraint in self.constraints for name in constraint.columns}
-        for attribute in self.undeclared:
-            if attribute.name in bound:
-                raise attribute.error(
-                    "a constraint is about a column that is not known beforehand",
-                    repair="declare its values or bounds, or take the constraint away",
-                )
 
     @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
@@ -396,9 +385,15 @@ class Domain:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """The constraints over codes, by the columns that they connect."""
-        components: tuple[Component, ...] = self.__dict__["_components"]
-        return components
+        """The constraints that samples keep over codes, by the columns that they connect."""
+        return self.enforcement.components
+
+    @property
+    def enforcement(self) -> Enforcement:
+        """Which constraints samples keep; those that no record can keep with what was learned are left
+        out."""
+        judged: Enforcement = self.__dict__["_enforcement"]
+        return judged
 
     def attribute(self, name: str) -> Attribute:
         attribute = self._by_name.get(name)

@@ -40,7 +40,13 @@ class CodeRelation(ABC):
 
     @abstractmethod
     def holds(self, codes: Codes) -> Truth:
-        """Whether each record keeps to it, or may still when only a part of its columns is given."""
+        """Whether each record keeps to it, or may still when only a part of its columns is given, or when a
+        learned bin holds values that keep to it and others that do not."""
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the columns have no code of which it says anything."""
+        return False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,6 +64,10 @@ class Never(CodeRelation):
             met = met & inside[codes[name]]
         return ~met
 
+    @property
+    def is_void(self) -> bool:
+        return not all(inside.any() for inside in self.inside)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gives(CodeRelation):
@@ -72,6 +82,10 @@ class Gives(CodeRelation):
         wanted = self.target[codes[self.columns[0]]]
         true: Truth = (wanted < 0) | (wanted == codes[self.columns[1]])
         return true
+
+    @property
+    def is_void(self) -> bool:
+        return bool((self.target < 0).all())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,13 +111,19 @@ class CodePairs(CodeRelation):
         )
         return true
 
+    @property
+    def is_void(self) -> bool:
+        return not self.keys.size
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exactly(CodeRelation):
-    """The first column is in its set where the second is in its own, and nowhere else."""
+    """The first column is in its set where the second is in its own, and nowhere else. inside: codes that are
+    in the set; outside: codes of the second column that are not. A learned bin may be neither."""
 
     columns: tuple[str, ...]
     inside: tuple[Truth, Truth]
+    outside: Truth
 
     def holds(self, codes: Codes) -> Truth:
         if any(name not in codes for name in self.columns):
@@ -111,8 +131,12 @@ class Exactly(CodeRelation):
         first, second = (
             inside[codes[name]] for name, inside in zip(self.columns, self.inside, strict=True)
         )
-        true: Truth = first == second
+        true: Truth = np.where(first, ~self.outside[codes[self.columns[1]]], ~second)
         return true
+
+    @property
+    def is_void(self) -> bool:
+        return bool(self.outside.all())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -198,7 +222,9 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRela
         case Dependency():
             target = np.full(known[constraint.given].size, -1, dtype=np.int64)
             for given, gives in constraint.pairs(known).items():
-                target[given] = gives
+                # A bin with other values as well is judged where values are.
+                if conditions.stands_alone(known[constraint.given], given):
+                    target[given] = gives
             return Gives(columns=constraint.columns, target=target)
         case ExistingPairs():
             first, second = (known[name] for name in constraint.columns)
@@ -211,9 +237,12 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRela
             )
         case MissingIff():
             missing = _set(known[constraint.column], (None,))
+            when = known[constraint.when]
+            named = conditions.codes(when, constraint.values)
             return Exactly(
                 columns=constraint.columns,
-                inside=(missing, _set(known[constraint.when], constraint.values)),
+                inside=(missing, _truth(when, named.wholly)),
+                outside=~_truth(when, named.partly),
             )
         case Order():
             return _orders([constraint], known)
@@ -227,7 +256,7 @@ def components(
     cycle."""
     known = {attribute.name: attribute for attribute in attributes}
     components = []
-    for group in _connected(constraints):
+    for group in connected(constraints):
         ordered = [constraint for constraint in group if isinstance(constraint, Order)]
         relations = [
             relation(constraint, known)
@@ -236,7 +265,7 @@ def components(
         ]
         # Orders that share a column are judged together: each pair of a ≤ b ≤ c can have values
         # in its bins while no triple has.
-        relations += [_orders(together, known) for together in _connected(ordered)]
+        relations += [_orders(together, known) for together in connected(ordered)]
         names = {name for constraint in group for name in constraint.columns}
         columns = tuple(attribute.name for attribute in attributes if attribute.name in names)
         components.append(Component(columns=columns, relations=tuple(relations)))
@@ -244,8 +273,12 @@ def components(
 
 
 def _set(attribute: Attribute, values: Sequence[conditions.Value]) -> Truth:
+    return _truth(attribute, conditions.codes(attribute, values).wholly)
+
+
+def _truth(attribute: Attribute, codes: Sequence[int]) -> Truth:
     inside = np.zeros(attribute.size, dtype=np.bool_)
-    inside[list(conditions.codes(attribute, values))] = True
+    inside[list(codes)] = True
     return inside
 
 
@@ -278,7 +311,7 @@ def _orders(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -
     )
 
 
-def _connected(constraints: Iterable[Constraint]) -> list[list[Constraint]]:
+def connected(constraints: Iterable[Constraint]) -> list[list[Constraint]]:
     """Constraints in groups that share no column."""
     groups: list[tuple[set[str], list[Constraint]]] = []
     for constraint in constraints:

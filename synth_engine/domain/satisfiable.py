@@ -9,7 +9,9 @@ from itertools import combinations
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
+from synth_engine.domain.conditions import is_learned
 from synth_engine.domain.constraints import Constraint, Dependency
 from synth_engine.domain.relations import ALL, Component, Gives, Truth, components
 from synth_engine.errors import DomainError
@@ -29,9 +31,8 @@ def check(
 ) -> tuple[Component, ...]:
     """Refuses constraints that name what is not there, contradict each other, or leave no record possible."""
     known = {attribute.name: attribute for attribute in attributes}
+    check_columns(constraints, known)
     for constraint in constraints:
-        for name in constraint.columns:
-            _check_column(name, known)
         constraint.check(known)
     _check_dependencies(constraints, known)
     parts = components(constraints, attributes)
@@ -53,9 +54,30 @@ def check(
     return parts
 
 
-def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, int] | None:
+def check_columns(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -> None:
+    """Refuses constraints about columns that are not there."""
+    for name in dict.fromkeys(name for each in constraints for name in each.columns):
+        if name not in known:
+            raise DomainError(
+                "a constraint is about a column that is not described",
+                repair="describe the column, or correct the constraint",
+                column=name,
+            )
+        if not known[name].size and known[name].is_found:
+            raise known[name].error(
+                "a constraint is about an identifier or a derived column, which is not modelled",
+                repair="describe the column by its values, or take the constraint away",
+            )
+
+
+def witness(
+    component: Component,
+    known: Mapping[str, Attribute],
+    *,
+    within: Mapping[str, NDArray[np.bool_]] | None = None,
+) -> dict[str, int] | None:
     """A record that keeps to all constraints of a component, or None where there is none. Raises DomainError
-    where the search gives up."""
+    where the search gives up. within: of some columns, which codes are tried, shape (codes,)."""
     order, sizes = (
         search_order(component),
         {name: known[name].size for name in component.columns},
@@ -80,6 +102,8 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
             column: np.arange(sizes[column])
         }
         fits = np.broadcast_to(component.holds(codes) & ALL, (sizes[column],))
+        if within is not None and column in within:
+            fits = fits & within[column]
         # Depth first: a partial record that fails can never be completed (`relations`), so that
         # all records which begin with it are skipped.
         for code in np.flatnonzero(fits).tolist():
@@ -119,20 +143,6 @@ def search_order(component: Component) -> list[str]:
     return ordered
 
 
-def _check_column(name: str, known: Mapping[str, Attribute]) -> None:
-    if name not in known:
-        raise DomainError(
-            "a constraint is about a column that is not described",
-            repair="describe the column, or correct the constraint",
-            column=name,
-        )
-    if not known[name].size:
-        raise known[name].error(
-            "a constraint is about an identifier or a derived column, which is not modelled",
-            repair="describe the column by its values, or take the constraint away",
-        )
-
-
 def _check_dependencies(
     constraints: Sequence[Constraint], known: Mapping[str, Attribute]
 ) -> None:
@@ -170,7 +180,8 @@ def _check_values(component: Component, known: Mapping[str, Attribute]) -> None:
     )
     possible = _possible(replace(component, relations=judged), sizes)
     for axis, name in enumerate(component.columns):
-        if not known[name].lists_values:
+        # A value that a run found may be one that records have in spite of the constraints.
+        if not known[name].lists_values or is_learned(known[name]):
             continue
         # A value is possible if some combination of the other columns allows it.
         alive = np.asarray(

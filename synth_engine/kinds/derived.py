@@ -3,11 +3,9 @@ generated."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,48 +15,53 @@ from numpy.typing import NDArray
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
 from synth_engine.kinds.basket import Baskets
+from synth_engine.kinds.boolean import Boolean
 from synth_engine.kinds.cell_form import SCHEMA as CELL_FORM
 from synth_engine.kinds.cell_form import CellForm
 from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.formulas import FORMULAS, MAX_WHOLE
+from synth_engine.kinds.formulas import problem as problem_of_constant
 from synth_engine.kinds.fragments import NAME, TEXT, Schema, optional
+from synth_engine.kinds.nearest_points import MAX_POINTS, NearestPoints, Point
 
-if TYPE_CHECKING:
-    from scipy.spatial import KDTree
-
-Rule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup", "nearest"]
-RULES: tuple[Rule, ...] = get_args(Rule)
-_NUMBER_RULES, _DAY_RULES = ("sum", "difference"), ("year", "month", "weekday")
+OwnRule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup", "nearest"]
+RULES: tuple[str, ...] = (*get_args(OwnRule), *FORMULAS)
+"""Those of this module, and the formulas."""
+OF_NUMBERS = ("sum", "difference", *FORMULAS)
+_OF_DAYS = ("year", "month", "weekday")
 MAX_SOURCES = 100
-MAX_POINTS = 100_000
 _SOURCES: Mapping[str, tuple[int, int]] = {
     "sum": (2, MAX_SOURCES),
     "difference": (2, 2),
+    "lookup": (1, 2),
     "nearest": (2, 2),
+    **{name: formula.sources for name, formula in FORMULAS.items()},
 }
 """The least and the largest number of source columns, where it is not one."""
 MAX_DECIMALS = 15
 Result = Literal["number", "day", "text"]
-Point = tuple[float, float, str]
-"""Latitude and longitude in degrees, and the text that belongs to the point."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Derived(Attribute):
     """A function of other columns, `of`: their sum, the first less the second, a copy, the year, month or
-    weekday (1 is Monday) of a day, what a public `table` lists beside a value, or the text of the nearest of
-    some public `points` to a latitude and a longitude. No record is read for it. Sums and differences have
-    `decimals`; `marker` is written where a source is missing, or the table does not list its value."""
+    weekday (1 is Monday) of a day, what a public `table` lists beside a value or a pair of values, the text
+    of the nearest of some public `points` to a latitude and a longitude, or a formula with a `constant`
+    (`formulas.FORMULAS`). No record is read for it. Numbers that are computed from numbers have `decimals`;
+    `marker` is written where a source is missing, the table does not list its value, or a formula has
+    none."""
 
     kind: ClassVar[str] = "derived"
     schema_position: ClassVar[int] = 130
     bare: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind",)
 
-    rule: Rule
+    rule: str
     of: tuple[str, ...]
     decimals: int = 0
-    table: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    constant: float | None = None
+    table: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
     points: tuple[Point, ...] = field(default=(), repr=False)
     marker: str = ""
 
@@ -72,8 +75,9 @@ class Derived(Attribute):
         if not least <= len(self.of) <= most or len(set(self.of)) < len(self.of):
             raise self.error(
                 f"a {self.rule} of this number of columns, or of one column twice",
-                repair="name the columns in order, each once: two or more for a sum, two for a difference, "
-                "latitude and longitude for the nearest point, else one",
+                repair="name the columns in order, each once: two or more for a sum, two for a difference "
+                "or a clock, latitude and longitude for the nearest point, one or two for a lookup or a "
+                "ratio, one or more for a product or a complement, else one",
                 field="of",
             )
         if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
@@ -82,12 +86,26 @@ class Derived(Attribute):
                 repair="give a whole number",
                 field="decimals",
             )
-        if self.decimals and self.rule not in _NUMBER_RULES:
+        if self.decimals and self.rule not in OF_NUMBERS:
             raise self.error(
                 "decimals of what is no sum", repair="leave decimals out", field="decimals"
             )
+        self._check_constant()
         self._check_table()
         self._check_points()
+
+    def _check_constant(self) -> None:
+        broken = problem_of_constant(self.rule, self.constant)
+        if broken is not None:
+            raise self.error(broken.rule, repair=broken.repair, field=broken.field)
+        if self.rule in ("product", "ratio") and len(self.of) == 1 and self.constant is None:
+            raise self.error(
+                f"a {self.rule} of one column without a constant",
+                repair='name another column, or state "constant"',
+                field="of",
+            )
+        if self.constant is not None:
+            object.__setattr__(self, "constant", float(self.constant))
 
     def _check_table(self) -> None:
         object.__setattr__(self, "table", tuple(tuple(pair) for pair in self.table))
@@ -98,15 +116,16 @@ class Derived(Attribute):
                 field="table",
             )
         if len(self.table) > MAX_CODES or not all(
-            len(pair) == 2 and all(isinstance(text, str) for text in pair)
-            for pair in self.table
+            len(row) == len(self.of) + 1 and all(isinstance(text, str) for text in row)
+            for row in self.table
         ):
             raise self.error(
-                f"the table has more than {MAX_CODES:,} pairs, or one that is not two texts",
-                repair='list pairs like ["value", "what stands beside it"]',
+                f"the table has more than {MAX_CODES:,} rows, or one that is not a text for each column "
+                "and one beside them",
+                repair='list rows like ["value", "what stands beside it"], with a value of each column',
                 field="table",
             )
-        if len({value for value, _ in self.table}) < len(self.table):
+        if len({row[:-1] for row in self.table}) < len(self.table):
             raise self.error(
                 "the table lists a value twice", repair="list each value once", field="table"
             )
@@ -119,33 +138,9 @@ class Derived(Attribute):
                 repair='give "points" with the rule "nearest", and with no other',
                 field="points",
             )
-        if len(self.points) > MAX_POINTS or not all(map(_is_point, self.points)):
-            raise self.error(
-                f"more than {MAX_POINTS:,} points, or one that is not a latitude, a longitude and a text",
-                repair='list points like [41.49, -71.31, "Newport"], in degrees, latitude first',
-                field="points",
-            )
-        if len({point[:2] for point in self.points}) < len(self.points):
-            raise self.error(
-                "a point is listed twice", repair="list each point once", field="points"
-            )
-
-    @cached_property
-    def _tree(self) -> KDTree:
-        from scipy.spatial import KDTree  # slow to import
-
-        return KDTree(on_sphere(*np.array([point[:2] for point in self.points]).T))
-
-    def nearest_texts(self, latitude: Floats, longitude: Floats) -> NDArray[np.object_]:
-        """The text of the nearest point by great-circle distance; None where a coordinate is NaN.
-
-        latitude, longitude: in degrees, shape (rows,)."""
-        known = ~(np.isnan(latitude) | np.isnan(longitude))
-        texts = np.full(latitude.size, None, dtype=object)
-        if known.any():
-            _, index = self._tree.query(on_sphere(latitude[known], longitude[known]))
-            texts[known] = np.array([point[2] for point in self.points], dtype=object)[index]
-        return texts
+        broken = NearestPoints(self.points).problem()
+        if broken is not None:
+            raise self.error(broken.rule, repair=broken.repair, field=broken.field)
 
     def result(self, known: Mapping[str, Attribute], *, above: tuple[str, ...] = ()) -> Result:
         """What its values are. Refuses sources that are not there, not in a generated table, of another kind,
@@ -159,13 +154,13 @@ class Derived(Attribute):
                 field="of",
             )
         results = {self._source(name, known, above=(*above, self.name)) for name in self.of}
-        if self.rule in (*_NUMBER_RULES, "nearest") and results != {"number"}:
+        if self.rule in (*OF_NUMBERS, "nearest") and results != {"number"}:
             raise self.error(
                 f"a {self.rule} of columns that are no numbers",
                 repair="name columns of numbers, or choose another rule",
                 field="of",
             )
-        if self.rule in _DAY_RULES and results != {"day"}:
+        if self.rule in _OF_DAYS and results != {"day"}:
             raise self.error(
                 f"the {self.rule} of a column that has no days",
                 repair="name a column of dates or date-times, or choose another rule",
@@ -188,9 +183,14 @@ class Derived(Attribute):
             )
         if isinstance(source, Derived):
             return source.result(known, above=above)
-        if source.holds_numbers:
+        if source.holds_numbers or (self.rule in FORMULAS and _is_written_in_digits(source)):
             return "number"
         return "text" if source.day_format is None else "day"
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether it is computed from its sources as a file has them."""
+        return self.rule == "lookup" or self.rule in FORMULAS
 
     @property
     def value_labels(self) -> tuple[str, ...]:
@@ -206,7 +206,7 @@ class Derived(Attribute):
 
     @property
     def declared_texts(self) -> tuple[str, ...]:
-        texts = [text for _, text in self.table] or [text for _, _, text in self.points]
+        texts = [row[-1] for row in self.table] or [text for _, _, text in self.points]
         return (self.marker, *dict.fromkeys(texts))
 
     @property
@@ -216,6 +216,10 @@ class Derived(Attribute):
     @property
     def sentence(self) -> str:
         """The function in words."""
+        if self.rule in FORMULAS:
+            formula = FORMULAS[self.rule]
+            constant = formula.constant if self.constant is None else self.constant
+            return formula.sentence(self.of, constant)
         match self.rule:
             case "sum":
                 return " + ".join(self.of)
@@ -224,7 +228,7 @@ class Derived(Attribute):
             case "copy":
                 return f"a copy of {self.of[0]}"
             case "lookup":
-                return f"{self.of[0]}, by a list of {len(self.table)} values"
+                return f"{' and '.join(self.of)}, by a list of {len(self.table)} values"
             case "nearest":
                 return f"the nearest of {len(self.points):,} points to {' and '.join(self.of)}"
         return f"the {self.rule} of {self.of[0]}"
@@ -232,22 +236,26 @@ class Derived(Attribute):
     def details(self) -> dict[str, object]:
         further: dict[str, object] = {
             "decimals": self.decimals,
+            "constant": self.constant,
             "table": [list(pair) for pair in self.table],
             "points": [list(point) for point in self.points],
             "marker": self.marker,
             "written": self.written.to_json(),
         }
         return {"rule": self.rule, "of": list(self.of)} | {
-            key: value for key, value in further.items() if value
+            key: value
+            for key, value in further.items()
+            if value or (key == "constant" and value is not None)
         }
 
     @classmethod
     def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
-        pair: Schema = {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}
+        pair: Schema = {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 3}
         own: Schema = {
             "rule": {"enum": list(RULES)},
             "of": {"type": "array", "items": NAME, "minItems": 1, "maxItems": MAX_SOURCES},
             "decimals": {"type": "integer", "minimum": 0, "maximum": MAX_DECIMALS},
+            "constant": {"type": "number"},
             "table": {"type": "array", "items": pair, "minItems": 1, "maxItems": MAX_CODES},
             "points": {
                 "type": "array",
@@ -286,6 +294,7 @@ class Derived(Attribute):
         )
         return fields.needed(rule=fields.text("rule", default=None), of=of) | {
             "decimals": fields.integer("decimals"),
+            "constant": fields.number("constant"),
             "table": table,
             "points": points,
             "marker": fields.text("marker", default=None),
@@ -314,43 +323,28 @@ class Derived(Attribute):
         return TableSchemaField("number" if self.decimals else "integer")
 
 
-def _is_point(point: tuple[object, ...]) -> bool:
-    """Whether it is a latitude and a longitude in degrees, and a text."""
-    if len(point) != 3 or not isinstance(point[2], str):
-        return False
-    # Truth values are numbers to Python, and no degrees.
-    return all(
-        type(degrees) in (int, float)
-        and math.isfinite(degrees)  # type: ignore[arg-type]
-        and abs(degrees) <= limit  # type: ignore[arg-type]
-        for degrees, limit in zip(point, (90, 180), strict=False)
-    )
+def _is_written_in_digits(source: Attribute) -> bool:
+    """Whether a yes or no is written as two numbers, such as 1 and 0."""
+    return isinstance(source, Boolean) and all(text.isdecimal() for text in source.value_labels)
 
 
-def on_sphere(latitude: Floats, longitude: Floats) -> Floats:
-    """Points of the unit sphere, shape (points, 3): the nearest along a chord is the nearest along a great
-    circle."""
-    north, east = np.radians(latitude), np.radians(longitude)
-    return np.stack(
-        [np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)], axis=1
-    )
-
-
-def compute(attribute: Derived, sources: list[pd.Series], texts: pd.Series) -> pd.Series:
-    """The values of a derived column. sources: its source columns, shape (rows,). texts: the first of them as
-    a file has it."""
+def compute(
+    attribute: Derived, sources: list[pd.Series], texts: Sequence[pd.Series]
+) -> pd.Series:
+    """The values of a derived column. sources: its source columns, shape (rows,). texts: the same as a file
+    has them."""
     first = sources[0]
     if attribute.rule == "copy":
         return first
     if attribute.rule == "lookup":
-        return texts.map(dict(attribute.table)).astype("str").set_axis(first.index)
+        return _looked_up(attribute, texts).set_axis(first.index)
+    if attribute.rule in FORMULAS:
+        return _formula(attribute, sources, texts).set_axis(first.index)
     if attribute.rule == "nearest":
-        latitude, longitude = (
-            source.to_numpy(dtype=np.float64, na_value=np.nan) for source in sources
-        )
-        nearest = attribute.nearest_texts(latitude, longitude)
+        latitude, longitude = map(_floats, sources)
+        nearest = NearestPoints(attribute.points).texts(latitude, longitude)
         return pd.Series(nearest, index=first.index, dtype="str")
-    if attribute.rule in _DAY_RULES:
+    if attribute.rule in _OF_DAYS:
         day: Any = first.dt
         numbers: pd.Series = {
             "year": day.year,
@@ -368,3 +362,32 @@ def compute(attribute: Derived, sources: list[pd.Series], texts: pd.Series) -> p
         return rounded
     # Whole numbers beyond 2^53 are exact only as long as they are no floats.
     return total if total.dtype == "Int64" else rounded.astype("Int64")
+
+
+def _floats(column: pd.Series) -> Floats:
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _looked_up(attribute: Derived, texts: Sequence[pd.Series]) -> pd.Series:
+    listed = {row[:-1]: row[-1] for row in attribute.table}
+    cells = zip(*(column.tolist() for column in texts), strict=True)
+    return pd.Series([listed.get(row) for row in cells], dtype="str")
+
+
+def _formula(
+    attribute: Derived, sources: Sequence[pd.Series], texts: Sequence[pd.Series]
+) -> pd.Series:
+    columns = [
+        _floats(source)
+        if pd.api.types.is_numeric_dtype(source)
+        else pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
+        for source, text in zip(sources, texts, strict=True)
+    ]
+    values = np.round(
+        FORMULAS[attribute.rule].compute(columns, attribute.constant), attribute.decimals
+    )
+    if attribute.decimals:
+        return pd.Series(values).astype("Float64").mask(np.isnan(values))
+    # What no whole number stands for exactly is no value of a column of whole numbers.
+    lost = np.isnan(values) | (np.abs(values) > MAX_WHOLE)
+    return pd.Series(np.where(lost, 0.0, values).astype(np.int64)).astype("Int64").mask(lost)

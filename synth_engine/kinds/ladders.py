@@ -86,6 +86,31 @@ class DecimalScale(Ladder):
         return np.where(scale > 0, place / fine, alone)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DecimalSteps(Ladder):
+    """Decimals at one distance from each other, (first + k · step) / scale: one division of two exact numbers
+    each."""
+
+    first: float
+    step: float
+    scale: float
+
+    # The same for all codes
+    def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002
+        # Rounding may be off by one step: the division is what gets written.
+        place = np.floor((bound * self.scale - self.first) / self.step) - 1
+        for _ in range(3):
+            following = self._value(place)
+            place = np.where(
+                (following <= bound) if strict else (following < bound), place + 1, place
+            )
+        return self._value(place)
+
+    def _value(self, place: Floats) -> Floats:
+        value: Floats = (self.first + place * self.step) / self.scale
+        return value
+
+
 def padded(values: Floats, size: int) -> Floats:
     """Values with places for the codes that stand for no value. size: codes of the attribute."""
     return np.append(values.astype(np.float64), [-np.inf] * (size - len(values)))

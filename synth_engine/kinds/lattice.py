@@ -260,10 +260,9 @@ class Lattice:
         """The values at positions, as the column holds them: int64, float64, or datetime64[s]."""
         low, step = self._ends[0], self._step
         if self.of == "number":
-            scale = math.lcm(low.denominator, step.denominator)
-            whole_low, whole_step = float(low * scale), float(step * scale)
+            first, whole, scale = self.whole_numbers
             # One division of two exact numbers, so that 0.1 comes out as people write it.
-            return (whole_low + positions.astype(np.float64) * whole_step) / float(scale)
+            return (first + positions.astype(np.float64) * whole) / scale
         offsets = positions * np.uint64(int(step))
         numbers = (offsets + np.array(int(low), dtype=np.int64).astype(np.uint64)).astype(
             np.int64
@@ -272,6 +271,14 @@ class Lattice:
             return numbers
         unit = "D" if self.of == "date" else "s"
         return numbers.astype(f"datetime64[{unit}]").astype("datetime64[s]")
+
+    @property
+    def whole_numbers(self) -> tuple[float, float, float]:
+        """Of decimals, the lowest value and the step as multiples of the largest unit that both have, and
+        that unit's part of 1."""
+        low, step = self._ends[0], self._step
+        scale = math.lcm(low.denominator, step.denominator)
+        return float(low * scale), float(step * scale), float(scale)
 
     def number(self, position: int) -> Fraction:
         """The number at a position; days and seconds since 1970."""

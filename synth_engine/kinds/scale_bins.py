@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -16,7 +21,7 @@ from synth_engine.kinds.attribute import TableSchemaField
 from synth_engine.kinds.bounds import nullable
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import MAX_EXACT, TEXT, Schema, optional
-from synth_engine.kinds.ladders import Even, Floats, Ladder, padded
+from synth_engine.kinds.ladders import DecimalSteps, Even, Floats, Ladder, padded
 from synth_engine.kinds.lattice import (
     BOUND,
     SCALES,
@@ -33,6 +38,7 @@ from synth_engine.kinds.reading import Codes, code_dtype
 
 MAX_PIECES = 10_000
 """Pieces of the distribution of one column."""
+_SHARES = 1 << 20
 _POSITIONS: Schema = {
     "type": "array",
     "items": {"type": ["integer", "string"]},
@@ -220,6 +226,37 @@ class ScaleBins(OnLattice):
         )
         return chosen
 
+    def first_position(self, bound: float, *, above: bool) -> int:
+        """The first position whose value is not below a number of the ladder, or, if `above`, above it; one
+        after the last where there is none."""
+        # Both kinds of days and moments count from another day than the ladder does.
+        zero = self.comparable(pd.Series(self.lattice.values(np.zeros(1, dtype=np.uint64))))
+        shift = 0 if self.holds_numbers else int(zero[0]) - self.lattice.number(0)
+        steps = (Fraction(Decimal(repr(bound))) - shift - self.lattice.number(0)) / (
+            self.lattice.number(1) - self.lattice.number(0)
+        )
+        first = math.floor(steps) + 1 if above else math.ceil(steps)
+        return min(max(first, 0), self.lattice.count)
+
+    def with_cuts(self, positions: Iterable[int]) -> ScaleBins:
+        """The same column with bins that begin at these positions as well. Pieces that this cuts share their
+        weight by their lengths."""
+        new = sorted(
+            {k for k in positions if self.cuts[0] < k < self.cuts[-1]}.difference(self.cuts)
+        )
+        if not new:
+            return self
+        # Weights are relative: a common factor leaves room for shares of them.
+        factor = max(1, min(_SHARES, MAX_EXACT // max(sum(self.weights), 1)))
+        pieces, weights = [self.pieces[0]], []
+        for (start, end), weight in zip(pairwise(self.pieces), self.weights, strict=True):
+            ends = [*new[bisect_right(new, start) : bisect_left(new, end)], end]
+            reached = [weight * factor * (each - start) // (end - start) for each in ends]
+            pieces += ends
+            weights += [now - before for before, now in pairwise([0, *reached])]
+        cuts = tuple(sorted({*self.cuts, *new}))
+        return replace(self, cuts=cuts, pieces=tuple(pieces), weights=tuple(weights))
+
     def write(self, column: pd.Series) -> pd.Series:
         return self.reader.write(column)
 
@@ -229,13 +266,13 @@ class ScaleBins(OnLattice):
 
     def ladder(self) -> Ladder:
         low, high, step = self._ladder_numbers()
-        return Even(
-            low=padded(low, self.size),
-            high=padded(high, self.size),
-            missing_code=self.missing_code,
-            start=float(low[0]),
-            step=step,
-        )
+        ends = {"low": padded(low, self.size), "high": padded(high, self.size)}
+        if self.of == "number":
+            first, whole, scale = self.lattice.whole_numbers
+            return DecimalSteps(
+                **ends, missing_code=self.missing_code, first=first, step=whole, scale=scale
+            )
+        return Even(**ends, missing_code=self.missing_code, start=float(low[0]), step=step)
 
     def _ladder_numbers(self) -> tuple[Floats, Floats, float]:
         """First and last value of each bin, as the kind of the same values compares them, and the step."""

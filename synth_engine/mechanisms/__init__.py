@@ -214,7 +214,7 @@ def draw_blocks(
         for name, (labels, places) in texts.items():
             frame[name] = pd.Series(labels[places[start : start + len(frame)]], dtype="str")
         again = generator(seed, purpose=("order", str(number)))
-        frame = values.enforce_order(model.domain, frame, codes=block, rng=again)
+        frame = values.enforce(model.domain, frame, codes=block, rng=again)
         identified = codec.with_identifiers(
             model.domain,
             frame,

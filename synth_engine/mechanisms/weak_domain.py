@@ -3,6 +3,7 @@ independently."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -11,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine import codec
-from synth_engine.domain import Attribute, Domain, NotFound, Range, Scale, Undeclared, Weak
+from synth_engine.domain import (
+    Attribute,
+    Domain,
+    LeftOut,
+    NotFound,
+    Range,
+    Scale,
+    Undeclared,
+    Weak,
+)
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import (
@@ -176,6 +186,13 @@ def _step(domain: Domain, name: str | None, noise: Noise) -> LearningQuestion | 
     return CountQuestion(clique=(name,), cells=attribute.size, noise=noise)
 
 
+def _by_column(answers: Sequence[Answer]) -> dict[str, Answer]:
+    """The answer about each column."""
+    counted = [answer for answer in answers if isinstance(answer, Measurement)]
+    discovered = {a.attribute: a for a in answers if isinstance(a, Discovery)}
+    return {**discovered, **{m.clique[0]: m for m in counted if m.clique}}
+
+
 @dataclass(frozen=True, kw_only=True)
 class WeakDomainPlan(Plan):
     """`weak-domain` with its noise set."""
@@ -202,16 +219,21 @@ class WeakDomainPlan(Plan):
             [step for step, _ in questions], [answer for _, answer in questions]
         )
 
-    def fit_replay(self, given: Replay) -> Model:
+    def constraints_left_out(self, given: Replay) -> tuple[LeftOut, ...]:
         answers = [step.take(given) for step in self.steps]
-        measurements = [answer for answer in answers if isinstance(answer, Measurement)]
-        answer_of = {a.attribute: a for a in answers if isinstance(a, Discovery)} | {
-            m.clique[0]: m for m in measurements if m.clique
-        }
+        return self._resolved_domain(_by_column(answers)).enforcement.left_out
+
+    def _resolved_domain(self, answer_of: Mapping[str, Answer]) -> Domain:
         learned = domain_learning.learn_attributes(
             self.questions, [answer_of[question.attribute.name] for question in self.questions]
         )
-        domain = domain_learning.resolved_domain(self.domain, learned)
+        return domain_learning.resolved_domain(self.domain, learned)
+
+    def fit_replay(self, given: Replay) -> Model:
+        answers = [step.take(given) for step in self.steps]
+        measurements = [answer for answer in answers if isinstance(answer, Measurement)]
+        answer_of = _by_column(answers)
+        domain = self._resolved_domain(answer_of)
         rows = (
             self.domain.rows
             if self.domain.rows is not None

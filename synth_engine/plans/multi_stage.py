@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 
+from synth_engine.domain import LeftOut
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, GroupSizes, Noise
@@ -40,6 +41,12 @@ class MultiStagePlan(Plan):
         if sizes is None:
             return model
         return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))
+
+    def constraints_left_out(self, given: Replay) -> tuple[LeftOut, ...]:
+        if not self.domain.constraints:
+            return ()
+        self._group_sizes(given)
+        return self.second_stage(given).constraints_left_out(given)
 
     def published(self, answers: Answers) -> JsonObject | None:
         given = Replay(answers)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Self, TypedDict
 
 from synth_engine import codec
-from synth_engine.domain import Domain, Undeclared
+from synth_engine.domain import Domain, LeftOut, Undeclared
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference import error_forecast
@@ -489,6 +489,12 @@ class Plan(ABC):
         """The same. given: the answers from the first question of this plan on."""
         return ()
 
+    # Of a plan that learns nothing
+    def constraints_left_out(self, given: Replay) -> tuple[LeftOut, ...]:  # noqa: ARG002
+        """The declared constraints that no record can keep with what was learned. given: as of
+        `columns_not_found`."""
+        return self.domain.enforcement.left_out
+
     def receipt(
         self,
         answers: Answers | None = None,
@@ -500,9 +506,17 @@ class Plan(ABC):
         """The receipt of a run of this plan that gave these answers; without any, the one that a static plan
         will have."""
         calls = self.calls if answers is None else answers.calls
-        not_found = () if answers is None else self.not_found(answers)
-        if not_found:
-            post_processing = {**(post_processing or {}), "not_found": list(not_found)}
+        if answers is not None:
+            stated = {
+                "not_found": list(self.not_found(answers)),
+                "constraints_left_out": [
+                    each.sentence for each in self.constraints_left_out(Replay(answers))
+                ],
+            }
+            post_processing = {
+                **(post_processing or {}),
+                **{key: names for key, names in stated.items() if names},
+            } or None
         return receipt.build(
             plan=receipt.PlanStatement(
                 mechanism=self.mechanism,

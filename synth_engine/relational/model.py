@@ -227,7 +227,7 @@ def _values(table: DatabaseTable, codes: Codes, *, seed: str) -> pd.DataFrame:
     domain = table.domain
     frame = codec.decode(domain, codes, generator(seed, purpose=("decode", table.name)))
     rng = generator(seed, purpose=("order", table.name))
-    frame = values.enforce_order(domain, frame, codes=codes, rng=rng)
+    frame = values.enforce(domain, frame, codes=codes, rng=rng)
     return codec.with_identifiers(
         domain,
         frame,

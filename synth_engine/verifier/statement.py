@@ -53,6 +53,9 @@ def _check_not_found(receipt: Mapping[str, Any]) -> None:
     names = receipt["post_processing"].get("not_found", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         refuse("the columns that were not found are malformed")
+    left_out = receipt["post_processing"].get("constraints_left_out", [])
+    if not isinstance(left_out, list) or not all(isinstance(rule, str) for rule in left_out):
+        refuse("the constraints that were left out are malformed")
     queries = [call["query"] for call in receipt["calls"]]
     for name in names:
         # Not every verb has columns. The two of a place are found by one tree.
@@ -263,6 +266,11 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         lines.append(
             f"Nothing was found of: {', '.join(not_found)}. The run states this; the receipt holds no "
             "answers from which it could be recomputed."
+        )
+    if left_out := receipt["post_processing"].get("constraints_left_out"):
+        lines.append(
+            "Declared, and left out because no record could keep it with what was learned: "
+            f"{'; '.join(left_out)}."
         )
     if receipt["invariants"]:
         lines.append("The number of rows is public and exact.")

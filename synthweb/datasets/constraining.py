@@ -10,9 +10,9 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from synth_engine.domain import MISSING, Attribute, Constraint, Domain
+from synth_engine.domain import MISSING, Attribute, Constraint, Domain, Range, Scale
 from synth_engine.domain import constraints as rules
 from synth_engine.errors import DomainError
 from synth_engine.kinds import KINDS
@@ -25,6 +25,7 @@ from synthweb.datasets.list_fields import split
 
 Document: TypeAlias = JsonObject
 Typed = dict[str, str]
+Ends = Literal["numbers", "days"]
 
 ADD, DROP = "rule-add-", "rule-drop-"
 MAX_CELL_LENGTH = 10_000
@@ -188,21 +189,31 @@ def _document(kind: str, typed: Typed, *, draft: drafts.Draft, table: bytes | No
 
 
 def _values(text: str, *, column: str, draft: drafts.Draft) -> list[Any]:
-    kind = (drafts.columns(draft).get(column) or {}).get("kind")
-    return [_value(each, kind=str(kind)) for each in split(text)]
+    ends = _type_of_ends(drafts.columns(draft).get(column) or {})
+    return [_value(each, ends=ends) for each in split(text)]
 
 
-def _value(text: str, *, kind: str) -> Any:
+def _type_of_ends(column: Mapping[str, Any]) -> Ends | None:
+    """How ends of ranges of a column are stated; None for a column without an order."""
+    kind = KINDS.get(str(column.get("kind")))
+    if kind is None:
+        return None
+    if issubclass(kind, Scale | Range):
+        return "days" if "date" in str((column.get("fields") or {}).get("of")) else "numbers"
+    if not kind.is_comparable:
+        return None
+    return "days" if kind.span_units else "numbers"
+
+
+def _value(text: str, *, ends: Ends | None) -> Any:
     """A value as typed: "(missing)", a text, or of a scale "0..14", "65..", "..14"."""
     if text == MISSING:
         return None
-    if kind not in KINDS or not KINDS[kind].is_comparable or _TO not in text:
+    if ends is None or _TO not in text:
         return text
     low, _, high = (part.strip() for part in text.partition(_TO))
-    ends = {"from": low, "to": high}
-    return {
-        key: end if KINDS[kind].span_units else _number(end) for key, end in ends.items() if end
-    }
+    typed = {"from": low, "to": high}
+    return {key: end if ends == "days" else _number(end) for key, end in typed.items() if end}
 
 
 def _number(text: str) -> float | str:

@@ -14,6 +14,7 @@ from synthweb.datasets.basis import FOUND, LEARNED, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.forms import Posted
+from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.kinds.unshown import READS
 from synthweb.datasets.learned import (
     as_found,
@@ -23,7 +24,7 @@ from synthweb.datasets.learned import (
     may_be_found,
     may_be_learned,
 )
-from synthweb.datasets.list_fields import join, normalise
+from synthweb.datasets.list_fields import normalise
 from synthweb.datasets.read_lists import values_read
 from synthweb.lib.saved_meanwhile import Difference, digest
 
@@ -90,8 +91,10 @@ def _apply(editor: DraftEditor, posted: Posted) -> None:
 
 def computed(facts: Mapping[str, Any], *, place: int) -> Column:
     """A column that is computed as a rule says, typed and not confirmed: whoever confirms it says where it is
-    written. facts: `rule` and `of`, as in a domain's JSON."""
-    fields = {"function": str(facts["rule"]), "sources": join(map(str, facts["of"]))}
+    written. facts: `rule`, `of` and what else it needs, as in a domain's JSON."""
+    form = FORMS[COMPUTED]
+    typed = form.as_typed(facts, {}) if form.as_typed is not None else {}
+    fields = {key: text for key, text in typed.items() if text}
     return {
         "kind": COMPUTED,
         "origin": "declared",

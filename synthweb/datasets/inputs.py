@@ -127,10 +127,16 @@ _LABELS = {
         _("The column is not read, and costs nothing."),
     ),
     "sources": (_("Columns"), _("Their names, one a line or separated by commas.")),
+    "constant": (
+        _("Constant"),
+        _("The number of the formula. Empty: 1; e for a logarithm, 100 for hour and minute."),
+    ),
     "rounded": (_("Decimals of the result"), _("Empty: whole numbers.")),
     "beside": (
         _("Public list"),
-        _("One pair a line: a value, a comma, what stands beside it."),
+        _(
+            "One a line: a value, or a value of each column, and what stands beside it, with commas."
+        ),
     ),
     "located": (
         _("Public points"),

@@ -46,6 +46,21 @@ def not_found(release: Release) -> tuple[str, ...]:
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
+def left_out(release: Release) -> tuple[str, ...]:
+    """The constraints that this release does not keep, each with the reason, as its receipt states them."""
+    sentences = receipt_facts.of(release)["post_processing"].get("constraints_left_out")
+    return tuple(map(str, sentences)) if isinstance(sentences, list) else ()
+
+
+def enforced(release: Release, domain: Domain) -> tuple[str, ...]:
+    """The constraints that every sample keeps. domain: as it was described."""
+    lost = left_out(release)
+    sentences = (each.sentence for each in domain.constraints)
+    return tuple(
+        each for each in sentences if not any(one.startswith(f"{each} (") for one in lost)
+    )
+
+
 def _summary(attribute: Attribute) -> Learned:
     labels = attribute.value_labels
     if not attribute.is_found:

@@ -178,7 +178,7 @@ def of(release: Release) -> ReleaseReport | None:
         columns=columns,
         sources=cited(domain),
         public_table=public_table.stated(document),
-        constraints=tuple(each.sentence for each in domain.constraints),
+        constraints=learned_domain.enforced(release, domain),
         limits=_limits(release, document, columns),
         proof=proof,
         citation=citation.of_release(release),
@@ -325,6 +325,13 @@ def _limits(
                 "box of their place."
             )
             % {"names": ", ".join(not_found)},
+        )
+    if left_out := learned_domain.left_out(release):
+        limits.append(
+            _(
+                "Rules that are not kept, because no row could keep them with what was learned: %(rules)s."
+            )
+            % {"rules": "; ".join(left_out)}
         )
     if names := [each.name for each in learned if each.name not in not_found]:
         limits.append(

@@ -273,7 +273,8 @@ def overview(release: Release) -> dict[str, object]:
         "larger_groups": findings.larger_groups(release),
         "cited": cited(domain),
         "public_table": public_table.stated(receipt_facts.of(release)),
-        "constraints": [each.sentence for each in domain.constraints],
+        "constraints": learned_domain.enforced(release, domain),
+        "left_out": learned_domain.left_out(release),
     }
 
 

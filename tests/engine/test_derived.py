@@ -16,6 +16,8 @@ from synth_engine import codec, mechanisms, pipeline, tables
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.kinds.derived import Derived
+from synth_engine.kinds.nearest_points import NearestPoints
+from synth_engine.mechanisms import uniform
 from synth_engine.spec import Spec
 
 COLUMNS: list[dict[str, Any]] = [
@@ -199,7 +201,11 @@ def test_the_nearest_point_is_that_of_the_shortest_way_on_the_globe() -> None:
     )
     # Across the date line, and where degrees of longitude are short.
     latitude, longitude = np.array([0.0, 79.0, np.nan]), np.array([-179.0, 90.0, 0.0])
-    assert attribute.nearest_texts(latitude, longitude).tolist() == ["Fiji", "north", None]
+    assert NearestPoints(attribute.points).texts(latitude, longitude).tolist() == [
+        "Fiji",
+        "north",
+        None,
+    ]
 
 
 def test_a_constraint_on_a_derived_column_is_refused() -> None:
@@ -213,3 +219,81 @@ def test_a_table_without_derived_columns_is_as_it_was() -> None:
     plain = Domain.from_json({"attributes": [COLUMNS[2]]})
     frame = pd.DataFrame({"tax": [1]})
     assert codec.with_derived(plain, frame) is frame
+
+
+# --- formulas -----------------------------------------------------------------------------------------------
+FORMULAS: list[dict[str, Any]] = [
+    {"name": "age", "kind": "integer", "low": 0, "high": 90, "missing": ["-"]},
+    {"name": "pay", "kind": "number", "low": 1, "high": 900},
+    {"name": "hour", "kind": "integer", "low": 0, "high": 23},
+    {"name": "minute", "kind": "integer", "low": 0, "high": 59},
+    {"name": "approved", "kind": "boolean", "true": "1", "false": "0"},
+    {"name": "origin", "kind": "categorical", "values": ["JFK", "LGA"], "outside": "clamp"},
+    {"name": "dest", "kind": "categorical", "values": ["BOS", "ORD"], "outside": "clamp"},
+    {"name": "agesq", "kind": "derived", "rule": "power", "of": ["age"], "constant": 2},
+    {"name": "logage", "kind": "derived", "rule": "log", "of": ["age"], "decimals": 6, "marker": "none"},
+    {"name": "weekly", "kind": "derived", "rule": "ratio", "of": ["pay"], "constant": 52, "decimals": 2},
+    {"name": "hourly", "kind": "derived", "rule": "ratio", "of": ["pay", "hour"], "decimals": 3},
+    {"name": "both", "kind": "derived", "rule": "product", "of": ["hour", "minute", "age"]},
+    {"name": "clock", "kind": "derived", "rule": "clock", "of": ["hour", "minute"]},
+    {"name": "rejected", "kind": "derived", "rule": "complement", "of": ["approved"]},
+    {"name": "miles", "kind": "derived", "rule": "lookup", "of": ["origin", "dest"],
+     "table": [["JFK", "BOS", "187"], ["LGA", "ORD", "733"]], "marker": "?"},
+]  # fmt: skip
+
+
+def test_formulas_hold_in_every_row_and_what_has_no_value_is_missing(tmp_path: Path) -> None:
+    domain = Domain.from_json({"attributes": FORMULAS})
+    assert Domain.from_json(domain.to_json()).digest == domain.digest
+    model = uniform.model(domain, rows=500)
+    frame = mechanisms.draw_table(model, 500, "s")
+    age = frame["age"].astype("Float64")
+    assert (frame["agesq"] == age**2).dropna().all()
+    assert frame["agesq"].isna().equals(frame["age"].isna())
+    none = (frame["age"].isna() | (frame["age"] == 0).fillna(False)).astype(bool)
+    assert frame["logage"].isna().equals(none) and none.sum() > frame["age"].isna().sum()
+    logs = np.log(age[~none].to_numpy(dtype=np.float64))
+    assert np.allclose(frame["logage"][~none].to_numpy(dtype=np.float64), logs, atol=1e-6)
+    assert np.allclose(frame["weekly"].astype(float), frame["pay"] / 52, atol=0.005 + 1e-9)
+    assert frame["hourly"].isna().equals(frame["hour"] == 0)
+    assert (frame["both"] == frame["hour"] * frame["minute"] * frame["age"]).dropna().all()
+    assert (frame["clock"] == 100 * frame["hour"] + frame["minute"]).all()
+    assert (frame["rejected"] == 1 - frame["approved"].astype(int)).all()
+    listed = {("JFK", "BOS"): "187", ("LGA", "ORD"): "733"}
+    pairs = zip(frame["origin"], frame["dest"], strict=True)
+    tables.write(model, 500, seed="s", path=tmp_path / "a.csv")
+    read = pd.read_csv(tmp_path / "a.csv", dtype=str, keep_default_na=False)
+    assert read["miles"].tolist() == [listed.get(pair, "?") for pair in pairs]
+    assert (read["logage"][none] == "none").all()
+
+
+def test_whole_numbers_that_no_double_holds_are_missing() -> None:
+    columns = [
+        {"name": "a", "kind": "integer", "low": 10**15, "high": 10**15 + 9},
+        {"name": "b", "kind": "derived", "rule": "power", "of": ["a"], "constant": 3},
+    ]
+    domain = Domain.from_json({"attributes": columns})
+    assert mechanisms.draw_table(uniform.model(domain, rows=5), 5, "s")["b"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [
+        ({"rule": "power", "of": ["age"]}, "constant"),
+        ({"rule": "sum", "of": ["age", "hour"], "constant": 2}, "constant"),
+        ({"rule": "ratio", "of": ["age", "hour"], "constant": 0}, "constant"),
+        ({"rule": "log", "of": ["age"], "constant": 1}, "constant"),
+        ({"rule": "product", "of": ["age"]}, "of"),
+        ({"rule": "clock", "of": ["age"]}, "of"),
+        ({"rule": "product", "of": ["age", "origin"]}, "of"),
+        ({"rule": "lookup", "of": ["origin", "dest"], "table": [["JFK", "187"]]}, "table"),
+    ],
+)
+def test_a_formula_that_cannot_be_computed_is_refused(
+    column: dict[str, Any], field: str
+) -> None:
+    document = {"attributes": [*FORMULAS, {"name": "x", "kind": "derived", **column}]}
+    with pytest.raises(DomainError) as refused:
+        Domain.from_json(document)
+    assert (refused.value.column, refused.value.field) == ("x", field)
+    assert refused.value.repair

@@ -438,15 +438,6 @@ def test_weak_domain_is_offered_for_tables_with_a_weak_column() -> None:
     assert "weak-domain" in [one["id"] for one in mechanisms.describe(described())]
 
 
-def test_a_constraint_cannot_be_about_a_column_that_is_not_known() -> None:
-    document = described().to_json() | {
-        "constraints": [{"kind": "order", "first": "level", "second": "pay"}]
-    }
-    with pytest.raises(DomainError, match="not known beforehand") as refused:
-        Domain.from_json(document)
-    assert refused.value.column == "pay"
-
-
 def test_a_rho_that_would_publish_noise_is_refused_before_anything_is_asked() -> None:
     tiny = Weak(name="word", values=Listed(["a", "b"]), rho=1e-30)
     mechanisms.plan(

@@ -11,6 +11,7 @@ import pytest
 
 from synth_engine.confidential import ingest, relations
 from synth_engine.confidential.relations import RowSample
+from synth_engine.domain import parse_attribute
 
 ROWS = 400
 
@@ -227,3 +228,99 @@ def test_rules_name_columns_and_hold_no_value_of_the_table(tmp_path: Path) -> No
     assert facts["bonus", "missing-iff"]["when"] in ("age", "pay")
     sentences = {rule["sentence"] for rule in reading.rules}
     assert sentences == {each for hint in reading.hints.values() for each in hint["remarks"]}
+
+
+# --- formulas -----------------------------------------------------------------------------------------------
+def offered(tmp_path: Path, columns: dict[str, list[str]]) -> dict[str, dict[str, object]]:
+    """The computed columns that are offered for a file, by name."""
+    path = tmp_path / "table.csv"
+    lines = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    rules = ingest.read(path, kind="csv").rules
+    for rule in rules:
+        if rule["kind"] == "derived":
+            facts: dict[str, object] = dict(rule["facts"])  # type: ignore[call-overload]
+            parse_attribute({"name": rule["column"], "kind": "derived"} | facts)
+    return {
+        str(rule["column"]): dict(rule["facts"])  # type: ignore[call-overload]
+        for rule in rules
+        if rule["kind"] == "derived"
+    }
+
+
+def test_formulas_of_one_column(tmp_path: Path) -> None:
+    age, ounces = numbers(1, 90, 18), numbers(2, 200, 40)
+    income = numbers(3, 90_000, 5_000)
+    assert offered(
+        tmp_path,
+        {
+            "age": texts(age),
+            "agesq": texts(age**2),
+            "agecu": texts(age**3),
+            "ounces": texts(ounces),
+            "pounds": [f"{each / 16:.4f}" for each in ounces.tolist()],
+            "income": texts(income),
+            "lincome": [f"{np.log(each):.6f}" for each in income.tolist()],
+            "yearly": texts(12 * income),
+        },
+    ) == {
+        "agesq": {"rule": "power", "of": ["age"], "constant": 2.0},
+        "agecu": {"rule": "power", "of": ["age"], "constant": 3.0},
+        "pounds": {"rule": "ratio", "of": ["ounces"], "constant": 16.0, "decimals": 4},
+        "lincome": {"rule": "log", "of": ["income"], "decimals": 6},
+        "yearly": {"rule": "product", "of": ["income"], "constant": 12.0},
+    }
+
+
+def test_formulas_of_two_columns(tmp_path: Path) -> None:
+    hour, minute = numbers(1, 24), numbers(2, 60)
+    price, pieces = numbers(3, 900, 100), numbers(4, 40, 2)
+    miles, hours = numbers(5, 900, 100), numbers(6, 9, 2)
+    assert offered(
+        tmp_path,
+        {
+            "hour": texts(hour),
+            "minute": texts(minute),
+            "clock": texts(100 * hour + minute),
+            "price": texts(price),
+            "pieces": texts(pieces),
+            "paid": texts(price * pieces),
+            "miles": texts(miles),
+            "hours": texts(hours),
+            "speed": [f"{each:.2f}" for each in (miles / hours).tolist()],
+        },
+    ) == {
+        "clock": {"rule": "clock", "of": ["hour", "minute"]},
+        "paid": {"rule": "product", "of": ["price", "pieces"]},
+        "speed": {"rule": "ratio", "of": ["miles", "hours"], "decimals": 2},
+    }
+
+
+def test_complements_and_groups_of_which_one_is_1(tmp_path: Path) -> None:
+    race = numbers(1, 3)
+    approved = (numbers(2, 10) < 7).astype(int)
+    columns = {
+        "approve": texts(approved),
+        "reject": texts(1 - approved),
+        **{f"race{k}": texts((race == k).astype(int)) for k in range(3)},
+    }
+    assert offered(tmp_path, columns) == {"reject": {"rule": "complement", "of": ["approve"]}}
+    remarks = told(tmp_path, columns)
+    assert remarks["race2"] == ["Exactly one of race0, race1, race2 is 1 in every row."]
+
+
+def test_a_formula_that_could_not_have_failed_is_not_offered(tmp_path: Path) -> None:
+    """A square of 0 and 1, a factor that is 1 but for one row, and one row that breaks a square."""
+    flag, mostly = (numbers(1, 2)), np.ones(ROWS, dtype=int)
+    mostly[0] = 3
+    a, b = numbers(2, 90, 5), numbers(3, 90, 5)
+    squares = b**2
+    squares[-1] += 1
+    columns = {
+        "flag": texts(flag),
+        "mostly": texts(mostly),
+        "a": texts(a),
+        "b": texts(b),
+        "squares": texts(squares),
+    }
+    assert offered(tmp_path, columns) == {}

@@ -995,13 +995,6 @@ def test_a_table_without_a_value_still_gives_a_column(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------
 
 
-def test_a_constraint_waits_until_a_column_is_known() -> None:
-    first, second = (Scale(name=name, of="integer") for name in ("start", "stop"))
-    with pytest.raises(DomainError, match="not known beforehand") as refused:
-        Domain(attributes=(first, second), constraints=(Order(first="start", second="stop"),))
-    assert refused.value.repair
-
-
 ORDERED = [
     ({"low": 0, "high": 999}, (0, 100, 101, 1_000), (100, 400, 1_000)),
     ({"low": -500, "high": 4_495, "step": 5}, (0, 100, 101, 1_000), (0, 1, 2, 990)),

@@ -4,12 +4,16 @@ is written."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from django.test import Client
 
-from synth_engine.domain import Derived
+from synth_engine.confidential import ingest
+from synth_engine.domain import Derived, parse_attribute
 from synthweb.datasets import preview_store
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.kinds import FORMS
@@ -142,3 +146,89 @@ def test_a_rule_that_is_not_there_fills_in_nothing(
 def test_what_is_typed_meanwhile_is_kept(describe_page: DescribePage) -> None:
     describe_page.press("propose-0", edit="1", _1_low="18")
     assert describe_page.draft["columns"]["age"]["fields"]["low"] == "18"
+
+
+# --- what the product offers can be declared as it stands ---------------------------------------------------
+HELD_ROWS = 400
+OFFERED_KINDS = {"order", "missing-iff", "dependency", "derived"}
+
+
+def _held_table() -> dict[str, list[str]]:
+    """A table in which each kind of rule holds that is offered."""
+    rng = np.random.default_rng(5)
+    start = rng.integers(1_000, 9_000, HELD_ROWS)
+    end = start + rng.integers(1, 3_000, HELD_ROWS)
+    early = rng.integers(0, 5_000, HELD_ROWS)
+    area = rng.integers(0, 12, HELD_ROWS)
+    away = rng.random(HELD_ROWS) < 0.4
+    columns = {
+        "start": start,
+        "end": end,
+        "length": end - start,
+        "again": start,
+        "early": early,
+        "late": early + rng.integers(0, 5_000, HELD_ROWS),
+        "area": np.char.add("area ", area.astype(str)),
+        "region": np.char.add("region ", (area // 4).astype(str)),
+        "left": np.where(away, "", end.astype(str)),
+        "reason": np.where(
+            away, "", np.char.add("why ", rng.integers(0, 4, HELD_ROWS).astype(str))
+        ),
+    }
+    return {name: [str(value) for value in column] for name, column in columns.items()}
+
+
+def test_every_kind_of_rule_that_is_offered_can_be_declared_on_the_suggested_columns(
+    browser: Browser, cast: Cast, tmp_path: Path
+) -> None:
+    table = _held_table()
+    path = tmp_path / "table.csv"
+    pd.DataFrame(table).to_csv(path, index=False)
+    reading = ingest.read(path)
+    suggestions: list[dict[str, Any]] = [dict(each) for each in reading.suggestions]
+    assert {each["kind"] for each in suggestions} >= {"scale"}
+    offered: list[dict[str, Any]] = [dict(rule) for rule in reading.rules if rule["kind"]]
+    assert {rule["kind"] for rule in offered} == OFFERED_KINDS
+    describe_page = DescribePage(browser(cast.steward), ready(cast, suggestions))
+    describe_page.press("confirm-open")
+    for rule in offered:
+        if rule["kind"] == "derived":
+            parse_attribute({"name": rule["column"], "kind": "derived"} | rule["facts"])
+            continue
+        typed = {key: str(value) for key, value in rule["facts"].items()}
+        if rule["kind"] == "dependency":  # its list is public, and typed by who knows it
+            pairs = sorted(set(zip(table[typed["from"]], table[typed["to"]], strict=True)))
+            typed["table"] = "\n".join(f"{one}, {other}" for one, other in pairs)
+        if rule["kind"] == "missing-iff":
+            typed.setdefault("values", "(missing)")
+        answer = describe_page.press(
+            f"rule-add-{rule['kind']}",
+            **{f"rule-{rule['kind']}-{key}": text for key, text in typed.items()},
+        )
+        assert answer.status_code == 302, rule
+    assert len(describe_page.draft["constraints"]) == len(
+        [rule for rule in offered if rule["kind"] != "derived"]
+    )
+
+
+def test_a_range_of_a_column_that_is_learned_is_typed_like_any_other(
+    browser: Browser, cast: Cast
+) -> None:
+    columns = [
+        {"name": "age", "kind": "scale", "of": "integer"},
+        {"name": "day", "kind": "scale", "of": "date"},
+        {"name": "sex", "kind": "categorical", "values": ["f", "m"], "outside": "clamp"},
+    ]
+    describe_page = DescribePage(browser(cast.steward), ready(cast, columns))
+    describe_page.press("confirm-open")
+    for column, values in (("age", "..14, 20"), ("day", "2020-01-01..2020-12-31")):
+        fields = {"column1": column, "values1": values, "column2": "sex", "values2": "m"}
+        answer = describe_page.press(
+            "rule-add-impossible",
+            **{f"rule-impossible-{key}": text for key, text in fields.items()},
+        )
+        assert answer.status_code == 302
+    assert [each["columns"] for each in describe_page.draft["constraints"]] == [
+        {"age": [{"to": 14}, "20"], "sex": ["m"]},
+        {"day": [{"from": "2020-01-01", "to": "2020-12-31"}], "sex": ["m"]},
+    ]

@@ -4,7 +4,7 @@ enforced."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from synth_engine.evaluation import summaries, wording
 from synth_engine.evaluation.cards import Card, make_card, make_table
@@ -22,6 +22,7 @@ class ConstraintEntry(TypedDict):
     kind: str
     columns: list[str]
     records: dict[str, int | None]  # by side; None where it was not counted
+    left_out: NotRequired[str]  # why it is not enforced
 
 
 class Constraints(ComparisonFigure):
@@ -42,7 +43,8 @@ class Constraints(ComparisonFigure):
             "table, or the constraint is not true; they were counted like any other. Many synthetic ones "
             "in the middle mean that the method did not see how these columns go together, and that much "
             "had to be drawn again. Records are judged by the bins that they fall into, so two values of "
-            "one bin count as in order.",
+            "one bin count as in order. A constraint that leaves no record possible with what the release "
+            "learned is left out, and the reason stands beside it.",
         ),
     }
 
@@ -55,16 +57,27 @@ class Constraints(ComparisonFigure):
             "unenforced": sides.unenforced,
             "synthetic": sides.synthetic.figures.get(self.field),
         }
+        enforcement = sides.domain.enforcement
+        unkept: list[ConstraintEntry] = [
+            {
+                "sentence": each.constraint.sentence,
+                "kind": each.constraint.kind,
+                "columns": list(each.constraint.columns),
+                "records": dict.fromkeys(violations),
+                "left_out": each.reason,
+            }
+            for each in enforcement.left_out
+        ]
         if not any(violations.values()):
-            return []
+            return unkept
         labels = [
             (constraint.sentence, constraint.kind, list(constraint.columns))
-            for constraint in sides.domain.constraints
+            for constraint in enforcement.enforced
         ]
         if len(labels) > 1:
             # A record may break several constraints, so the lines do not add up to this one.
             labels.append((ANY, "any", []))
-        return [
+        return unkept + [
             {
                 "sentence": sentence,
                 "kind": kind,
@@ -99,7 +112,8 @@ class Constraints(ComparisonFigure):
             return []
         rows = [
             (
-                entry["sentence"],
+                entry["sentence"]
+                + (f" (left out: {entry['left_out']})" if "left_out" in entry else ""),
                 *(
                     "" if entry["records"][side] is None else grouped(entry["records"][side])
                     for side in ("real", "unenforced", "synthetic")
@@ -116,6 +130,8 @@ class Constraints(ComparisonFigure):
 def verdict(entries: Sequence[ConstraintEntry]) -> str:
     """Sums the violations up in one line."""
     # The last line covers all constraints: it is "any", or the only one.
+    if "left_out" in entries[-1]:
+        return "No constraint is kept: what was learned leaves no record that could."
     whole = entries[-1]["records"]
     if whole["synthetic"]:
         return "The synthetic table breaks some of the constraints."

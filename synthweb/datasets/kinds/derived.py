@@ -9,6 +9,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Derived
+from synth_engine.kinds.derived import OF_NUMBERS
+from synth_engine.kinds.formulas import FORMULAS, number_text
 from synthweb.datasets.kinds.form import NUMBER_CELLS, Document, Fields, KindForm
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.datasets.list_fields import join, quoted, split
@@ -20,20 +22,29 @@ RULES: Mapping[str, str | Promise] = {
     "year": _("the year of this column"),
     "month": _("the month of this column"),
     "weekday": _("the weekday of this column, 1 to 7 from Monday"),
-    "lookup": _("what a public list has beside a value of this column"),
+    "lookup": _("what a public list has beside a value of this column, or of two columns"),
     "nearest": _("what the nearest point of a public list has, by latitude and longitude"),
+    "product": _("the product of these columns, times a constant if you give one"),
+    "ratio": _("the first of these columns divided by the second, or by a constant"),
+    "power": _("this column to the power of a constant, such as 2 for its square"),
+    "log": _(
+        "the natural logarithm of this column, or to the base that you give as the constant"
+    ),
+    "clock": _("100 times the first of these columns plus the second, as of hour and minute"),
+    "complement": _("1, or a constant, less these columns"),
 }
-_NUMBERS = ("sum", "difference")
 
 
 def _derived(typed: TypedFields) -> dict[str, object]:
     rule = typed.text("function") or "sum"
     document: dict[str, object] = {"rule": rule, "of": split(typed.text("sources"))}
-    if rule in _NUMBERS and typed.text("rounded"):
+    if rule in OF_NUMBERS and typed.text("rounded"):
         document["decimals"] = typed.whole("rounded")
+    if rule in FORMULAS and typed.text("constant"):
+        document["constant"] = typed.number("constant")
     if rule == "lookup":
         document["table"] = [
-            _pair(line, typed) for line in typed.text("beside").splitlines() if line
+            _row(line, typed) for line in typed.text("beside").splitlines() if line
         ]
     if rule == "nearest":
         document["points"] = [
@@ -48,12 +59,12 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
 
 
-def _pair(line: str, typed: TypedFields) -> list[str]:
+def _row(line: str, typed: TypedFields) -> list[str]:
     cells = _cells(line)
-    if len(cells) != 2:
+    if len(cells) != len(split(typed.text("sources"))) + 1:
         raise typed.wrong(
-            "a line of the list is not two values",
-            "write a value, a comma and what stands beside it",
+            "a line of the list is not a value of each column and one beside them",
+            "write the values and what stands beside them, with commas between",
             "beside",
         )
     return cells
@@ -72,10 +83,14 @@ def _point(line: str, typed: TypedFields) -> list[float | str]:
         ) from None
 
 
+def _constant_text(constant: object) -> str:
+    return number_text(float(constant)) if isinstance(constant, int | float) else ""
+
+
 def _as_typed(document: Document, fields: Fields) -> Fields:
     table, points, of = (document.get(key) for key in ("table", "points", "of"))
     lines = (
-        [f"{quoted(a, comma=True)}, {quoted(b, comma=True)}" for a, b in table]
+        [", ".join(quoted(text, comma=True) for text in row) for row in table]
         if isinstance(table, list)
         else []
     )
@@ -88,6 +103,7 @@ def _as_typed(document: Document, fields: Fields) -> Fields:
         "function": str(document.get("rule") or ""),
         "sources": join(map(str, of)) if isinstance(of, list) else "",
         "rounded": str(document.get("decimals") or ""),
+        "constant": _constant_text(document.get("constant")),
         "beside": "\n".join(lines),
         "located": "\n".join(located),
         "marker": str(document.get("marker") or ""),
@@ -98,7 +114,9 @@ def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
     rule = fields.get("function") or "sum"
     if key in ("beside", "located"):
         return rule == ("lookup" if key == "beside" else "nearest")
-    return rule in _NUMBERS if key == "rounded" or key in NUMBER_CELLS else True
+    if key == "constant":
+        return rule in FORMULAS
+    return rule in OF_NUMBERS if key == "rounded" or key in NUMBER_CELLS else True
 
 
 def _summary(attribute: Derived) -> str:
@@ -109,13 +127,23 @@ FORM = KindForm(
     kind="derived",
     label=_("Computed from other columns"),
     position=110,
-    fields=("function", "sources", "rounded", "beside", "located", "marker", *NUMBER_CELLS),
+    fields=(
+        "function",
+        "sources",
+        "constant",
+        "rounded",
+        "beside",
+        "located",
+        "marker",
+        *NUMBER_CELLS,
+    ),
     document=_derived,
     summary=_summary,
     inputs={
         "rule": "function",
         "of": "sources",
         "decimals": "rounded",
+        "constant": "constant",
         "table": "beside",
         "points": "located",
     },
