@@ -105,6 +105,14 @@ def _parser() -> argparse.ArgumentParser:
             "alone",
         )
     )
+    _fit_arguments(
+        command(
+            "fit",
+            commands.fit,
+            about="regress one column on others, with intervals that include the noise, from noisy answers "
+            "alone",
+        )
+    )
     sub = command(
         "verifier",
         commands.verifier,
@@ -144,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
         *(
             sub
             for name, sub in words.choices.items()
-            if name not in ("mechanisms", "scenarios", "verify", "check")
+            if name not in ("mechanisms", "scenarios", "verify", "check", "fit")
         )
     )
     _database_commands(words)
@@ -568,6 +576,23 @@ def _check_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="ANSWERS.npz",
         type=Path,
         help="the noisy answers; without them only the mean distance of pairs can be told",
+    )
+
+
+def _fit_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("outcome", metavar="OUTCOME", help="the column that is explained")
+    sub.add_argument(
+        "regressors", metavar="REGRESSOR", nargs="+", help="columns that explain it"
+    )
+    sub.add_argument(
+        "--kind", choices=("ols", "logit"), default="ols", help="least squares, or a logit"
+    )
+    sub.add_argument(
+        "--domain", metavar="DOMAIN.json", type=Path, required=True, help="as for the run"
+    )
+    sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path, required=True)
+    sub.add_argument(
+        "--answers", metavar="ANSWERS.npz", type=Path, required=True, help="the noisy answers"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import dataclasses
 import json
 import secrets
@@ -545,6 +546,43 @@ def check(options: argparse.Namespace) -> None:
     if failed := len(verdicts) - verdicts.count("met"):
         raise SynthError(f"{failed} of {len(verdicts)} criteria are not met or cannot be told")
 
+
+def fit(options: argparse.Namespace) -> None:
+    """Prints the coefficients of a regression as CSV, and on stderr what values count as."""
+    from synth_engine import verifier
+    from synth_engine.evaluation import fits
+
+    receipt = _read_json(options.receipt, name="receipt")
+    verifier.verify(receipt)
+    counts = fits.published(
+        _plan_of(receipt, options.domain), _answers_of(receipt, options.answers)
+    )
+    request = fits.FitRequest(
+        outcome=options.outcome, regressors=tuple(options.regressors), kind=options.kind
+    )
+    regression = fits.fit(counts, request)
+    lines = csv.writer(sys.stdout, lineterminator="\n")
+    lines.writerow(
+        (
+            "column",
+            "value",
+            "estimate",
+            *_FIT_RANGE,
+            *(f"population_{each}" for each in _FIT_RANGE),
+        )
+    )
+    for one in regression.coefficients:
+        ranges = (one.of_table, one.of_population)
+        ends = (end for each in ranges for end in (each.standard_error, each.low, each.high))
+        lines.writerow((one.column, one.value, one.estimate, *ends))
+    for column in regression.columns:
+        for group in column.described:
+            counted = "" if group.number is None else f" counts as {group.number:.6g}"
+            base = " is the base" if group.values == column.base else ""
+            sys.stderr.write(f"note: {column.name} {group.values}{counted}{base}\n")
+
+
+_FIT_RANGE = ("standard_error", "lower", "upper")
 
 _VERDICTS = {"met": "met", "not-met": "not met", "cannot-tell": "cannot be told"}
 

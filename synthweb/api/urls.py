@@ -26,6 +26,7 @@ from synthweb.api.views import (
     databases,
     datasets,
     filling,
+    fits,
     links,
     marginals,
     paid,
@@ -167,6 +168,7 @@ RELEASE_URLS = [
         ),
         name="release-recreate",
     ),
+    path("fit/", fits.FitView.as_view(), name="release-fit"),
     path("marginals/", marginals.MarginalsView.as_view(), name="release-marginals"),
     path("marginals.csv", _carried("noisy_csv", CsvRenderer), name="release-noisy-csv"),
     path(

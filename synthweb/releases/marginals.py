@@ -102,14 +102,15 @@ def query_of(release: Release, columns: Sequence[str], where: Sequence[str]) -> 
             f"there are more than {MAX_CONDITIONS} conditions", repair="leave some out"
         )
     query = MarginalQuery(
-        columns=tuple(_columns(domain, columns)),
+        columns=tuple(columns_of(domain, columns)),
         where=tuple(_condition(domain, text) for text in where),
     )
     marginals.asked_of(domain, query)
     return query
 
 
-def _columns(domain: Domain, texts: Sequence[str]) -> Iterator[str]:
+def columns_of(domain: Domain, texts: Sequence[str]) -> Iterator[str]:
+    """Names of columns, several in one text parted by commas; a name that has commas stands alone."""
     for text in texts:
         if text in domain.sizes:
             yield text

@@ -394,13 +394,13 @@ def ranges(user: User, release: Release, job: RangesErrand) -> dict[str, object]
     }
 
 
-def counts(user: User, release: Release, job: CountsErrand) -> dict[str, object]:
-    """The page that waits for the counts of a release: a tab of it."""
-    return releases.frame(user, release, card="marginals") | {
+def counts(user: User, release: Release, job: CountsErrand, *, card: str) -> dict[str, object]:
+    """The page that waits for the counts of a release: the card that is made from them."""
+    return releases.frame(user, release, card=card) | {
         "job": job,
         "sentence": _(
-            "A worker is gathering the noisy answers of this release, once. This page shows your table as "
-            "soon as they are ready."
+            "A worker is gathering the noisy answers of this release, once. This page shows what you asked "
+            "for as soon as they are ready."
         ),
         "stages": job_lines(job, of=stages.COUNTS),
     }

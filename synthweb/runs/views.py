@@ -389,8 +389,9 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def counts(request: SignedInRequest, code: str) -> HttpResponse:
-    """Have the noisy answers of a release gathered for tables of counts, and watch it; the release's own page
-    shows the table that the address asks for. After a failure a person asks again."""
+    """Have the noisy answers of a release gathered for tables of counts and regressions, and watch it; the
+    release's own page shows what the address asks for: a regression if it names an outcome, else a table.
+    After a failure a person asks again."""
     release = releases.release_for(request.user, code, Need.SAMPLE)
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     if request.method == "POST":
@@ -400,8 +401,9 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
             services.request_counts(release=release)
         return redirect(f"{reverse('runs:counts', args=[code])}{query}")
     asking_again = bool(request.headers.get("HX-Request"))
+    card = "fits" if "outcome" in request.GET else "marginals"
     if marginals.is_ready(release):
-        address = f"{reverse('releases:marginals', args=[code])}{query}"
+        address = f"{reverse(f'releases:{card}', args=[code])}{query}"
         return _go(address, by_htmx=asking_again)
     job = selectors.latest_of_release(CountsErrand, release)
     if job is None or job.state == CountsErrand.State.FINISHED:
@@ -409,7 +411,7 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
     if asking_again and not job.is_open:
         return _go(request.get_full_path(), by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/marginals_wait.html"
-    return render(request, page, screens.counts(request.user, release, job))
+    return render(request, page, screens.counts(request.user, release, job, card=card))
 
 
 @login_required

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -37,6 +38,9 @@ from synthweb_client import (
     TokenRefused,
 )
 
+from synth_engine.evaluation.marginals import PublishedCounts
+from synth_engine.measurement.paid_counts import PaidCounts
+from synth_engine.models.model import Model
 from synth_engine.row_selection import RowSelection
 from synth_engine.verifier import standalone, verify_bundle
 from synthweb.accounts import services as accounts
@@ -135,6 +139,38 @@ def test_a_table_of_counts_is_read_whole_with_its_intervals(
     assert release.marginal("region", "works") == table
     with pytest.raises(ServerRefused, match="colour"):
         release.marginal("colour")
+
+
+def test_a_regression_is_read_with_its_intervals_or_says_why_there_is_none(
+    connect: Connect, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = connect(scene.reader).release(scene.release.code)
+    # The release counts each column by itself.
+    with pytest.raises(ServerRefused, match="no answer counts"):
+        release.fit("age", "works")
+    with pytest.raises(ServerRefused, match="colour"):
+        release.fit("age", "colour", kind="logit")
+    domain = Model.from_json(scene.release.model).domain
+    age, works = domain.sizes["age"], domain.sizes["works"]
+    values = np.arange(age * works).reshape(age, works) % 7 + 20
+    values[:, 2:] = 0  # of no record it is missing whether they work
+    counts = PaidCounts(
+        clique=("age", "works"),
+        values=values,
+        bins=(np.arange(age), np.arange(works)),
+        variance=1.0,
+        law="discrete-gaussian",
+    )
+    published = PublishedCounts(domain=domain, rows=300, tables=(counts,), records={})
+    monkeypatch.setattr("synthweb.releases.marginals.published_of", lambda _release: published)
+    for outcome, regressor, kind in (("age", "works", "ols"), ("works", "age", "logit")):
+        fit = release.fit(outcome, regressor, kind=kind)
+        assert (fit.kind, fit.outcome) == (kind, outcome)
+        assert [one.column for one in fit.coefficients] == ["", regressor]
+        assert all(
+            one.of_table.lower < one.estimate < one.of_table.upper for one in fit.coefficients
+        )
+        assert [column.name for column in fit.columns] == [regressor, outcome]
 
 
 def test_lists_are_read_to_their_end_and_narrowed(

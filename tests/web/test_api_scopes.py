@@ -139,6 +139,7 @@ GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
 PUT    releases/<slug:code>/licence/                 share
+GET    releases/<slug:code>/fit/                     read
 GET    releases/<slug:code>/marginals/               read
 GET    releases/<slug:code>/tables/                  read
 GET    releases/<slug:code>/tables.zip               read
@@ -227,6 +228,7 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "uploads/<slug:code>/replace/"): 409,
     ("GET", "releases/<slug:code>/tables/"): 404,
     ("GET", "releases/<slug:code>/tables.zip"): 404,
+    ("GET", "releases/<slug:code>/fit/"): 422,
     ("GET", "releases/<slug:code>/marginals/"): 422,
     ("GET", "releases/<slug:code>/network/"): 404,
 }

@@ -173,6 +173,62 @@ class Marginal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FitRange:
+    """The standard error of a coefficient and its interval, in whose middle the estimate need not lie."""
+
+    standard_error: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficient:
+    """One coefficient of a regression. column: "" for the constant; value: the values that are compared with
+    the base of the column, "" for a number. of_table: about the real binned table, with privacy noise alone;
+    of_population: with sampling as well."""
+
+    column: str
+    value: str
+    estimate: float
+    of_table: FitRange
+    of_population: FitRange
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitGroup:
+    """Values that count as the same. values: as in a condition of a table of counts; number: what each counts
+    as, if it does."""
+
+    values: str
+    number: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitColumn:
+    """How a column is counted in a regression. base: the values that others are compared with; "" for a
+    number."""
+
+    name: str
+    base: str
+    groups: tuple[FitGroup, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """A regression. outcome_is: the values of the outcome that count as 1; "" for a number. records: about
+    how many the table has. columns: what values count as, the outcome last. level: the share of releases
+    whose interval holds the coefficient."""
+
+    kind: str
+    outcome: str
+    outcome_is: str
+    records: float
+    level: float
+    coefficients: tuple[Coefficient, ...]
+    columns: tuple[FitColumn, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """One line of the data dictionary."""
 

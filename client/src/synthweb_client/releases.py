@@ -95,6 +95,19 @@ class Release:
             if len(cells) >= part.count or not part.cells:
                 return dataclasses.replace(part, cells=tuple(cells))
 
+    def fit(
+        self, outcome: str, *regressors: str, kind: Literal["ols", "logit"] = "ols"
+    ) -> documents.Fit:
+        """A regression of one column on up to eight others, with intervals that include the noise of privacy.
+        Waits for the worker that gathers the noisy answers. Errors: NotReady; ServerRefused, which says why
+        the regression is not offered."""
+        params: dict[str, str | list[str]] = {
+            "outcome": outcome,
+            "regressors": list(regressors),
+            "kind": kind,
+        }
+        return documents.read(self._when_ready("fit", params).content, documents.Fit)
+
     def _when_ready(self, what: str, params: Params | None = None) -> httpx.Response:
         """The answer of an address once a worker has finished what it needs."""
         waited = 0.0
