@@ -20,14 +20,23 @@ CLOSE, FAIR = 0.01, 0.05
 def deviation_of(column: ExpectedColumn) -> float | None:
     """The farthest end of a band from its estimate: of shares of records as they are, of the mean in standard
     deviations. None where the column has no bands."""
+    deviations = (share_deviation(column), mean_deviation(column))
+    return max((each for each in deviations if each is not None), default=None)
+
+
+def share_deviation(column: ExpectedColumn) -> float | None:
+    """The same of shares of records alone."""
+    shares = (each for each in column.figures if each.key in ("missing", "share"))
+    return max(map(_distance, shares), default=None)
+
+
+def mean_deviation(column: ExpectedColumn) -> float | None:
+    """The same of the mean alone, in standard deviations."""
     figures = {each.key: each for each in column.figures}
-    deviations = [
-        _distance(each) for each in column.figures if each.key in ("missing", "share")
-    ]
-    if "mean" in figures:
-        spread = figures["standard_deviation"].expected.estimate.value
-        deviations.append(_distance(figures["mean"]) / max(spread, 1e-300))
-    return max(deviations, default=None)
+    if "mean" not in figures:
+        return None
+    spread = figures["standard_deviation"].expected.estimate.value
+    return _distance(figures["mean"]) / max(spread, 1e-300)
 
 
 def _distance(figure: ExpectedFigure) -> float:

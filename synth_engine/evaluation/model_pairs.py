@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster import hierarchy
 
 from synth_engine.evaluation.dependences import PairDependence
 from synth_engine.evaluation.dependences import dependence as dependence_of
@@ -23,11 +25,15 @@ DECIMALS = 4
 Pairs = dict[tuple[str, str], float]
 
 
-def dependence(model: Model, *, seed: str) -> list[PairDependence]:
+def dependence(model: Model, records: Mapping[str, npt.NDArray[Any]]) -> list[PairDependence]:
     """How dependent all pairs of the first columns (`names_of`) are, in the order of
-    `itertools.combinations`, in records that the model generates."""
-    codes = model.sample(min(model.rows, RECORDS), seed=seed)
-    return of_codes([np.asarray(codes[name], dtype=np.int64) for name in names_of(model)])
+    `itertools.combinations`. records: codes of `generated`."""
+    return of_codes([np.asarray(records[name], dtype=np.int64) for name in names_of(model)])
+
+
+def generated(model: Model, *, seed: str) -> Mapping[str, npt.NDArray[Any]]:
+    """Codes of records that the model generates, enough to measure dependence."""
+    return model.sample(min(model.rows, RECORDS), seed=seed)
 
 
 def of_codes(columns: Sequence[npt.NDArray[np.int64]]) -> list[PairDependence]:
@@ -68,3 +74,26 @@ def strongest(pairs: Pairs, number: int) -> list[tuple[str, float]]:
     """The pairs with the largest values, in words."""
     ordered = sorted(pairs.items(), key=lambda pair: (-abs(pair[1]), pair[0]))
     return [(" × ".join(names), value) for names, value in ordered[:number]]
+
+
+def most_related(names: Sequence[str], pairs: Pairs, number: int) -> list[str]:
+    """So many columns, those that go most with another one, in their order."""
+    most = {
+        name: max((value for pair, value in pairs.items() if name in pair), default=0.0)
+        for name in names
+    }
+    chosen = set(sorted(names, key=lambda name: -most[name])[:number])
+    return [name for name in names if name in chosen]
+
+
+def in_clusters(names: Sequence[str], pairs: Pairs) -> list[str]:
+    """The columns with those side by side that go together most: leaves of a tree of averages, turned so that
+    neighbours are close (Bar-Joseph et al. 2001)."""
+    if len(names) < 3:
+        return list(names)
+    distances = [
+        1 - pairs.get((a, b), pairs.get((b, a), 0.0))
+        for a, b in itertools.combinations(names, 2)
+    ]
+    tree = hierarchy.linkage(distances, method="average", optimal_ordering=True)
+    return [names[place] for place in hierarchy.leaves_list(tree).tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from synth_engine.evaluation.plots import Figure
 from synth_engine.evaluation.wording import PRIVATE, Json
 
 MAX_TABLE_ROWS = 50
+MOST_WITH_VALUES = 12
+"""Columns of a map whose squares have room for numbers."""
 
 
 def card_of_one(names: Sequence[str], pairs: Pairs, *, letter: str, most: float) -> Card:
@@ -28,6 +30,28 @@ def card_of_one(names: Sequence[str], pairs: Pairs, *, letter: str, most: float)
         "the other. All releases have one scale of colours."
     )
     return _card(f"pairs-{letter}", title, how, pairs, figure, form=".3f")
+
+
+def map_of_release(
+    names: Sequence[str], pairs: Pairs, together: Collection[tuple[str, str]], *, words: str
+) -> Figure:
+    """A map of one release by itself. The colours go from 0 to 1 in every release; pairs that are not in
+    `together` are no more than chance, and grey. Few columns have their values in the squares."""
+    scale = {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": 1.0}
+    known = set(together)
+
+    def is_chance(entry: Json) -> bool:
+        first, second = entry["attributes"]
+        return (first, second) not in known and (second, first) not in known
+
+    chosen = {
+        pair: value for pair, value in pairs.items() if pair[0] in names and pair[1] in names
+    }
+    figure = _map(names, chosen, scale, words, "%{z:.3f}", is_chance=is_chance)
+    if len(names) <= MOST_WITH_VALUES:
+        for trace in figure["data"]:
+            trace["texttemplate"] = "%{z:.2f}"
+    return figure
 
 
 def card_of_difference(names: Sequence[str], pairs: Pairs, *, letters: tuple[str, str]) -> Card:

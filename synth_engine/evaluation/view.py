@@ -5,19 +5,23 @@ Plain values without markup but the small pictures; the web's page and the offli
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Literal
 
-from synth_engine.evaluation import heatmaps, style, value_cards
+from synth_engine.evaluation import heatmaps, style, summaries, value_cards
 from synth_engine.evaluation.cards import MARKS, Card, CardTable, make_table
-from synth_engine.evaluation.figure import FigureSection, Tile
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Tile
 from synth_engine.evaluation.figures import FIGURES
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.thumbnails import thumbnail
 from synth_engine.evaluation.tiles import tiles
-from synth_engine.evaluation.wording import Json
+from synth_engine.evaluation.wording import Json, Level
+
+SUMMARISED = {"columns": ("tvd1",), "dependence": ("mi_err",), "groups": ("tvd2", "tvd3")}
+"""Which parts of the summary are about which section."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,18 @@ class Thumb:
 
 @dataclass(frozen=True)
 class PageSection:
-    """A section with its cards and a sentence below its title, which may be empty."""
+    """A section with its cards and a sentence below its title, which may be empty. level: of the worst of its
+    verdicts, empty without any."""
 
     section: FigureSection
     cards: list[Card]
     verdict: str
+    level: Level | Literal[""] = ""
+
+    @property
+    def mark(self) -> str:
+        """The sign of its level."""
+        return MARKS.get(self.level, "")
 
     @property
     def links(self) -> list[tuple[str, str]]:
@@ -114,7 +125,18 @@ def _sections(report: Report) -> Iterator[PageSection]:
                 verdict=" ".join(
                     filter(None, (figure.verdict(report) for figure, _ in filled))
                 ),
+                level=_level(report, section, [figure for figure, _ in filled]),
             )
+
+
+def _level(
+    report: Report, section: FigureSection, figures: Sequence[ComparisonFigure]
+) -> Level | Literal[""]:
+    """The worst of the tiles of a section, those of the summary included."""
+    levels = [tile.level for figure in figures for tile in figure.tiles(report)]
+    of_summary = (report["summary"].get(name) for name in SUMMARISED.get(section.key, ()))
+    levels += [entry["verdict"]["level"] for entry in of_summary if entry]
+    return summaries.worst(levels) if levels else ""
 
 
 def _strip(report: Report) -> list[Thumb]:

@@ -32,7 +32,7 @@ from synth_engine.kinds import KINDS
 from synthweb.accounts.models import User
 from synthweb.lib import codes, number_format
 from synthweb.lib.language import translated
-from synthweb.releases import look, selectors
+from synthweb.releases import look, model_relations, selectors
 from synthweb.releases.look import ColumnError, LookColumn
 from synthweb.releases.models import ExpectedRanges, Release
 
@@ -199,7 +199,7 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
         differing=tuple(row.name for row in rows if row.differs),
         partial=tuple(row.name for row in rows if None in row.cells),
         chart=_chart(allowed, sides),
-        maps=_maps([look.pairs_of(each) for each in releases]),
+        maps=_maps([model_relations.pairs_of(each) for each in releases]),
         unknown=tuple(code for code in asked if code not in allowed_by_code),
         too_many=len(allowed_by_code) > MOST,
         choices=tuple(

@@ -20,6 +20,7 @@ from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import (
     expected_quality,
     expected_relations,
+    model_distances,
     model_histograms,
     model_pairs,
 )
@@ -28,15 +29,14 @@ from synth_engine.evaluation.expected_errors import ExpectedErrors
 from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synth_engine.evaluation.figure_origins import ModelFigure, SyntheticRow
 from synth_engine.evaluation.model_histograms import HistogramBar, ModelHistogram
-from synth_engine.evaluation.model_pairs import Pairs
 from synth_engine.models.model import SCHEMA, Model
 from synth_engine.tables import Drawing
 from synthweb.lib.number_format import shortened
-from synthweb.releases import expected, tables
+from synthweb.releases import expected, quality_facts, tables
 from synthweb.releases.expected import FigureLine
 from synthweb.releases.models import FirstLook, Release
 
-VERSION = f"look/4, {SCHEMA}"
+VERSION = f"look/5, {SCHEMA}"
 """Of what is stored: rows of another version, or of another schema of models, are drawn again."""
 ROWS = 100
 MAX_COLUMNS = 100
@@ -115,14 +115,11 @@ def look_of(release: Release) -> Look | None:
     return None if stored is None else _read(stored)
 
 
-def pairs_of(release: Release) -> Pairs | None:
-    """How dependent the columns of the model are, pair by pair; None before a worker has drawn the rows. The
-    caller authorised."""
+def document_of(release: Release) -> dict[str, Any] | None:
+    """What a worker drew and read of the model, as it is stored; None before it has. The caller
+    authorised."""
     stored = _stored(release)
-    if stored is None:
-        return None
-    pairs = stored.document["pairs"]
-    return model_pairs.pairs_of(pairs["columns"], pairs["dependence"])
+    return None if stored is None else stored.document
 
 
 def prepared(release: Release) -> Prepared:
@@ -137,6 +134,7 @@ def draw(release: Release) -> FirstLook:
     """The first rows and the histograms for `store`. It takes a second: for a worker alone."""
     model = Model.from_json(release.model)
     document = _document(model, seed=seed_of(release))
+    document["facts"] = quality_facts.document_of(release, model)
     return FirstLook(
         release=release,
         version=VERSION,
@@ -226,7 +224,8 @@ def _document(model: Model, *, seed: str) -> dict[str, Any]:
     cells = [_cells(texts[each.name], frame[each.name]) for each in columns]
     ranks = [_ranks(domain.written_like(each), frame[each.name]) for each in columns]
     modelled = {each.name: each for each in domain.modelled}
-    dependences = model_pairs.dependence(model, seed=seed)
+    records = model_pairs.generated(model, seed=seed)
+    dependences = model_pairs.dependence(model, records)
     return {
         "columns": [_column(each, model, modelled.get(each.name), domain) for each in columns],
         "cells": [list(row) for row in zip(*cells, strict=True)],
@@ -235,7 +234,9 @@ def _document(model: Model, *, seed: str) -> dict[str, Any]:
             "columns": model_pairs.names_of(model),
             "dependence": [round(each.nmi, model_pairs.DECIMALS) for each in dependences],
             "related": sum(each.is_real for each in dependences),
+            "together": [int(each.is_real) for each in dependences],
         },
+        "curves": model_distances.of_records(domain, records),
     }
 
 

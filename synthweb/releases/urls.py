@@ -42,6 +42,8 @@ urlpatterns = [
     path("<slug:code>/groups.csv", downloads.groups_csv, name="groups-csv"),
     path("<slug:code>/tree.csv", downloads.tree_csv, name="tree-csv"),
     path("<slug:code>/map/<slug:sheet>.csv", downloads.map_csv, name="map-csv"),
+    path("<slug:code>/compare/all/", compare.compare_all, name="compare-all"),
+    path("<slug:code>/compare/part/<slug:key>/", compare.compare_part, name="compare-part"),
     path("<slug:code>/compare/map/", compare.compare_map, name="compare-map"),
     path(
         "<slug:code>/compare/map/<slug:sheet>.csv",

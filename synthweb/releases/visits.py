@@ -34,6 +34,7 @@ from synthweb.releases import (
     look,
     look_page,
     public_links,
+    quality,
     report,
     screens,
     spool,
@@ -115,6 +116,7 @@ def release(request: HttpRequest, link: PublicLink) -> HttpResponse:
             "token": _token(request),
             "licence": licences.of_release(shared),
             "page": look_page.page_of(shared, request.GET),
+            "answer": quality.answer_of(shared),
             "seed": look.seed_of(shared),
         }
     )

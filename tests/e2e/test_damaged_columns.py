@@ -60,7 +60,7 @@ def test_damaged_columns_are_red_with_their_repair(
     for theme, width in LOOKS:
         chrome.set_window_size(width, 900)
         prefer(chrome, theme)
-        chrome.get(live_server.url + reverse("releases:compare", args=[release.code]))
+        chrome.get(live_server.url + reverse("releases:compare-all", args=[release.code]))
         assert chrome.title.endswith("Compare Sales · synthweb")
         verdicts = until(
             chrome, lambda page: page.find_elements(By.CSS_SELECTOR, ".verdict-damaged")

@@ -142,6 +142,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "form": "csv",
         "table": scene.fresh.code,
         "sheet": "commutes-all",
+        "key": "dependence",
         "edition": _edition(scene),
         "token": PUBLIC_TOKEN,
         "link": _public_link(scene).code,

@@ -121,6 +121,8 @@ def test_no_answer_holds_a_marker_but_the_stewards_pages_of_real_data(
     real = {
         "datasets/<slug:code>/describe/",
         "releases/<slug:code>/compare/",
+        "releases/<slug:code>/compare/all/",
+        "releases/<slug:code>/compare/part/<slug:key>/",
         "releases/<slug:code>/compare/report.json",
     }
     people: list[User | None] = [

@@ -110,7 +110,7 @@ def test_criteria_are_fixed_with_the_run_and_judged_from_the_noisy_answers(
     assert [each["private"] for each in rest] == [line.private_verdict for line in lines]
     assert client.get(f"/releases/{release.code}/paid/new/?figures=criteria").status_code == 200
     worker.table_job(code=services.request_report(release=release, actor=cast.steward).code)
-    compare = html_of(client.get(f"/releases/{release.code}/compare/"))
+    compare = html_of(client.get(f"/releases/{release.code}/compare/all/"))
     assert "data-exact-criteria" in compare
     assert "/criteria/" in html_of(client.get(f"/releases/{release.code}/receipt/"))
 

@@ -109,7 +109,7 @@ def test_a_list_of_baskets_is_described_released_sampled_and_compared(
     assert with_two == pytest.approx(2 / 3, abs=0.15)
     if kind == "baskets":
         worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
-        page = client.get(reverse("releases:compare", args=[release.code]))
+        page = client.get(reverse("releases:compare-all", args=[release.code]))
         assert page.status_code == 200 and "items=2" in page.text
 
 

@@ -113,7 +113,7 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     played = scene.play(
         steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     )
-    client, address = browser(cast.steward), f"/releases/{played.release.code}/compare/"
+    client, address = browser(cast.steward), f"/releases/{played.release.code}/compare/all/"
     page = client.get(address)
     text = html_of(page)
     assert page.status_code == 200
@@ -167,7 +167,7 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
     chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME,
         "value": browser(cast.steward).cookies[settings.SESSION_COOKIE_NAME].value})  # fmt: skip
     chrome.get_log("browser")
-    chrome.get(f"{live_server.url}/releases/{played.release.code}/compare/")
+    chrome.get(f"{live_server.url}/releases/{played.release.code}/compare/all/")
     wait = WebDriverWait(chrome, 20)
     first = ".figure:not([hidden]) [data-figure]"  # drawn when it comes near the screen
     chrome.execute_script(f"document.querySelector('{first}').scrollIntoView()")

@@ -26,7 +26,7 @@ from synth_engine.evaluation.figure_origins import (
     ModelFigure,
     PaidFigure,
 )
-from synthweb.releases import criteria_page, look, look_page, paid
+from synthweb.releases import criteria_page, look, look_page, paid, quality
 from synthweb.releases import expected as pages
 from synthweb.releases import marginals as marginal_pages
 from synthweb.runs import validation_page
@@ -74,6 +74,13 @@ ANALYST_MODULES = (
     "synthweb/releases/expected.py",
     "synthweb/releases/look.py",
     "synthweb/releases/look_page.py",
+    "synth_engine/evaluation/learned_columns.py",
+    "synth_engine/evaluation/least_group.py",
+    "synth_engine/evaluation/release_verdict.py",
+    "synthweb/releases/quality.py",
+    "synthweb/releases/quality_facts.py",
+    "synthweb/releases/verdict_words.py",
+    "synthweb/releases/cards/quality.py",
     "synthweb/runs/ranges.py",
 )
 
@@ -127,6 +134,7 @@ def types_in(reached: object) -> set[object]:
         paid.PaidPage,
         validation_page.ValidationPage,
         criteria_page.CriteriaPage,
+        quality.ReleaseAnswer,
     ],
 )
 def test_every_field_that_an_analyst_can_reach_has_a_private_origin(reached: type) -> None:

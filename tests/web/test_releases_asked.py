@@ -64,7 +64,7 @@ def test_a_comparison_begins_with_what_the_release_was_made_for(
     )
     assert {line.name for line in found.listed} == {"region × age", "region × age × works"}
     page = html.unescape(
-        html_of(browser(cast.steward).get(reverse("releases:compare", args=[release.code])))
+        html_of(browser(cast.steward).get(reverse("releases:compare-all", args=[release.code])))
     )
     assert page.index("Predicting works") < page.index('id="summary"')
     assert "age 2, region 0.5; every other column 1." in page
@@ -78,7 +78,7 @@ def test_an_analyst_sees_what_it_was_made_for_and_nothing_of_the_comparison(
     page = html_of(browser(cast.analyst).get(reverse("releases:about", args=[release.code])))
     assert "To predict" in page and "works × age × region" in page
     assert browser(cast.analyst).get(
-        reverse("releases:compare", args=[release.code])
+        reverse("releases:compare-all", args=[release.code])
     ).status_code in (403, 404)
 
 
@@ -88,5 +88,7 @@ def test_without_a_purpose_nothing_is_said(cast: Cast, browser: Open) -> None:
         steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     ).release
     assert workload_report.asked(played) is None
-    page = html_of(browser(cast.steward).get(reverse("releases:compare", args=[played.code])))
+    page = html_of(
+        browser(cast.steward).get(reverse("releases:compare-all", args=[played.code]))
+    )
     assert 'id="purpose"' not in page

@@ -13,7 +13,7 @@ from django.test import Client
 
 from synthweb.accounts.models import Role
 from synthweb.datasets.models import Dataset
-from synthweb.releases import beside, look, services
+from synthweb.releases import beside, look, model_relations, services
 from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges, worker
 from synthweb.runs.models import RangesErrand
@@ -196,7 +196,7 @@ def test_pairs_of_columns_have_a_map_of_each_release_and_of_each_difference(
     maps = beside.page_of(cast.steward, asked(first.code, second.code)).maps
     assert [each.label for each in maps] == ["A", "B", "B − A"]
     assert [each.is_first for each in maps] == [False, False, True]
-    columns = look.pairs_of(first)
+    columns = model_relations.pairs_of(first)
     assert columns is not None
     assert all(0 <= value <= 1 for value in columns.values())
     a, b, difference = (each.card.figure["data"][0] for each in maps if each.card.figure)

@@ -42,7 +42,7 @@ def test_each_damaged_column_is_red_with_its_repair_for_the_steward_alone(
     steward, analyst = Reader(), Reader()
     steward.force_login(cast.steward)
     analyst.force_login(cast.analyst)
-    address = reverse("releases:compare", args=[release.code])
+    address = reverse("releases:compare-all", args=[release.code])
     page = steward.get(address).text
     exported = json.loads(
         steward.get(reverse("releases:compare-json", args=[release.code])).content

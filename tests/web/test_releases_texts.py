@@ -149,7 +149,7 @@ def test_texts_are_compared_as_described_under_a_heading_of_their_own(
         cast, mechanism="adaptive", epsilon="4", name="Words", table=table, document=document
     )
     worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
-    page = browser(cast.steward).get(reverse("releases:compare", args=[release.code])).text
+    page = browser(cast.steward).get(reverse("releases:compare-all", args=[release.code])).text
     assert (
         'id="texts-title">Texts found again</h2>' in page
         and "Distances between places" not in page
@@ -206,7 +206,7 @@ def test_texts_by_class_of_one_tree_are_shown_of_all_and_of_one_class(
         "ends",
     }
     worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
-    compared = client.get(reverse("releases:compare", args=[release.code])).text
+    compared = client.get(reverse("releases:compare-all", args=[release.code])).text
     assert 'id="texts-title">Texts found again</h2>' in compared
     drawn = "".join(
         tables.stream_csv(

@@ -96,7 +96,7 @@ def test_how_large_cells_are_is_said_where_a_depth_is_chosen_and_where_depths_ar
         and "in cells of" in tab
     )
     worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
-    beside = client.get(reverse("releases:compare", args=[release.code])).text
+    beside = client.get(reverse("releases:compare-all", args=[release.code])).text
     assert ">A cell about</th>" in beside and "56 × 42 km (35 × 26 miles)" in beside
 
     form = client.get(reverse("runs:new", args=[release.dataset.code])).text

@@ -662,7 +662,7 @@ def test_a_report_has_models_and_risks_when_asked(
     # Figures, or in words why there are none: the comparison is there in either case.
     assert report and report["models"] and report["risks"] and report["attributes"]
     assert "Shadow models" in " ".join(report["risks"]["notes"])
-    page = client.get(reverse("releases:compare", args=[release.code])).content.decode()
+    page = client.get(reverse("releases:compare-all", args=[release.code])).content.decode()
     assert 'id="risks"' in page and 'id="models"' in page
 
 

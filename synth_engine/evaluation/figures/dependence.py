@@ -3,6 +3,7 @@ difference."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from synth_engine.evaluation import colour_ends, heatmaps, style
@@ -12,6 +13,8 @@ from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.wording import Explanation
 
 Which = Literal["real", "synthetic", "difference"]
+MOST_LISTED = 30
+"""Pairs in the table of the columns that changed most."""
 MAPS: tuple[Which, ...] = ("real", "synthetic", "difference")
 
 
@@ -64,14 +67,7 @@ def nmi_heatmap(report: Report, which: Which) -> Figure:
     """
     pairs, field = report["pairs"], f"nmi_{which}"
     if which == "difference":
-        return heatmaps.pair_map(
-            report,
-            field,
-            colour_ends.diverging(colour_ends.DEPENDENCE_CHANGE),
-            words="Difference of normalised mutual information, synthetic minus real, for every pair of "
-            "columns.",
-            is_chance=heatmaps.is_same("dependence"),
-        )
+        return _difference(report)
     # A scale of its own for each map would make a weakened dependence look as strong as the
     # real one.
     largest = (max(pair["nmi_real"], pair["nmi_synthetic"]) for pair in pairs)
@@ -82,6 +78,45 @@ def nmi_heatmap(report: Report, which: Which) -> Figure:
     }
     words = f"Normalised mutual information of every pair of columns in the {which} table."
     return heatmaps.pair_map(report, field, scale, words=words)
+
+
+def most_changed(report: Report, *, columns: int) -> Card | None:
+    """The map of the difference for so many columns at most, those that changed most; None where no columns
+    go together, nor seem to."""
+    pairs, is_same = report["pairs"], heatmaps.is_same("dependence")
+    if all(is_same(pair) and not any(pair["related"].values()) for pair in pairs):
+        return None
+    worst = sorted(
+        pairs, key=lambda pair: (is_same(pair), -abs(pair["nmi_difference"]), -pair["nmi_real"])
+    )
+    chosen = set(
+        list(dict.fromkeys(name for pair in worst for name in pair["attributes"]))[:columns]
+    )
+    names = [name for name in report["columns"] if name in chosen]
+    entries = heatmaps.PairEntries(
+        names=names,
+        pairs=[pair for pair in pairs if chosen.issuperset(pair["attributes"])],
+        hover=heatmaps.DEPENDENCES,
+    )
+    card = _card(report, "difference")
+    rows = sorted(card.table.rows, key=lambda row: row[-1] == "Kept.")[:MOST_LISTED]
+    return replace(
+        card,
+        key="dependence-changed",
+        figure=_difference(report, entries) if len(names) > 1 else None,
+        table=replace(card.table, rows=rows, more=max(0, len(pairs) - len(rows))),
+    )
+
+
+def _difference(report: Report, entries: heatmaps.PairEntries | None = None) -> Figure:
+    return heatmaps.pair_map(
+        report,
+        "nmi_difference",
+        colour_ends.diverging(colour_ends.DEPENDENCE_CHANGE),
+        words="Difference of normalised mutual information, synthetic minus real, for every pair of columns.",
+        entries=entries,
+        is_chance=heatmaps.is_same("dependence"),
+    )
 
 
 def _card(report: Report, which: Which) -> Card:

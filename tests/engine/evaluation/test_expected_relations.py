@@ -11,6 +11,7 @@ import pytest
 
 from synth_engine.domain import Domain
 from synth_engine.evaluation import expected_errors, expected_relations, model_pairs
+from synth_engine.evaluation.dependences import PairDependence
 from synth_engine.evaluation.expected_relations import Relations
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
 from synth_engine.models.model import Model, whole_weights
@@ -53,10 +54,14 @@ def test_a_word_for_what_is_known(
     assert alone == "unknown"
 
 
+def _dependence(model: Model) -> list[PairDependence]:
+    return model_pairs.dependence(model, model_pairs.generated(model, seed="s"))
+
+
 def test_a_model_of_single_columns_has_no_relation() -> None:
-    apart = model_pairs.dependence(model_of(("a",), ("b",), ("c",)), seed="s")
+    apart = _dependence(model_of(("a",), ("b",), ("c",)))
     assert [each.is_real for each in apart] == [False] * 3
-    joined = model_pairs.dependence(model_of(("a", "b"), ("c",)), seed="s")
+    joined = _dependence(model_of(("a", "b"), ("c",)))
     assert [each.is_real for each in joined] == [True, False, False]
 
 
