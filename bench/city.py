@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from synth_engine.cities.geography import EARTH_KILOMETRES  # noqa: E402
-from synth_engine.kinds.derived import on_sphere  # noqa: E402
+from synth_engine.kinds.nearest_points import on_sphere  # noqa: E402
 
 OUT = ROOT / "build" / "city"
 CITY = ROOT / "examples" / "city" / "city.yaml"

@@ -28,7 +28,7 @@ from scipy.spatial import KDTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from synth_engine.kinds.derived import on_sphere
+from synth_engine.kinds.nearest_points import on_sphere
 
 AREAS = {
     "county": "ctyname",
