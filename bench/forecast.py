@@ -34,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import auto
 from synth_engine import domain as domains
 from synth_engine import mechanisms, pipeline
-from synth_engine.confidential import rows as confidential_rows
 from synth_engine.domain import Domain
+from synth_engine.sources import opening
 from synth_engine.spec import Spec
 
 EPSILONS = ("0.1", "0.5", "1", "3", "10")
@@ -103,7 +103,7 @@ def national(folder: Path, _scratch: Path) -> Data:
 
 
 def _data(name: str, path: Path, described: Domain) -> Data:
-    table = confidential_rows.open_table(path, described)
+    table = opening.open_table(path, described)
     return Data(
         name,
         path,

@@ -142,15 +142,16 @@ def theirs(path: Path) -> tuple[float, str]:
 
 def opened(path: Path) -> tuple[float, str]:
     """Encoding for a run, under the description that was suggested."""
-    from synth_engine.confidential import ingest, rows
     from synth_engine.domain import Domain
+    from synth_engine.sources import opening
+    from synth_engine.steward import ingest
 
     draft = ingest.read(path.with_name("small.csv"), kind="csv").suggestions
     domain = Domain.from_json(
         {"attributes": [one | {"provenance": "declared"} for one in draft]}
     )
     start = time.perf_counter()
-    found = rows.open_table(path, domain, kind="csv")
+    found = opening.open_table(path, domain, kind="csv")
     return (
         time.perf_counter() - start,
         f"{found.total:,} rows, {len(domain.names)} columns encoded",
@@ -197,7 +198,7 @@ def main() -> int:
         second = apart(ours, path)
         print(f"pipeline.ingest: {second[0]:.1f} s, {second[1]:.2f} GB ({second[2]})")
         third = apart(opened, path)
-        print(f"rows.open_table: {third[0]:.1f} s, {third[1]:.2f} GB ({third[2]})")
+        print(f"opening.open_table: {third[0]:.1f} s, {third[1]:.2f} GB ({third[2]})")
         path.with_suffix(".parquet").unlink(missing_ok=True)
         kept = second[0] <= MOST_TIME * first[0] and second[1] < MOST_MEMORY
         print(

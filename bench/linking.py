@@ -33,8 +33,6 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synth_engine import mechanisms
-from synth_engine.confidential import session
-from synth_engine.confidential.rows import Rows
 from synth_engine.domain import Boolean, Domain, Identifier
 from synth_engine.kinds.reading import code_dtype
 from synth_engine.linking import agreement as agreements
@@ -46,6 +44,8 @@ from synth_engine.linking.drawing import LinkedTables
 from synth_engine.linking.estimate import LinkEstimate
 from synth_engine.linking.sketch import Sketch
 from synth_engine.models.model import Model
+from synth_engine.room import session
+from synth_engine.room.rows import Rows
 from synth_engine.spec import Spec
 
 RECORDS = 20_000

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from synth_engine import codec, mechanisms
-from synth_engine.codec import places, prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import SpatialHierarchy
+from synth_engine.indexing import places, prefixes
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from synth_engine import mechanisms
 from synth_engine.codec import Ranking
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Weak
 from synth_engine.models.model import Model
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 

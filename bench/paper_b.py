@@ -33,13 +33,14 @@ from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
 from bench import forecast  # noqa: E402
 from synth_engine import mechanisms  # noqa: E402
-from synth_engine.confidential.rows import Rows, open_table  # noqa: E402
-from synth_engine.confidential.session import open_session  # noqa: E402
 from synth_engine.domain import Basket, Domain, WeakBasket  # noqa: E402
 from synth_engine.models.model import Model, Synthesis  # noqa: E402
 from synth_engine.plans import domain_learning  # noqa: E402
 from synth_engine.plans.plan import Plan  # noqa: E402
 from synth_engine.plans.two_stage import StagedPlan  # noqa: E402
+from synth_engine.room.rows import Rows  # noqa: E402
+from synth_engine.room.session import open_session  # noqa: E402
+from synth_engine.sources.opening import open_table  # noqa: E402
 from synth_engine.spec import Spec  # noqa: E402
 from synth_engine.values import Integers  # noqa: E402
 

@@ -36,10 +36,10 @@ from plotly.subplots import make_subplots  # noqa: E402
 
 from bench import paper_c_trees  # noqa: E402
 from bench.paper_c_map import SCALE, Floats, Map, Whole, averages, cdf, miles_of, read  # noqa: E402
-from synth_engine.confidential.growth import uniform  # noqa: E402
 from synth_engine.inference import gravity  # noqa: E402
 from synth_engine.mechanisms.on_the_map import resolution  # noqa: E402
 from synth_engine.privacy import dirichlet_multinomial, disclosure, resampling  # noqa: E402
+from synth_engine.room.growth import uniform  # noqa: E402
 
 OUT = ROOT / "build" / "paper-c"
 DELTA = Fraction(1, 10**5)

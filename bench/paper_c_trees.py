@@ -18,8 +18,8 @@ from scipy.spatial import KDTree
 from bench import paper_a_points
 from bench.paper_c_map import Floats, Map, Whole
 from synth_engine import mechanisms
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 
 NAME = "tree of homes and works (adaptive, public support), pairs nearest to a block of work"

@@ -25,9 +25,9 @@ import pandas as pd  # noqa: E402
 import plotly.graph_objects as go  # noqa: E402
 from plotly.subplots import make_subplots  # noqa: E402
 
-from synth_engine.confidential import discovery, noise  # noqa: E402
 from synth_engine.measurement import Noise  # noqa: E402
 from synth_engine.privacy import noise_scale, thresholds  # noqa: E402
+from synth_engine.room import discovery, noise  # noqa: E402
 
 WORDS, PAIRS = 171_000, 29_400_000_000
 """Sizes of the sets as the paper gives them. Which texts they are does not matter to F: a value that nobody

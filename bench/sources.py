@@ -50,7 +50,8 @@ def write(path: str, rows: int) -> None:
 def passes() -> list[float]:
     """Processor seconds of each pass over the records from now on. The rest of an answer is noise, and
     estimates in between."""
-    from synth_engine.confidential import sources
+    from synth_engine.room.records_source import MemorySource
+    from synth_engine.sources.counting import PartsSource
 
     seconds: list[float] = []
 
@@ -63,7 +64,7 @@ def passes() -> list[float]:
 
         return timed_count
 
-    for source in (sources.MemorySource, sources.PartsSource):
+    for source in (MemorySource, PartsSource):
         source.count = timed(source.count)  # type: ignore[method-assign, assignment]
     return seconds
 

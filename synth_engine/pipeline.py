@@ -25,23 +25,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine import codec, jit, mechanisms, readers, verifier, watching
-from synth_engine.codec import contingency
-from synth_engine.confidential import counts, filling, noise
-from synth_engine.confidential import database as database_reading
-from synth_engine.confidential import ingest as reading
-from synth_engine.confidential import linking as linked_records
-from synth_engine.confidential import rows as confidential_rows
-from synth_engine.confidential import snapshot as snapshots
-from synth_engine.confidential.cluster import ClusterError as ClusterError
-from synth_engine.confidential.database import Files as DatabaseFiles
-from synth_engine.confidential.database import KeyFaults
-from synth_engine.confidential.database import TableFile as TableFile
-from synth_engine.confidential.parts import PartError as PartError
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.snapshot import SnapshotSource as SnapshotSource
-from synth_engine.confidential.sources import Counting as Counting
-from synth_engine.confidential.trials import attacks, record_samples, training
-from synth_engine.confidential.trials.training import TrainingAim as TrainingAim
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
 from synth_engine.domain import views as database_views
@@ -62,6 +45,7 @@ from synth_engine.evaluation.tallies import CodedTable
 from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import StringHierarchy
+from synth_engine.indexing import contingency
 from synth_engine.linking.sketch import Sketch, SketchPlan
 from synth_engine.measurement import Answers, CallLog, NoCallLog
 from synth_engine.mixing.policy import FilledCounts, FillPlan
@@ -76,8 +60,25 @@ from synth_engine.references import PublicTable
 from synth_engine.relational.answers import DatabaseAnswers
 from synth_engine.relational.model import DatabaseModel
 from synth_engine.relational.plan import DatabasePlan, ViewPlan
+from synth_engine.room import counts, noise
+from synth_engine.room.rows import Rows
+from synth_engine.sources import database as database_reading
+from synth_engine.sources import linking as linked_records
+from synth_engine.sources import opening
+from synth_engine.sources import snapshot as snapshots
+from synth_engine.sources.cluster import ClusterError as ClusterError
+from synth_engine.sources.counting import Counting as Counting
+from synth_engine.sources.database import Files as DatabaseFiles
+from synth_engine.sources.database import KeyFaults
+from synth_engine.sources.database import TableFile as TableFile
+from synth_engine.sources.parts import PartError as PartError
+from synth_engine.sources.snapshot import SnapshotSource as SnapshotSource
 from synth_engine.spec import Spec
+from synth_engine.steward import exact_counts, filling, raw_cells
+from synth_engine.steward import ingest as reading
 from synth_engine.strict_json import JsonObject
+from synth_engine.trials import attacks, record_samples, training
+from synth_engine.trials.training import TrainingAim as TrainingAim
 from synth_engine.values.strings import Strings
 
 Progress = Callable[[str, float], None]
@@ -199,7 +200,7 @@ def ingest(
 def warm_up() -> None:
     """Load the exact samplers and all compiled loops, which take their time: a machine on which they do not
     load has to fail here, before anything is charged, and no run waits for a compiler."""
-    from synth_engine.confidential import selection  # takes its time to load
+    from synth_engine.room import selection  # takes its time to load
 
     jit.warm_up()
     contingency.warm_up()
@@ -236,7 +237,7 @@ def require_columns(
 ) -> None:
     """Raises TableError for a table without a column that the domain needs. It reads the header and no row,
     so that it may be asked before anything is charged."""
-    confidential_rows.require_columns(path, domain, kind=kind, dialect=dialect)
+    opening.require_columns(path, domain, kind=kind, dialect=dialect)
 
 
 @_sealed
@@ -303,9 +304,7 @@ class _RandomBytes(TypedDict, total=False):
 
 def _random_bytes(continuation: Continuation | None) -> _RandomBytes:
     return (
-        {}
-        if continuation is None
-        else {"random_bytes": confidential_rows.expanded(continuation.secret)}
+        {} if continuation is None else {"random_bytes": opening.expanded(continuation.secret)}
     )
 
 
@@ -339,11 +338,11 @@ def measure(
     """The noisy answers that a plan asks for. The caller has charged its loss already: whatever happens in
     here, it stays charged. counting: where records are counted. continuation: what lets an interrupted run go
     on. Raises TableError, BudgetExceeded, Cancelled."""
-    from synth_engine.confidential import session  # its exact sampler takes its time to load
+    from synth_engine.room import session  # its exact sampler takes its time to load
 
     progress, cancelled = _guarded(progress), _guarded(cancelled)
     _stop_if(cancelled)
-    rows = confidential_rows.open_counted(
+    rows = opening.open_counted(
         path,
         plan.domain,
         counting=counting or Counting(),
@@ -441,7 +440,7 @@ def measure_database(
     """The noisy answers about each view of a database, under one budget. folder: where the paths of its files
     start. The database is read and truncated once. continuation: as of `measure`. Raises TableError, before
     any noise is drawn, and BudgetExceeded."""
-    from synth_engine.confidential import session
+    from synth_engine.room import session
 
     progress = _guarded(progress)
     # One stream of random bytes, which the files and then the views go on with.
@@ -552,7 +551,7 @@ def sketch(
 ) -> Sketch:
     """The noisy sketch of one side of a link, with its receipt. The caller has charged its loss already.
     continuation: as of `measure`. Raises TableError, BudgetExceeded."""
-    from synth_engine.confidential import session
+    from synth_engine.room import session
 
     progress = _guarded(progress)
     rows = linked_records.open_side(
@@ -739,7 +738,7 @@ class WrittenTable:
     def records(self) -> record_samples.RecordSample:
         """Its records in random order."""
         public = _without_units(self.domain)
-        rows = confidential_rows.open_table(self.path, public)
+        rows = opening.open_table(self.path, public)
         return record_samples.synthetic_sample(record_samples.columns_of(rows), public)
 
 
@@ -757,7 +756,7 @@ def train_models(
     *not differentially private*. A column that is not there, or a table that is too small, is said in its
     `notes`."""
     progress = _guarded(progress)
-    rows = confidential_rows.open_table(
+    rows = opening.open_table(
         path,
         synthetic.domain,
         kind=kind,
@@ -786,7 +785,7 @@ def estimate_risks(
     private*, and lower bounds alone. A table that is too small is said in its `notes`. shadowed: the request
     of the release, of whose method shadow models are made, which takes up to minutes; None for none."""
     progress = _guarded(progress)
-    rows = confidential_rows.open_table(
+    rows = opening.open_table(
         path,
         synthetic.domain,
         kind=kind,
@@ -838,7 +837,7 @@ def _open_file(
     """The rows of a file as a source of exact tables, hence marked as not private. texts_of: how its texts
     are counted."""
     # One reading of the file serves all descriptions of its columns.
-    rows, *text_rows = confidential_rows.open_tables(
+    rows, *text_rows = opening.open_tables(
         path,
         [domain, *(texts_of.domains if texts_of else ())],
         kind=kind,
@@ -848,7 +847,7 @@ def _open_file(
     return _RoomTable(
         rows,
         of_texts=texts_of.count(text_rows) if texts_of else (),
-        cells=confidential_rows.count_raw_columns(
+        cells=raw_cells.count_raw_columns(
             path,
             domain,
             kind=kind,
@@ -873,11 +872,11 @@ class _RoomTable:
         self.domain = rows.domain
         self.records = rows.total
         self.contingency = functools.partial(counts.contingency, rows)
-        self.occupied_cells = functools.partial(counts.occupied_cells, rows)
-        self.distances = functools.partial(counts.distances, rows)
-        self.commutes = functools.partial(counts.commutes, rows)
-        self.occupied = functools.partial(counts.occupied, rows)
-        self.breaking = functools.partial(counts.count_violations, rows)
+        self.occupied_cells = functools.partial(exact_counts.occupied_cells, rows)
+        self.distances = functools.partial(exact_counts.distances, rows)
+        self.commutes = functools.partial(exact_counts.commutes, rows)
+        self.occupied = functools.partial(exact_counts.occupied, rows)
+        self.breaking = functools.partial(exact_counts.count_violations, rows)
         self._rows, self._of_texts, self._cells = rows, of_texts, cells
 
     def group_sizes(self) -> NDArray[np.int64] | None:
@@ -932,10 +931,12 @@ class _TextReading:
         """Records by text, and how many were read in which way."""
         declared, whole, as_written = rows
         column = self.hierarchy.columns[0]
-        outside, missing = counts.unread(whole, column)
+        outside, missing = exact_counts.unread(whole, column)
         fitting = whole.total - outside - missing
-        written = as_written.total - sum(counts.unread(as_written, column))
-        cells = trees.aggregate(self.hierarchy, *counts.occupied(declared, self.hierarchy))
+        written = as_written.total - sum(exact_counts.unread(as_written, column))
+        cells = trees.aggregate(
+            self.hierarchy, *exact_counts.occupied(declared, self.hierarchy)
+        )
         read = {
             "as written": written,
             "changed": fitting - written,

@@ -345,7 +345,7 @@ def start_dask(*, is_repaired: bool = True) -> Iterator[Dask]:
     import dask
     import distributed
 
-    from synth_engine.confidential import cluster
+    from synth_engine.sources import cluster
 
     settings = {
         "distributed.worker.daemon": False,
@@ -398,7 +398,7 @@ def start_spark(folder: Path, *, executors: int = 2) -> Iterator[Spark]:
     """A master of Spark and a worker with so many executors, or no worker, in processes of their own. folder:
     for what they write. Raises Missing."""
     find_spark()
-    from synth_engine.confidential import cluster
+    from synth_engine.sources import cluster
 
     changed = {
         # Executors run in folders of their own.
@@ -461,7 +461,7 @@ def end_spark() -> None:
     environment that it was started with."""
     from pyspark import SparkContext
 
-    from synth_engine.confidential import cluster
+    from synth_engine.sources import cluster
 
     if (gateway := SparkContext._gateway) is not None and cluster._BEGINNING.locked():
         gateway.proc.kill()  # it would look for its master for long

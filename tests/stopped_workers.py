@@ -74,7 +74,7 @@ def lost_inside_spark(
 @contextlib.contextmanager
 def _stopped_in_spark(folder: Path) -> Iterator[None]:
     """Parts that are asked of Spark wait until the test lets them go on."""
-    from synth_engine.confidential import cluster
+    from synth_engine.sources import cluster
 
     in_arrow = cluster._in_arrow
     cluster._in_arrow = _stopping(str(folder))
@@ -115,7 +115,7 @@ def _stopping(folder: str) -> Callable[[str], Callable[[Iterator[Any]], Iterator
             import time
             from pathlib import Path
 
-            from synth_engine.confidential import cluster, parts
+            from synth_engine.sources import cluster, parts
 
             count_part = parts.count_part
 
@@ -175,7 +175,7 @@ def _kill(
 
 def _stop_inside(folder: str) -> None:
     """Runs on a worker: the next part that it counts waits until the test lets it go on."""
-    from synth_engine.confidential import parts
+    from synth_engine.sources import parts
 
     count_part = parts.count_part
 

@@ -4,7 +4,7 @@ identifiers."""
 
 from __future__ import annotations
 
-from synth_engine.codec.baskets import Bags, bags, resolved_items
+from synth_engine.codec.baskets import bags
 from synth_engine.codec.csv_lines import csv_lines
 from synth_engine.codec.declared_form import DeclaredFormWriter
 from synth_engine.codec.decoding import as_text, decode, values_of_codes
@@ -15,6 +15,7 @@ from synth_engine.codec.identifiers import with_identifiers
 from synth_engine.codec.markers import with_markers, without_markers
 from synth_engine.codec.multiplicity import repeat_rows, repetitions
 from synth_engine.codec.public_tables import encode_public
+from synth_engine.codec.ranking import Ranking
 from synth_engine.codec.raw_columns import (
     RawColumn,
     RawCounter,
@@ -23,13 +24,6 @@ from synth_engine.codec.raw_columns import (
     is_counted,
 )
 from synth_engine.codec.raw_pairs import GroupSums, RankCorrelation, RawPairCounter, RawPairs
-from synth_engine.codec.resolving import (
-    Ranking,
-    cells_of_places,
-    resolved_cells,
-    resolved_codes,
-    resolved_positions,
-)
 from synth_engine.codec.units import normal
 from synth_engine.codec.workbook import MEDIA_TYPE as WORKBOOK_MEDIA_TYPE
 from synth_engine.codec.workbook import require_rows, workbook_pieces, write_workbook
@@ -37,7 +31,6 @@ from synth_engine.kinds.reading import Codes
 
 __all__ = [
     "WORKBOOK_MEDIA_TYPE",
-    "Bags",
     "Codes",
     "DeclaredFormWriter",
     "Fit",
@@ -51,7 +44,6 @@ __all__ = [
     "RawTable",
     "as_text",
     "bags",
-    "cells_of_places",
     "count_generated",
     "csv_lines",
     "decode",
@@ -65,10 +57,6 @@ __all__ = [
     "repeat_rows",
     "repetitions",
     "require_rows",
-    "resolved_cells",
-    "resolved_codes",
-    "resolved_items",
-    "resolved_positions",
     "values_of_codes",
     "with_derived",
     "with_identifiers",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -11,11 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.domain import Attribute, Basket, Baskets, WeakBasket
-from synth_engine.kinds.reading import Codes, code_dtype
-
-Bags: TypeAlias = pa.LargeListArray
-"""For each record the numbers of the items in its basket: int32, each once, in order."""
+from synth_engine.domain import Basket, Baskets, WeakBasket
+from synth_engine.indexing.items import Bags, item_columns
+from synth_engine.kinds.reading import Codes
 
 
 def bags(attribute: WeakBasket, column: pa.Array) -> Bags:
@@ -23,23 +20,11 @@ def bags(attribute: WeakBasket, column: pa.Array) -> Bags:
     return _bags(attribute, column, rank=attribute.values.rank, number=attribute.values.size)
 
 
-def resolved_items(attribute: WeakBasket, resolved: Attribute, held: Bags) -> dict[str, Codes]:
-    """A column of codes for each item of the learned basket."""
-    if not isinstance(resolved, Basket):
-        raise TypeError("a weak basket becomes a basket")
-    ranks = [attribute.values.rank(item) for item in resolved.items]
-    return _columns(
-        resolved,
-        held,
-        places={rank: place for place, rank in enumerate(ranks) if rank is not None},
-    )
-
-
 def encode_baskets(attribute: Basket, column: pa.Array) -> dict[str, Codes]:
     """A column of codes for each item: 1 where the basket has it."""
     number = len(attribute.items)
     held = _bags(attribute, column, rank=attribute.place, number=number)
-    return _columns(attribute, held, places={place: place for place in range(number)})
+    return item_columns(attribute, held, places={place: place for place in range(number)})
 
 
 def join_items(attribute: Basket, codes: Mapping[str, NDArray[np.integer]]) -> pd.Series:
@@ -52,22 +37,6 @@ def join_items(attribute: Basket, codes: Mapping[str, NDArray[np.integer]]) -> p
         there = np.flatnonzero(column)
         texts[there] = [f"{text}{separator}{item}" if text else item for text in texts[there]]
     return pd.Series(texts, dtype="str")
-
-
-def _columns(attribute: Basket, held: Bags, *, places: Mapping[int, int]) -> dict[str, Codes]:
-    """A column of 0 and 1 for each item of the list. places: in the list, of the numbers that are in it."""
-    records = np.repeat(np.arange(len(held)), np.diff(held.offsets.to_numpy()))
-    items = held.flatten().to_numpy(zero_copy_only=False)
-    order = np.argsort(items, kind="stable")
-    items, records = items[order], records[order]
-    columns = {}
-    by_place = {place: number for number, place in places.items()}
-    for place, part in enumerate(attribute.parts):
-        column = np.zeros(len(held), dtype=code_dtype(part.size))
-        start, end = np.searchsorted(items, [by_place[place], by_place[place] + 1])
-        column[records[start:end]] = 1
-        columns[part.name] = column
-    return columns
 
 
 def _bags(

@@ -15,7 +15,7 @@ from synth_engine.codec.baskets import encode_baskets
 from synth_engine.domain import Attribute, Basket, Domain, Scale
 from synth_engine.errors import DomainError
 from synth_engine.kinds.lattice import Positions
-from synth_engine.kinds.missing_markers import marker_codes, marker_column
+from synth_engine.kinds.missing_markers import codes_of_texts, marker_codes, marker_column
 from synth_engine.kinds.reading import Codes
 
 
@@ -48,7 +48,7 @@ def encode(
 
 def encode_column(attribute: Attribute, column: Any) -> Codes:
     """Codes of one column of text: each different text is read once."""
-    return _encode(column, lambda texts: _codes_of(attribute, texts))
+    return _encode(column, lambda texts: codes_of_texts(attribute, texts))
 
 
 def _encode_markers(attribute: Attribute, column: Any) -> Codes:
@@ -103,20 +103,3 @@ def _positions_of_chunk(attribute: Scale, chunk: Any) -> tuple[Positions, NDArra
     indices = pc.fill_null(chunk.indices, len(texts) - 1) if chunk.null_count else chunk.indices
     at = indices.to_numpy(zero_copy_only=False)
     return placed[at], missing[at]
-
-
-def _codes_of(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
-    """Codes of different texts of one attribute."""
-    if attribute.missing_code is None:
-        return attribute.encode([text or "" for text in texts])
-    # Missing goes by marker, before a text is read as a value: "?" or "-1" may be either.
-    markers = set(attribute.missing or ())
-    is_missing = np.fromiter(
-        (text is None or text in markers for text in texts), dtype=bool, count=len(texts)
-    )
-    # Any text does in the place of a missing one; a short number keeps a column of numbers one.
-    codes = attribute.encode(
-        ["0" if gone else text or "" for text, gone in zip(texts, is_missing, strict=True)]
-    )
-    codes[is_missing] = attribute.missing_code
-    return codes

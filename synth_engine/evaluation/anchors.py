@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from synth_engine.codec.commutes import Commute
 from synth_engine.domain import Domain
 from synth_engine.domain.names import SEPARATOR
 from synth_engine.evaluation import regions
 from synth_engine.evaluation.commute_view import NamedPoint
 from synth_engine.evaluation.commutes import Flows, by_destination
+from synth_engine.indexing.commutes import Commute
 
 DEGREES = re.compile(
     r"\s*([+-]?\d{1,2}(?:\.\d{1,9})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,9})?)\s*"

@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synth_engine.codec.places import EARTH_RADIUS_KM, KILOMETRES_A_MILE
 from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_cells
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
+from synth_engine.indexing.places import EARTH_RADIUS_KM, KILOMETRES_A_MILE
 
 FEET_A_MILE = 5280
 MAX_DEPTHS_IN_TEXT = 5

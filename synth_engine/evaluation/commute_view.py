@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from synth_engine.codec.commutes import Commute
 from synth_engine.domain import Domain
 from synth_engine.evaluation import commute_wording, regions, wording
 from synth_engine.evaluation.cards import Card, make_card, make_table
@@ -16,6 +15,7 @@ from synth_engine.evaluation.curves import Unit
 from synth_engine.evaluation.maps import BaseMap, Centre
 from synth_engine.evaluation.plots import Figure, Layout, Trace, frame
 from synth_engine.evaluation.regions import Regions
+from synth_engine.indexing.commutes import Commute
 
 Row = tuple[str, ...]
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import places
-from synth_engine.codec.commutes import Commute, kilometres
 from synth_engine.evaluation import distance_distribution
 from synth_engine.evaluation.distance_distribution import DistanceEntry
 from synth_engine.evaluation.tallies import ContingencyTable
+from synth_engine.indexing import places
+from synth_engine.indexing.commutes import Commute, kilometres
 from synth_engine.models.model import generator
 
 SHORT_KM = 10.0

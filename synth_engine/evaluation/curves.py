@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor, log10
 
-from synth_engine.codec.places import KILOMETRES_A_MILE
 from synth_engine.evaluation.distance_distribution import DistanceEntry
 from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.style import (
@@ -19,6 +18,7 @@ from synth_engine.evaluation.style import (
     SYNTHETIC_SOFT,
     escape,
 )
+from synth_engine.indexing.places import KILOMETRES_A_MILE
 
 MAX_TITLE_LENGTH = 34  # letters, that a telephone has room for
 STRIP, STRIP_GAP = 0.2, 0.14  # of the height of a plot: the strip, and the room above it

@@ -9,10 +9,10 @@ from typing import NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import places
 from synth_engine.evaluation import wording
 from synth_engine.evaluation.distances import shares
 from synth_engine.evaluation.tallies import Pair
+from synth_engine.indexing import places
 
 DIGITS = 9
 NO_DISTANCE: wording.FigureVerdict = {

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import InputError
@@ -189,6 +187,10 @@ def _others(table: PaidCounts, name: str) -> float:
 
 def _joined(first: Places, second: Places) -> Places:
     """The finest groups of which the groups of both are parts."""
+    # Slow to import
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     size = int(first.max()) + 1
     nodes = size + int(second.max()) + 1
     graph = coo_array((np.ones(first.size), (first, size + second)), shape=(nodes, nodes))

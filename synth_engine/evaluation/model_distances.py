@@ -8,11 +8,11 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import places
-from synth_engine.codec.commutes import Commute, commutes, kilometres
 from synth_engine.domain import Domain
 from synth_engine.evaluation.plots import Figure, Trace, frame_release
 from synth_engine.evaluation.style import INK, QUIET, SYNTHETIC
+from synth_engine.indexing import places
+from synth_engine.indexing.commutes import Commute, commutes, kilometres
 
 POINTS = 120
 """Edges of distance at which a curve is stored, about."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster import hierarchy
 
 from synth_engine.evaluation.dependences import PairDependence
 from synth_engine.evaluation.dependences import dependence as dependence_of
@@ -91,6 +90,8 @@ def in_clusters(names: Sequence[str], pairs: Pairs) -> list[str]:
     neighbours are close (Bar-Joseph et al. 2001)."""
     if len(names) < 3:
         return list(names)
+    from scipy.cluster import hierarchy  # slow to import
+
     distances = [
         1 - pairs.get((a, b), pairs.get((b, a), 0.0))
         for a, b in itertools.combinations(names, 2)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec.commutes import Commute, End
 from synth_engine.domain import Domain
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.style import shorten
+from synth_engine.indexing.commutes import Commute, End
 
 MAX_SINGLE_VALUES = 80  # values of a column, to be parts by themselves
 MAX_NAMES = 200  # parts that a map may name; those that would overlap are left out

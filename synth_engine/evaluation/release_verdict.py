@@ -26,13 +26,13 @@ GOOD_MEAN, WEAK_MEAN = 0.05, 0.2
 """The same of means, in standard deviations."""
 FEW = 4
 """A group that is larger than this part of the records is none that anybody looks for."""
-_OF_RELATIONS: Mapping[str, Level] = {
+_RELATION_LEVELS: Mapping[str, Level] = {
     "kept": "good",
     "weak": "weak",
     "lost": "lost",
     "unknown": "unknown",
 }
-_OF_FOUND: Mapping[str, Level] = {"found": "good", "coarse": "weak", "not found": "lost"}
+_FOUND_WORDS: Mapping[str, Level] = {"found": "good", "coarse": "weak", "not found": "lost"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +180,7 @@ def _column(column: ExpectedColumn, learned: str) -> ColumnVerdict:
     of_mean = [mean_level(column)] if _has_mean(column) else []
     # Of numbers without frequent values there is a mean and no share.
     of_shares = [] if of_mean and count_level(column) == "unknown" else [count_level(column)]
-    levels = [*of_mean, *of_shares, *([_OF_FOUND[learned]] if learned else [])]
+    levels = [*of_mean, *of_shares, *([_FOUND_WORDS[learned]] if learned else [])]
     if learned == "not found":  # it has no ranges, because there is nothing to be far from
         levels = ["lost"]
     return ColumnVerdict(name=column.name, level=worst(levels), learned=learned)
@@ -214,7 +214,9 @@ def _part(
         if learned == "not found":
             levels.append("lost")
         else:
-            levels.append(worst([level_of(column), _OF_FOUND[learned] if learned else "good"]))
+            levels.append(
+                worst([level_of(column), _FOUND_WORDS[learned] if learned else "good"])
+            )
     paid = worst(["good", *_paid(evidence, 1)])
     good = levels.count("good") if paid == "good" else 0
     return PartVerdict(key=key, level=worst([*levels, paid]), good=good, of=len(levels))
@@ -225,7 +227,7 @@ def _of_relations(evidence: ReleaseEvidence) -> list[PartVerdict]:
     the relations of coarse ones are coarse."""
     if len(evidence.columns) < 2:
         return []
-    pairs = worst([_OF_RELATIONS[evidence.relations], *_paid(evidence, 2)])
+    pairs = worst([_RELATION_LEVELS[evidence.relations], *_paid(evidence, 2)])
     if any(word != "found" for word in evidence.learned.values()):
         pairs = worst([pairs, "weak"])
     parts = [PartVerdict(key="pairs", level=pairs)]

@@ -14,14 +14,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import RawColumn, RawPairs, cells, places, prefixes
-from synth_engine.codec.commutes import Commute
-from synth_engine.codec.contingency import Axis, CountPlan, count
+from synth_engine.codec import RawColumn, RawPairs
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain
 from synth_engine.evaluation import ascending
 from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.hierarchy import Codes, Hierarchy
+from synth_engine.indexing import occupied as cells
+from synth_engine.indexing import places, prefixes
+from synth_engine.indexing.commutes import Commute
+from synth_engine.indexing.contingency import Axis, CountPlan, count
 
 Clique = tuple[str, ...]
 Pair = tuple[str, str]
@@ -92,7 +94,7 @@ class TallySource(Protocol):
         each."""
 
     def distances(self, pair: Pair) -> NDArray[np.int64]:
-        """Records by the distance of two places, in the bins of `codec.places`; last, those that lack a
+        """Records by the distance of two places, in the bins of `indexing.places`; last, those that lack a
         place."""
 
     def commutes(self, commute: Commute) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import prefixes
-from synth_engine.codec.places import EARTH_RADIUS_KM
 from synth_engine.domain import Domain, Integer, Number, Place
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import tree_anchors
 from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
 from synth_engine.hierarchy.base import PathHierarchy
+from synth_engine.indexing import prefixes
+from synth_engine.indexing.places import EARTH_RADIUS_KM
 
 MAX_HALVINGS = 7
 """Halvings of each side of a map: 16,384 squares, as many as a screen can tell apart."""

@@ -17,11 +17,11 @@ from math import floor, hypot, lgamma, log, log1p, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import places, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import ascending
 from synth_engine.hierarchy import Codes, Hierarchy, SpatialHierarchy
+from synth_engine.indexing import places, prefixes
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -27,8 +27,8 @@ from synth_engine.kinds.nearest_points import MAX_POINTS, NearestPoints, Point
 OwnRule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup", "nearest"]
 RULES: tuple[str, ...] = (*get_args(OwnRule), *FORMULAS)
 """Those of this module, and the formulas."""
-OF_NUMBERS = ("sum", "difference", *FORMULAS)
-_OF_DAYS = ("year", "month", "weekday")
+NUMBER_RULES = ("sum", "difference", *FORMULAS)
+_DAY_RULES = ("year", "month", "weekday")
 MAX_SOURCES = 100
 _SOURCES: Mapping[str, tuple[int, int]] = {
     "sum": (2, MAX_SOURCES),
@@ -86,7 +86,7 @@ class Derived(Attribute):
                 repair="give a whole number",
                 field="decimals",
             )
-        if self.decimals and self.rule not in OF_NUMBERS:
+        if self.decimals and self.rule not in NUMBER_RULES:
             raise self.error(
                 "decimals of what is no sum", repair="leave decimals out", field="decimals"
             )
@@ -154,13 +154,13 @@ class Derived(Attribute):
                 field="of",
             )
         results = {self._source(name, known, above=(*above, self.name)) for name in self.of}
-        if self.rule in (*OF_NUMBERS, "nearest") and results != {"number"}:
+        if self.rule in (*NUMBER_RULES, "nearest") and results != {"number"}:
             raise self.error(
                 f"a {self.rule} of columns that are no numbers",
                 repair="name columns of numbers, or choose another rule",
                 field="of",
             )
-        if self.rule in _OF_DAYS and results != {"day"}:
+        if self.rule in _DAY_RULES and results != {"day"}:
             raise self.error(
                 f"the {self.rule} of a column that has no days",
                 repair="name a column of dates or date-times, or choose another rule",
@@ -344,7 +344,7 @@ def compute(
         latitude, longitude = map(_floats, sources)
         nearest = NearestPoints(attribute.points).texts(latitude, longitude)
         return pd.Series(nearest, index=first.index, dtype="str")
-    if attribute.rule in _OF_DAYS:
+    if attribute.rule in _DAY_RULES:
         day: Any = first.dt
         numbers: pd.Series = {
             "year": day.year,

@@ -56,3 +56,20 @@ def marker_codes(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
         dtype=code_dtype(len(markers) + 1),
         count=len(texts),
     )
+
+
+def codes_of_texts(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
+    """Codes of different texts of one attribute, each a function of its own text alone; null is missing."""
+    if attribute.missing_code is None:
+        return attribute.encode([text or "" for text in texts])
+    # Missing goes by marker, before a text is read as a value: "?" or "-1" may be either.
+    markers = set(attribute.missing or ())
+    is_missing = np.fromiter(
+        (text is None or text in markers for text in texts), dtype=bool, count=len(texts)
+    )
+    # Any text does in the place of a missing one; a short number keeps a column of numbers one.
+    codes = attribute.encode(
+        ["0" if gone else text or "" for text, gone in zip(texts, is_missing, strict=True)]
+    )
+    codes[is_missing] = attribute.missing_code
+    return codes

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine import codec
 from synth_engine.domain import (
     Attribute,
     Domain,
@@ -22,6 +21,7 @@ from synth_engine.domain import (
     Undeclared,
     Weak,
 )
+from synth_engine.indexing import resolving
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import (
@@ -263,7 +263,7 @@ class WeakDomainPlan(Plan):
         )
         if not isinstance(declared, Range):
             return counts
-        table = codec.resolved_cells(declared, attribute)
+        table = resolving.resolved_cells(declared, attribute)
         return np.bincount(table, weights=counts, minlength=attribute.size).astype(np.float64)
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
@@ -290,7 +290,7 @@ def _frequencies(
     if not isinstance(declared, Weak):
         raise TypeError("only weak attributes are discovered")
     ranks = [rank for rank, _ in answer.ranked_counts]
-    codes = codec.resolved_codes(declared, resolved, ranks)
+    codes = resolving.resolved_codes(declared, resolved, ranks)
     counts = np.bincount(
         codes, weights=[count for _, count in answer.ranked_counts], minlength=resolved.size
     ).astype(np.float64)

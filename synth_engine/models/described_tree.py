@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import Prefixes, SpatialHierarchy, TaxonomyHierarchy
+from synth_engine.indexing import prefixes
 from synth_engine.models.described_column import TOLERANCE, is_share, whole
 from synth_engine.models.trees import factory
 from synth_engine.models.trees.factory import ModelTree

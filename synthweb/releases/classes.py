@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from django.http import QueryDict
 
-from synth_engine.codec import classes as declared
 from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_classes
 from synth_engine.evaluation.tree_cells import TreeCells
 from synth_engine.evaluation.tree_classes import Class, Part
 from synth_engine.evaluation.tree_figures import number
 from synth_engine.hierarchy import TaxonomyHierarchy
+from synth_engine.indexing import classes as declared
 
 DEEPEST = 50  # of what an address may ask for
 

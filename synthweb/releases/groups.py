@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.codec import classes
 from synth_engine.domain import Domain, names
+from synth_engine.indexing import classes
 from synth_engine.privacy.receipt import Receipt
 from synthweb.releases.measurements import deviation_of
 from synthweb.releases.model_cache import holds

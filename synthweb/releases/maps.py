@@ -16,7 +16,6 @@ from django.db.models import F
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from synth_engine.codec.commutes import Commute, commutes
 from synth_engine.domain import Domain
 from synth_engine.evaluation import (
     anchors,
@@ -28,6 +27,7 @@ from synth_engine.evaluation import (
 from synth_engine.evaluation.commute_view import CommuteView, FullTable, NamedPoint
 from synth_engine.evaluation.commutes import SHORT_KM, Flows
 from synth_engine.evaluation.figures.commutes import unpack_tables
+from synth_engine.indexing.commutes import Commute, commutes
 from synthweb.releases.forms import MapForm
 from synthweb.releases.model_cache import ANSWERS, model_of
 from synthweb.releases.models import Release

@@ -50,7 +50,7 @@ _UNKNOWN = {
         "How well relations between columns are kept could not be measured."
     ),
 }
-_OF_LEVEL: tuple[tuple[Level, Mapping[str, Promise]], ...] = (
+_SENTENCES: tuple[tuple[Level, Mapping[str, Promise]], ...] = (
     ("weak", _WEAK),
     ("lost", _LOST),
     ("unknown", _UNKNOWN),
@@ -85,7 +85,7 @@ def _part(part: PartVerdict) -> str:
 
 
 def _of_others(parts: Sequence[PartVerdict]) -> Iterable[str]:
-    for level, words in _OF_LEVEL:
+    for level, words in _SENTENCES:
         keys = [part.key for part in parts if part.level == level]
         if set(RELATIONS) <= set(keys):
             keys = [*(key for key in keys if key not in RELATIONS), "relations"]

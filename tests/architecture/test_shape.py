@@ -17,7 +17,7 @@ LONGEST_VIEW = 40
 MOST_ARGUMENTS = 6
 # Compiled functions take plain arrays and numbers; the engine's calls are called by people's own scripts.
 MANY_ARGUMENTS = {
-    "synth_engine/confidential/rows.py": {"open_counted"},
+    "synth_engine/sources/opening.py": {"open_counted"},
     "synth_engine/hierarchy/search.py": {"_tallied"},
     "synth_engine/inference/donor_kernels.py": {"take_from_neighbours"},
     "synth_engine/inference/flow.py": {"_change"},
@@ -32,10 +32,10 @@ NUMPY_RANDOMNESS = {
     "synth_engine/codec/decoding.py",
     "synth_engine/codec/identifiers.py",
     # Random parts of real records for exact figures, which are for the steward alone.
-    "synth_engine/confidential/trials/attacks.py",
-    "synth_engine/confidential/trials/record_samples.py",
-    "synth_engine/confidential/trials/shadow_models.py",
-    "synth_engine/confidential/trials/training.py",
+    "synth_engine/trials/attacks.py",
+    "synth_engine/trials/record_samples.py",
+    "synth_engine/trials/shadow_models.py",
+    "synth_engine/trials/training.py",
     "synth_engine/constraints/records.py",
     "synth_engine/constraints/values.py",
     "synth_engine/inference/topdown_allocation.py",
@@ -79,16 +79,16 @@ NUMPY_RANDOMNESS = {
 # The operating system's randomness, besides OpenDP's own: noise on counts, truncation by unit, which values
 # that nobody has pass a threshold, fresh seeds, keys and names of temporary files.
 SECURE_RANDOMNESS = {
-    "synth_engine/confidential/cluster.py",
-    "synth_engine/confidential/database.py",
-    "synth_engine/confidential/discovery.py",
-    "synth_engine/confidential/filling.py",
-    "synth_engine/confidential/growth.py",
-    "synth_engine/confidential/linking.py",
-    "synth_engine/confidential/noise.py",
-    "synth_engine/confidential/rows.py",
-    "synth_engine/confidential/sources.py",
-    "synth_engine/confidential/snapshot.py",
+    "synth_engine/sources/cluster.py",
+    "synth_engine/sources/database.py",
+    "synth_engine/room/discovery.py",
+    "synth_engine/steward/filling.py",
+    "synth_engine/room/growth.py",
+    "synth_engine/sources/linking.py",
+    "synth_engine/room/noise.py",
+    "synth_engine/sources/opening.py",
+    "synth_engine/sources/counting.py",
+    "synth_engine/sources/snapshot.py",
     "synth_engine/pipeline.py",
     "synth_engine/commands.py",
     "synth_engine/outputs.py",

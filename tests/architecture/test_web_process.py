@@ -30,7 +30,10 @@ from tests.web import addresses
 from tests.web.scene import Scene
 
 FORBIDDEN = (
-    "synth_engine.confidential",
+    "synth_engine.room",
+    "synth_engine.sources",
+    "synth_engine.steward",
+    "synth_engine.trials",
     "synth_engine.pipeline",
     "synth_engine.cli",
     "synth_engine.commands",

@@ -16,19 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import cli, mechanisms, verifier
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Number, Order
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Growth, Rule, SpatialHierarchy, estimate
 from synth_engine.hierarchy.partition import NodeSet
+from synth_engine.indexing import prefixes
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise
 from synth_engine.mechanisms.trees import node_selection
 from synth_engine.models.model import Model
 from synth_engine.privacy import trees
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from tests.answers import replaced
 

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from synth_engine import pipeline
-from synth_engine.confidential.rows import open_table
-from synth_engine.confidential.trials import attacks, record_samples
-from synth_engine.confidential.trials.record_samples import RecordSample
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.evaluation.figures import risks
 from synth_engine.privacy.unit import PrivacyUnit
+from synth_engine.sources.opening import open_table
+from synth_engine.trials import attacks, record_samples
+from synth_engine.trials.record_samples import RecordSample
 from tests.engine.evaluation import tables
 
 ROWS = 2000

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation.expected_errors import SimulatedSession
@@ -31,6 +29,8 @@ from synth_engine.models.model import Model
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from tests.answers import replaced
 

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 
 from synth_engine import cli, codec, mechanisms, pipeline, readers, tables
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import open_table
 from synth_engine.domain import Basket, Domain, Integer, WeakBasket
 from synth_engine.errors import DomainError, InputError, TableError
 from synth_engine.plans import domain_learning
 from synth_engine.readers import Limits
+from synth_engine.room import counts
+from synth_engine.sources.opening import open_table
 from synth_engine.spec import Spec
 from synth_engine.values import Integers, Listed
 

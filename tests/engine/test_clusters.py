@@ -17,14 +17,15 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms, pipeline
-from synth_engine.codec.contingency import Axis, CountPlan
-from synth_engine.confidential import cluster, counts, part_writer, parts
-from synth_engine.confidential.cluster import ClusterError
-from synth_engine.confidential.parts import EncodedParts, PartError, PartFolder
-from synth_engine.confidential.rows import open_counted, open_table
-from synth_engine.confidential.sources import Counting
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError, SynthError
+from synth_engine.indexing.contingency import Axis, CountPlan
+from synth_engine.room import counts
+from synth_engine.sources import cluster, part_writer, parts
+from synth_engine.sources.cluster import ClusterError
+from synth_engine.sources.counting import Counting
+from synth_engine.sources.opening import open_counted, open_table
+from synth_engine.sources.parts import EncodedParts, PartError, PartFolder
 from synth_engine.spec import Spec
 from tests import services, stopped_workers
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from synth_engine import codec, mechanisms, pipeline
-from synth_engine.confidential.trials import record_samples
 from synth_engine.models.model import Codes
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
+from synth_engine.trials import record_samples
 from tests.engine.test_fast_sampler import refined_model
 
 ROWS = 600

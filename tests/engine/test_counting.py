@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from synth_engine.codec import contingency
-from synth_engine.codec.contingency import Axis, CountPlan, count, histogram
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
 from synth_engine.evaluation.tallies import CodedTable
+from synth_engine.indexing import contingency
+from synth_engine.indexing.contingency import Axis, CountPlan, count, histogram
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
 from tests.domains import domain_of
 
 TYPES = (np.uint8, np.uint16, np.uint32, np.int32, np.int64)

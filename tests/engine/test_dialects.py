@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from synth_engine import readers
-from synth_engine.confidential import ingest
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect, Encodings, kind_of
+from synth_engine.steward import ingest
 
 UMLAUTS = "name;Größe\nÄsop;1,5\nZoë;2,5\n"
 
@@ -282,8 +282,8 @@ def test_a_form_is_stored_and_read_back() -> None:
 
 
 def test_the_same_table_gives_the_same_rows_in_every_form(file: Path) -> None:
-    from synth_engine.confidential.counts import contingency
-    from synth_engine.confidential.rows import open_table
+    from synth_engine.room.counts import contingency
+    from synth_engine.sources.opening import open_table
 
     facts = {
         "kind": "categorical",

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import cli, mechanisms, verifier
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Order, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import StringHierarchy
+from synth_engine.indexing import prefixes
 from synth_engine.inference.topdown_allocation import Allocation, centre_counts
 from synth_engine.kinds.completions import Completions
 from synth_engine.measurement import Answers, Leaves, Measurement
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from tests.answers import replaced

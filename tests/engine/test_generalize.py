@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms, verifier
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference.suppression import suppress_small_groups
@@ -24,6 +22,8 @@ from synth_engine.models import description
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import PrivacyUnit
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from tests.answers import replaced
 from tests.plans import plan_of

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine.codec import classes
-from synth_engine.confidential import counts as exact_counts
-from synth_engine.confidential.rows import Rows
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.domain.partitions import Partition
 from synth_engine.errors import InputError, PrivacyError, SpecError
 from synth_engine.hierarchy import UNDIVIDED, Boxes, ClassTree
+from synth_engine.indexing import classes
 from synth_engine.inference import box_groups
 from synth_engine.inference.box_groups import CountedRound
 from synth_engine.measurement import Answers, BoxChoices, BoxCounts
 from synth_engine.models.model import Model
+from synth_engine.room import counts as exact_counts
+from synth_engine.room.rows import Rows
 from tests.answers import replaced
 from tests.engine.test_generalize import TABLE, people, released
 

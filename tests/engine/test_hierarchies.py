@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine.codec import prefixes
 from synth_engine.domain import Categorical, Domain, Integer, Number, Weak
 from synth_engine.errors import DomainError
 from synth_engine.hierarchy import (
@@ -24,6 +23,7 @@ from synth_engine.hierarchy import (
     child_level,
     ranges,
 )
+from synth_engine.indexing import prefixes
 from synth_engine.values import from_json
 
 WORDS = StringHierarchy(columns=("word",), alphabet="abc", shortest=1, longest=4, case="lower")

@@ -19,12 +19,12 @@ import pandas as pd
 import pytest
 
 from synth_engine import readers
-from synth_engine.confidential import ingest
-from synth_engine.confidential.counts import contingency
-from synth_engine.confidential.rows import open_table
 from synth_engine.domain import Domain, parse_attribute
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
+from synth_engine.room.counts import contingency
+from synth_engine.sources.opening import open_table
+from synth_engine.steward import ingest
 from tests.engine.workbooks import workbook
 
 ROOT = Path(__file__).parents[2]

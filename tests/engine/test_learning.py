@@ -26,6 +26,7 @@ from synth_engine.domain import (
     parse_attribute,
 )
 from synth_engine.errors import DomainError, InputError, SpecError
+from synth_engine.indexing import resolving
 from synth_engine.kinds import grids as grids
 from synth_engine.measurement import Answers, Discovery, Noise
 from synth_engine.plans import domain_learning
@@ -190,12 +191,12 @@ def test_what_is_not_found_is_other_and_what_is_missing_stays_missing() -> None:
     assert settled.values == ("cook", "clerk")  # shorter texts come first in this set
     assert settled.facts["values"] == "learned"
     ranks = [attribute.rank(text) for text in ("clerk", "cook", "smith", "?!", "", None)]
-    assert [settled.labels[code] for code in codec.resolved_codes(attribute, settled, ranks)] == [
+    assert [settled.labels[code] for code in resolving.resolved_codes(attribute, settled, ranks)] == [
         "clerk", "cook", "(other)", "(other)", "(missing)", "(missing)",
     ]  # fmt: skip
     texts = np.array(["clerk", "cook", "smith", "?!", ""], dtype=object)
     encoded = codec.encode_column(settled, texts)
-    assert encoded.tolist() == codec.resolved_codes(attribute, settled, ranks[:5]).tolist()
+    assert encoded.tolist() == resolving.resolved_codes(attribute, settled, ranks[:5]).tolist()
 
 
 def test_a_column_of_which_nothing_was_found_still_has_a_place_for_every_value() -> None:
@@ -203,7 +204,7 @@ def test_a_column_of_which_nothing_was_found_still_has_a_place_for_every_value()
     settled = attribute.from_ranks([])
     assert not settled.is_found
     assert attribute.admits(settled)
-    codes = codec.resolved_codes(
+    codes = resolving.resolved_codes(
         attribute, settled, [attribute.rank(text) for text in ("clerk", "?!", None)]
     )
     assert max(codes) < settled.size
@@ -247,7 +248,7 @@ def test_recoding_cells_is_encoding_again(attribute: Range) -> None:
                 rng,
             ),
         )[attribute.name].to_numpy(dtype=object)
-        by_cells = codec.resolved_cells(attribute, settled)[
+        by_cells = resolving.resolved_cells(attribute, settled)[
             codec.encode_column(attribute, texts)
         ]
         assert by_cells.tolist() == codec.encode_column(settled, texts).tolist()

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pytest
 
 from synth_engine import cli, codec, dictionaries
-from synth_engine.confidential import relations, suggest
-from synth_engine.confidential.summary import Column
 from synth_engine.domain import Domain, parse_attribute
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import column_check, scale_text
 from synth_engine.formats import Marks
 from synth_engine.kinds import KINDS, attribute_schemas
 from synth_engine.kinds.attribute import Attribute
+from synth_engine.steward import relations, suggest
+from synth_engine.steward.summary import Column
 from tests import made_up_kind
 from tests.made_up_kind import ROWS, Month, raw_numbers, strings
 

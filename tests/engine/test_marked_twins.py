@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import pipeline
-from synth_engine.confidential import rows as confidential_rows
-from synth_engine.confidential.rows import Rows
 from synth_engine.domain import (
     Attribute,
     Categorical,
@@ -36,6 +34,9 @@ from synth_engine.models.model import Model, Table
 from synth_engine.models.weights import whole_weights
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease
+from synth_engine.room.rows import Rows
+from synth_engine.sources import opening
+from synth_engine.steward import raw_cells
 
 MARKER = "n/a"
 ROWS = 400
@@ -118,8 +119,8 @@ def opened(
     path.write_text(table(numbers, form=form, columns=domain.columns[1:]))
     dialect = PLAIN if form is None else form.dialect
     return (
-        confidential_rows.open_table(path, domain, dialect=dialect),
-        confidential_rows.count_raw_columns(path, domain, dialect=dialect),
+        opening.open_table(path, domain, dialect=dialect),
+        raw_cells.count_raw_columns(path, domain, dialect=dialect),
     )
 
 

@@ -15,15 +15,15 @@ import pytest
 
 from synth_engine import readers
 from synth_engine.codec import sentinels
-from synth_engine.confidential import ingest, suggest
-from synth_engine.confidential.hints import Hint
-from synth_engine.confidential.summary import Column
 from synth_engine.domain import parse_attribute
 from synth_engine.errors import TableError
 from synth_engine.formats import Marks
 from synth_engine.kinds import month_names
 from synth_engine.kinds.date import Date
 from synth_engine.kinds.date_time import DateTime
+from synth_engine.steward import ingest, suggest
+from synth_engine.steward.hints import Hint
+from synth_engine.steward.summary import Column
 
 ROWS = 400
 ARABIC = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential import noise as exact_noise
 from synth_engine.domain import Boolean, Categorical, Domain, Identifier, Integer
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.measurement import (
@@ -37,6 +36,7 @@ from synth_engine.models.model import (
 )
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.room import noise as exact_noise
 from synth_engine.spec import Spec
 from tests import plans
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms, verifier
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place
 from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import Growth, Rule, SpatialHierarchy, divide_into_areas, estimate
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 
 SIZES = {"x": 64, "y": 64, "age": 4, "trade": 5, "shift": 2}

@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 
 from synth_engine import cli, pipeline
-from synth_engine.confidential import filling
 from synth_engine.domain import Domain
 from synth_engine.errors import (
     DomainError,
@@ -29,6 +28,7 @@ from synth_engine.errors import (
 from synth_engine.mixing import raking, repair
 from synth_engine.mixing.alternative import alternative
 from synth_engine.mixing.policy import FilledCounts, FillPlan, FillPolicy
+from synth_engine.steward import filling
 
 CANARY = "Xanthippe-4711"
 DOMAIN: dict[str, Any] = {

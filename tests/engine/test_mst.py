@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.measurement import Answers, Measurement
 from synth_engine.models.model import Model
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from tests.answers import replaced
 from tests.domains import domain_of

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference.tables import fit_margins, shrink_towards
@@ -23,6 +21,8 @@ from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPla
 from synth_engine.models import conditional
 from synth_engine.models.model import Model, Node, Table, generator, whole_weights
 from synth_engine.privacy.loss import Pure
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from tests.answers import replaced
 

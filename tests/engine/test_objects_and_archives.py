@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth_engine import formats, readers
-from synth_engine.confidential import ingest
 from synth_engine.errors import TableError
 from synth_engine.formats import KINDS, Dialect, Kind
 from synth_engine.formats.zipped import Unzipper
 from synth_engine.readers import objects
 from synth_engine.readers.source import ReadOptions
+from synth_engine.steward import ingest
 from tests.engine.kinds import BASKETS, CSV, written, zipped
 from tests.engine.test_other_kinds import cells
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 
 from synth_engine import codec, pipeline
-from synth_engine.confidential.rows import Rows, open_table
 from synth_engine.domain import (
     Attribute,
     Basket,
@@ -34,10 +33,13 @@ from synth_engine.domain import (
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import column_check
 from synth_engine.formats import Marks
+from synth_engine.indexing import items, resolving
 from synth_engine.kinds import parse_attribute
 from synth_engine.models.model import Model
 from synth_engine.models.trees import strings
 from synth_engine.plans import domain_learning
+from synth_engine.room.rows import Rows
+from synth_engine.sources.opening import open_table
 from synth_engine.spec import Spec
 from synth_engine.values import KINDS, SOURCES, Known, Listed, from_json
 
@@ -135,7 +137,7 @@ def stored(attribute: Attribute) -> Attribute:
 def read_in_the_run(weak: Weak, resolved: Attribute, cells: list[str | None]) -> list[int]:
     ranking = codec.Ranking(weak)
     places = ranking.places(pa.array(cells, type=pa.string()))
-    return codec.resolved_codes(weak, resolved, ranking.ranks)[places].tolist()
+    return resolving.resolved_codes(weak, resolved, ranking.ranks)[places].tolist()
 
 
 def test_every_kind_of_set_is_tried() -> None:
@@ -196,7 +198,7 @@ def test_items_are_read_as_in_the_run(name: str) -> None:
     kept = sorted(set(ranks))[:2] if len(set(ranks)) > 1 else [0]
     resolved = basket.from_ranks(kept)
     assert basket.admits(resolved)
-    in_run = codec.resolved_items(basket, resolved, codec.bags(basket, _texts(baskets)))
+    in_run = items.resolved_items(basket, resolved, codec.bags(basket, _texts(baskets)))
     again = stored(resolved)
     assert isinstance(again, Basket)
     read = codec.encode(Domain(attributes=(again,)), {"b": _texts(baskets)})

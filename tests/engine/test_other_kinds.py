@@ -13,11 +13,11 @@ import pyreadstat
 import pytest
 
 from synth_engine import readers
-from synth_engine.confidential import ingest
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import archive
+from synth_engine.steward import ingest
 from tests.engine.workbooks import DATE, MOMENT, old_workbook, workbook
 
 CELL = "SECRET"

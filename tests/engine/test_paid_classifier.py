@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from synth_engine.confidential.session import open_session
 from synth_engine.errors import SpecError
 from synth_engine.evaluation import paid_figures
 from synth_engine.measurement import AnsweredCall, Answers, Call, Measurement, Noise, Query
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import release_check, release_classifier
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
+from synth_engine.room.session import open_session
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
 

@@ -10,8 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation import paid_figures
 from synth_engine.measurement import (
@@ -26,6 +24,8 @@ from synth_engine.measurement import (
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
 from synth_engine.privacy.unit import histogram_sensitivity
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
 from tests.privacy.test_law_of_release_check import model_of

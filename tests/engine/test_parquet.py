@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth_engine import readers
-from synth_engine.confidential import ingest
 from synth_engine.errors import TableError
 from synth_engine.readers import Limits
+from synth_engine.steward import ingest
 
 
 @pytest.fixture

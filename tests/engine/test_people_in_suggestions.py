@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from synth_engine import pipeline
-from synth_engine.confidential import ingest, people
-from synth_engine.confidential.value_lists import (
+from synth_engine.steward import ingest, people
+from synth_engine.steward.value_lists import (
     FEWEST_PERSONS,
     MAX_CATEGORIES,
     NEARLY_ALL,

@@ -20,8 +20,6 @@ import pytest
 
 from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.cli import main
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.errors import (
     BudgetExceeded,
@@ -38,6 +36,8 @@ from synth_engine.plans.group_size_stage import GroupedPlan
 from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, group_sizes_sensitivity
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from synth_engine.spec import Spec
 from synth_engine.verifier import standalone
 from tests.answers import replaced

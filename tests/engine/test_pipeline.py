@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth_engine import codec, mechanisms, pipeline
-from synth_engine.confidential import counts, session
-from synth_engine.confidential.rows import Rows
 from synth_engine.domain import Domain
 from synth_engine.errors import Cancelled, PrivacyError, SynthError, TableError
 from synth_engine.evaluation import report as comparison
 from synth_engine.plans.plan import Plan
+from synth_engine.room import counts, session
+from synth_engine.room.rows import Rows
 from synth_engine.spec import Spec
 
 DOMAIN = Domain.from_json({"a": 3, "b": 2})

@@ -15,8 +15,6 @@ import pandas as pd
 import pytest
 
 from synth_engine import cli, mechanisms, verifier
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Text, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import (
@@ -36,6 +34,8 @@ from synth_engine.models.trees.strings import StringTree
 from synth_engine.privacy import trees as privacy_trees
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from tests.answers import replaced

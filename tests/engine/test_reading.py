@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth_engine import readers
-from synth_engine.confidential import ingest, summary
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
 from synth_engine.readers import Limits
+from synth_engine.steward import ingest, summary
 
 ADULT = Path(__file__).parents[2] / "examples" / "adult.csv.gz"
 

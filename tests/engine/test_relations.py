@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from synth_engine.confidential import ingest, relations
-from synth_engine.confidential.relations import RowSample
 from synth_engine.domain import parse_attribute
+from synth_engine.steward import ingest, relations
+from synth_engine.steward.relations import RowSample
 
 ROWS = 400
 

@@ -14,14 +14,15 @@ import pytest
 
 from synth_engine import cli, mechanisms, pipeline
 from synth_engine.codec.multiplicity import times_of
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows, open_table, require_columns
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError, PrivacyError, SpecError, TableError
 from synth_engine.formats import Dialect
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.loss import Pure
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
+from synth_engine.sources.opening import open_table, require_columns
 from synth_engine.spec import Spec
 
 HOMES = {"name": "home", "kind": "categorical", "values": ["a", "b"], "other": True}

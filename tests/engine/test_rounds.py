@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import factors
@@ -20,6 +18,8 @@ from synth_engine.mechanisms.pairwise import pair_selection, pairs
 from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.models.model import Model
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from tests.answers import replaced
 from tests.engine.test_mst import chain, distance, domain_of

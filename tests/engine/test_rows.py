@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows, open_table, require_columns
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError, PrivacyError, TableError
 from synth_engine.formats import Dialect
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.sources.opening import open_table, require_columns
 
 SMALL = Domain.from_json({"a": 3, "b": 2})
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine.confidential.trials import attacks, shadow_models
-from synth_engine.confidential.trials.record_samples import RecordSample
-from synth_engine.confidential.trials.shadow_models import ShadowTrials
 from synth_engine.domain import Domain
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
+from synth_engine.trials import attacks, shadow_models
+from synth_engine.trials.record_samples import RecordSample
+from synth_engine.trials.shadow_models import ShadowTrials
 from tests.domains import domain_of
 
 SIZES = (32, 32)

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth_engine import cli, pipeline, readers, verifier
-from synth_engine.confidential import queries, snapshot
-from synth_engine.confidential.snapshot import SnapshotSource
 from synth_engine.errors import InputError, SynthError, TableError, VerificationError
 from synth_engine.privacy import receipt as receipts
+from synth_engine.sources import queries, snapshot
+from synth_engine.sources.snapshot import SnapshotSource
 from tests import services
 
 COLUMNS = ["id", "job", "pay", "born"]

@@ -13,13 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth_engine import mechanisms, pipeline
-from synth_engine.codec.contingency import Axis, CountPlan
-from synth_engine.confidential import counts, part_writer, parts
-from synth_engine.confidential.parts import EncodedParts, PartError, PartFolder, PartSum
-from synth_engine.confidential.rows import Rows, open_counted, open_table
-from synth_engine.confidential.sources import Counting, PartsSource
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.indexing.contingency import Axis, CountPlan
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.sources import part_writer, parts
+from synth_engine.sources.counting import Counting, PartsSource
+from synth_engine.sources.opening import open_counted, open_table
+from synth_engine.sources.parts import EncodedParts, PartError, PartFolder, PartSum
 from synth_engine.spec import Spec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

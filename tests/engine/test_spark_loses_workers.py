@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from synth_engine import pipeline
-from synth_engine.confidential import cluster, counts, part_writer
-from synth_engine.confidential.cluster import ClusterError
-from synth_engine.confidential.rows import open_counted, open_table
-from synth_engine.confidential.sources import Counting
 from synth_engine.domain import Domain
+from synth_engine.room import counts
+from synth_engine.sources import cluster, part_writer
+from synth_engine.sources.cluster import ClusterError
+from synth_engine.sources.counting import Counting
+from synth_engine.sources.opening import open_counted, open_table
 from tests import services, stopped_workers
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -14,11 +14,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth_engine.codec import prefixes
 from synth_engine.domain import Categorical, Domain, Integer, Number, Place, Weak
 from synth_engine.errors import InputError
 from synth_engine.hierarchy import SpatialHierarchy, StringHierarchy
 from synth_engine.hierarchy.estimate import LeafEstimates
+from synth_engine.indexing import prefixes
 from synth_engine.mechanisms.trees import columns
 from synth_engine.models.model import SCHEMA, WHOLE, Model, Table, whole_weights
 from synth_engine.models.places import PlaceCells

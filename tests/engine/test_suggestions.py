@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import pipeline
-from synth_engine.confidential import ingest, suggest, summary
-from synth_engine.confidential.ingest import Reading
-from synth_engine.confidential.summary import Column
 from synth_engine.domain import parse_attribute
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Marks
+from synth_engine.steward import ingest, suggest, summary
+from synth_engine.steward.ingest import Reading
+from synth_engine.steward.summary import Column
 
 
 def read(

@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms, verifier
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet, Source
 from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import GazetteerHierarchy, Rule, child_level
 from synth_engine.hierarchy.partition import leaf_nodes
+from synth_engine.indexing import prefixes
 from synth_engine.measurement import Answers, Noise
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import Pure
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 
 RNG = np.random.default_rng(11)

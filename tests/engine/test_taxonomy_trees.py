@@ -15,14 +15,14 @@ import pandas as pd
 import pytest
 
 from synth_engine import cli, mechanisms, verifier
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Date, Domain, Integer, Partition, Place, PointSet
 from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import ProductHierarchy, TaxonomyHierarchy, child_level
 from synth_engine.hierarchy.points import SpatialHierarchy as Box
+from synth_engine.indexing import prefixes
 from synth_engine.models.model import Model
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 
 VALUES = tuple(

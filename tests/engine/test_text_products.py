@@ -14,8 +14,6 @@ import pandas as pd
 import pytest
 
 from synth_engine import cli, mechanisms, verifier
-from synth_engine.codec import prefixes
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Partition, Weak
 from synth_engine.errors import DomainError, InputError
 from synth_engine.evaluation import tree_cells, tree_classes, tree_notes
@@ -26,11 +24,13 @@ from synth_engine.hierarchy import (
     TaxonomyHierarchy,
     child_level,
 )
+from synth_engine.indexing import prefixes
 from synth_engine.kinds.completions import Completions
 from synth_engine.measurement import Answers, Leaves
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from tests.answers import replaced

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from synth_engine import pipeline
-from synth_engine.confidential.trials import training
-from synth_engine.confidential.trials.record_samples import RecordSample
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.errors import SpecError
 from synth_engine.evaluation.figures import trained_models
+from synth_engine.trials import training
+from synth_engine.trials.record_samples import RecordSample
 from tests.engine.evaluation import tables
 
 ROWS = 3000

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from synth_engine import cli, mechanisms
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Partition, Place, PointSet
 from synth_engine.hierarchy import Rule
+from synth_engine.indexing import prefixes
 from synth_engine.mechanisms.trees import resources, threshold_tree
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 
 TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")

@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from synth_engine import cli, mechanisms
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Partition, Place, Weak
 from synth_engine.errors import InputError
 from synth_engine.evaluation import tree_notes
 from synth_engine.hierarchy import Growth, Rule
 from synth_engine.hierarchy import growth as growing
 from synth_engine.hierarchy.estimate import LeafEstimates
+from synth_engine.indexing import prefixes
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms.trees import node_selection
 from synth_engine.models.model import Model
 from synth_engine.models.trees import diagnostics
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values.strings import Strings
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError
 from synth_engine.inference import maxent_triples
@@ -26,6 +24,8 @@ from synth_engine.mechanisms.auto.denoising import Fine
 from synth_engine.models import description
 from synth_engine.models.model import WHOLE, Model, Table, whole_weights
 from synth_engine.models.triple_mixture import MixtureColumn, TripleMixture
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 
 Floats = npt.NDArray[np.float64]

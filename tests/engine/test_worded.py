@@ -15,8 +15,6 @@ import pandas as pd
 import pytest
 
 from synth_engine import cli, mechanisms, verifier
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import StringHierarchy, frequent_prefixes
@@ -25,6 +23,8 @@ from synth_engine.inference import hierarchical_shrinkage
 from synth_engine.measurement import Answers, Leaves
 from synth_engine.mechanisms.trees.string_covariates import StringCovariatePlan
 from synth_engine.models.model import Model
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from tests.answers import replaced

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth_engine import readers
-from synth_engine.confidential import ingest
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
 from synth_engine.readers import archive, number_formats, stored_values
+from synth_engine.steward import ingest
 from tests.engine.test_other_kinds import cells, rewritten
 from tests.engine.workbooks import Cell, Xml, old_workbook_of_all_sorts, workbook
 

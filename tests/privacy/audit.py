@@ -19,13 +19,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.confidential import noise as room_noise
-from synth_engine.confidential import selection
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy.loss import Loss
+from synth_engine.room import noise as room_noise
+from synth_engine.room import selection
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import RoomSession, open_session
 from tests.privacy import clopper_pearson
 from tests.privacy.exact import Table, rows_of
 

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.measurement import Counts, Noise
+from synth_engine.room.rows import Rows
+from synth_engine.room.selection import SelectionLaw
 from tests.privacy import exact
 
 Floats = NDArray[np.float64]

@@ -19,14 +19,14 @@ from math import factorial, inf, prod
 import mpmath
 import numpy as np
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Attribute, Domain, Integer, Scale, Weak
 from synth_engine.measurement import Counts, Noise
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.loss import Loss
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import RoomSession, open_session
 
 BITS = 256
 ONE = 1 << BITS

@@ -10,9 +10,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from synth_engine import mechanisms
-from synth_engine.confidential.session import open_session
 from synth_engine.privacy import receipt
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from tests.privacy import exact
 

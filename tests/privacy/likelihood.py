@@ -31,14 +31,14 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from synth_engine.confidential import noise as room_noise
-from synth_engine.confidential.samplers import SecureSampler
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import Budget, GaussianDP, Pure, ZeroConcentrated
+from synth_engine.room import noise as room_noise
+from synth_engine.room.samplers import SecureSampler
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import RoomSession, open_session
 from tests.privacy import clopper_pearson
 from tests.privacy.audit import Change, Floats, as_claimed
 from tests.privacy.exact import Table, rows_of

@@ -67,7 +67,8 @@ class Mutant:
         return missing
 
 
-ROOM = "synth_engine/confidential/"
+ROOM = "synth_engine/room/"
+SOURCES = "synth_engine/sources/"
 PRIVACY = "synth_engine/privacy/"
 VERIFIER = "synth_engine/verifier/"
 SESSION = "privacy/test_session.py::"
@@ -200,7 +201,7 @@ MUTANTS = (
     # -----------------------------------------------------------------------
     Mutant(
         "one record more of a unit",
-        ROOM + "rows.py",
+        SOURCES + "opening.py",
         "return np.sort(order[ranks < most])",
         "return np.sort(order[ranks <= most])",
         (
@@ -209,7 +210,7 @@ MUTANTS = (
     ),
     Mutant(
         "the first records of a unit",
-        ROOM + "rows.py",
+        SOURCES + "opening.py",
         "    order = np.lexsort((keys, units))\n",
         "    order = np.argsort(units, kind='stable')\n",
         (
@@ -218,14 +219,14 @@ MUTANTS = (
     ),
     Mutant(
         "a secret that decides nothing",
-        ROOM + "rows.py",
+        SOURCES + "opening.py",
         "+ number + secret).digest(size)",
         "+ number).digest(size)",
         (INTERRUPTED + "test_the_same_secret_retains_the_same_records_and_another_one_others",),
     ),
     Mutant(
         "a secret used twice in a run",
-        ROOM + "rows.py",
+        SOURCES + "opening.py",
         "+ number + secret).digest(size)",
         "+ secret).digest(size)",
         (INTERRUPTED + "test_the_same_secret_retains_the_same_records_and_another_one_others",),
@@ -736,28 +737,28 @@ MUTANTS = (
     # --------------------------------------------------------------------------------------------------------
     Mutant(
         "one row more of a parent",
-        ROOM + "database.py",
+        SOURCES + "database.py",
         "return by_chance[ranks < most]",
         "return by_chance[ranks <= most]",
         (RELATIONAL + "test_a_unit_adds_its_own_records_and_no_more_than_are_stated",),
     ),
     Mutant(
         "a bound of a view that is not enforced",
-        ROOM + "database.py",
+        SOURCES + "database.py",
         "        if view.bounded:\n",
         "        if view.bounded and view.kind == 'units':\n",
         (RELATIONAL + "test_the_law_of_a_bounded_view_is_that_of_its_bound",),
     ),
     Mutant(
         "orphans are counted",
-        ROOM + "database.py",
+        SOURCES + "database.py",
         "    by_chance = by_chance[owners[by_chance] >= 0]\n",
         "",
         (RELATIONAL + "test_orphans_count_nowhere",),
     ),
     Mutant(
         "keys that occur twice",
-        ROOM + "database.py",
+        SOURCES + "database.py",
         "        _require_unique(table, keys)\n",
         "        pass\n",
         (RELATIONAL + "test_a_key_that_occurs_twice_is_refused_by_name_and_not_by_value",),
@@ -797,7 +798,7 @@ MUTANTS = (
     ),
     Mutant(
         "a smaller bound that is stated and not enforced, in a whole run",
-        ROOM + "database.py",
+        SOURCES + "database.py",
         "        if view.bounded:\n",
         "        if view.bounded and view.kind == 'units':\n",
         (ALL_VIEWS + "test_all_views_together_lose_the_target_and_little_less",),
@@ -806,9 +807,9 @@ MUTANTS = (
     # --------------------------------------------------------------------------------------------------------
     Mutant(
         "all records of a person in a link",
-        ROOM + "linking.py",
+        SOURCES + "linking.py",
         "        codes = {name: column[retained] for name, column in codes.items()}\n",
-        "        units = confidential_rows.units_of(columns[unit.column], unit=unit)\n",
+        "        units = opening.units_of(columns[unit.column], unit=unit)\n",
         (SKETCH + "test_a_person_with_a_column_moves_one_cell_however_many_rows_are_theirs",),
     ),
     Mutant(

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth_engine.confidential import database as room
-from synth_engine.confidential.database import DatabaseRows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain.views import DatabaseView
 from synth_engine.measurement import Answers
 from synth_engine.relational import plan as plans
 from synth_engine.relational.plan import DatabasePlan, ViewPlan
+from synth_engine.room.session import open_session
+from synth_engine.sources import database as room
+from synth_engine.sources.database import DatabaseRows
 from tests import databases
 from tests.privacy import likelihood
 from tests.privacy.audit import Change, Floats, as_claimed, smaller_by

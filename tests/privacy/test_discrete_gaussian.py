@@ -21,11 +21,11 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-from synth_engine.confidential import noise
 from synth_engine.measurement import Noise
 from synth_engine.privacy import discrete_gaussian
 from synth_engine.privacy.discrete_gaussian import GaussianWidths
 from synth_engine.privacy.inverse_cdf import Words
+from synth_engine.room import noise
 from tests.privacy.chance import LEVEL, fits
 from tests.privacy.planted import plant
 

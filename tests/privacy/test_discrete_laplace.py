@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth_engine.confidential import noise
 from synth_engine.measurement import Noise
 from synth_engine.privacy import laplace
 from synth_engine.privacy.inverse_cdf import InverseCDF, Words
 from synth_engine.privacy.laplace import Widths
+from synth_engine.room import noise
 from tests.privacy.chance import LEVEL, fits
 
 TINY = Widths(word=3, more=2, digit=1, top=1)

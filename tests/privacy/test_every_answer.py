@@ -19,9 +19,6 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms, verifier
-from synth_engine.confidential import rows as confidential_rows
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import (
     Categorical,
     Domain,
@@ -44,6 +41,10 @@ from synth_engine.models import model as models
 from synth_engine.models.model import Model
 from synth_engine.models.trees import diagnostics
 from synth_engine.privacy.unit import PrivacyUnit
+from synth_engine.room import rows as confidential_rows
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import open_session
+from synth_engine.sources import opening
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 
@@ -165,7 +166,7 @@ def opened(domain: Domain, cells: tuple[str, ...]) -> confidential_rows.Rows:
             [names, *([cell] * len(names) for cell in cells)]
         )
         file.flush()
-        return confidential_rows.open_table(Path(file.name), domain)
+        return opening.open_table(Path(file.name), domain)
 
 
 def ended(

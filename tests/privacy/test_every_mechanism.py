@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet, Weak
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from synth_engine.verifier import standalone

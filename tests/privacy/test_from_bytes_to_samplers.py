@@ -23,9 +23,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms
-from synth_engine.confidential import rows as confidential_rows
-from synth_engine.confidential.count_cache import CountCache
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import DateTime, Domain, Identifier, Integer
 from synth_engine.formats import Dialect
 from synth_engine.kinds import date_time as timestamps
@@ -38,6 +35,9 @@ from synth_engine.privacy.events import (
 )
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
 from synth_engine.readers import fast_csv, line_feed
+from synth_engine.room.count_cache import CountCache
+from synth_engine.room.session import RoomSession, open_session
+from synth_engine.sources import opening
 from synth_engine.spec import Spec
 from tests.privacy import hostile
 from tests.privacy.planted import plant
@@ -136,7 +136,7 @@ def handed_to(
     """All vectors of a run on a file."""
     path.write_bytes(content)
     # Marks that may mean two things are letters, so that the fast parser takes pieces which hold one.
-    rows = confidential_rows.open_table(
+    rows = opening.open_table(
         path, domain, dialect=Dialect(literal=True), random_bytes=same_bytes
     )
     plan = mechanisms.plan(domain, spec)
@@ -396,6 +396,6 @@ def test_truncation_that_looks_at_other_units_would_be_noticed(
         _, first = np.unique(units[order], return_index=True)
         return np.sort(order[first])
 
-    monkeypatch.setattr(confidential_rows, "_truncate", crowded)
+    monkeypatch.setattr(opening, "_truncate", crowded)
     with pytest.raises(AssertionError):
         person_files(tmp_path)

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import verifier
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Noise
@@ -32,6 +31,7 @@ from synth_engine.privacy.unit import (
     histogram_sensitivity,
     scores_sensitivity,
 )
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
 from synth_engine.verifier.gaussian import epsilon_of_mu

@@ -16,14 +16,14 @@ from math import inf
 import numpy as np
 import pytest
 
-from synth_engine.confidential import rows as confidential_rows
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Growth, Rule
 from synth_engine.measurement import AnsweredCall, Call, Candidate, Measurement, Noise
 from synth_engine.privacy import trees
 from synth_engine.privacy.loss import Pure
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
+from synth_engine.sources import opening
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
 from tests.privacy.planted import plant
@@ -347,9 +347,9 @@ def test_the_same_secret_retains_the_same_records_and_another_one_others() -> No
     units = np.zeros(40, dtype=np.int32)
 
     def retained(secret: bytes) -> list[list[int]]:
-        random_bytes = confidential_rows.expanded(secret)
+        random_bytes = opening.expanded(secret)
         return [
-            confidential_rows._truncate(units, most=5, random_bytes=random_bytes).tolist()
+            opening._truncate(units, most=5, random_bytes=random_bytes).tolist()
             for _ in range(2)
         ]
 

@@ -18,9 +18,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.measurement import (
     Answers,
     Call,
@@ -33,6 +30,9 @@ from synth_engine.measurement import (
 from synth_engine.mechanisms.pairwise import network_search
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Interval, Replay, Table, domain_of, enclose, iv, ratio_iv

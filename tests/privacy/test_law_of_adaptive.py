@@ -9,13 +9,13 @@ from math import inf
 
 import pytest
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet
 from synth_engine.errors import BudgetExceeded
 from synth_engine.measurement import Counts, Noise
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay

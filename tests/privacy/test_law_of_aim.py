@@ -13,9 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms, verifier
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import (
@@ -36,6 +33,9 @@ from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.spec import Spec
 from tests import plans
 from tests.privacy import exact

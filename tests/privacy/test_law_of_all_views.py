@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 from synth_engine import pipeline
-from synth_engine.confidential import database as room
-from synth_engine.confidential import session as sessions
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import views as database_views
 from synth_engine.domain.database import Database
 from synth_engine.measurement import Counts, NoCallLog, Noise
 from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.relational import plan as plans
+from synth_engine.room import session as sessions
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
+from synth_engine.sources import database as room
 from tests import databases
 from tests.databases import HOMES, PEOPLE
 from tests.privacy import coarse, exact

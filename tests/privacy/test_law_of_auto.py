@@ -13,10 +13,6 @@ import numpy as np
 import pytest
 
 from synth_engine import mechanisms, verifier
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
-from synth_engine.confidential.verbs import score as score_verb
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
 from synth_engine.inference import bins as binning
@@ -45,6 +41,10 @@ from synth_engine.privacy.unit import (
     interaction_sensitivity,
     scores_sensitivity,
 )
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
+from synth_engine.room.verbs import score as score_verb
 from synth_engine.spec import Spec
 from tests.privacy import exact
 from tests.privacy.exact import Replay, Table, domain_of, pairs_of

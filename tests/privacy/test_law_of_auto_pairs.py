@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 
 from synth_engine import verifier
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.measurement import Call, Candidate, Counts, Measurement
 from synth_engine.mechanisms.auto import pair_selection
@@ -21,6 +18,9 @@ from synth_engine.mechanisms.auto.auto import AutoPlan
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.loss import GaussianDP, Pure
+from synth_engine.room.rows import Rows
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import RoomSession, open_session
 from tests import plans
 from tests.privacy import coarse, exact
 from tests.privacy.coarse import Coarse, Told

@@ -11,13 +11,13 @@ from fractions import Fraction
 
 import pytest
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.measurement import Candidate, Clique, Noise, Scores
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.loss import GaussianDP
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from tests import plans
 from tests.privacy import coarse, exact
 from tests.privacy.coarse import ROUNDING, Coarse, Compared, Told

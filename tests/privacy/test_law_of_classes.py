@@ -13,9 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Partition
 from synth_engine.hierarchy import (
     Codes,
@@ -25,7 +22,10 @@ from synth_engine.hierarchy import (
     Rule,
     TaxonomyHierarchy,
 )
+from synth_engine.indexing import prefixes
 from synth_engine.privacy.loss import Pure
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from tests.privacy import exact
 from tests.privacy.test_law_of_grow import (
     IMPROVED,

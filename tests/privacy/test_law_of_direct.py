@@ -10,9 +10,6 @@ from math import inf
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
 from synth_engine.hierarchy import NodeSet
@@ -20,6 +17,9 @@ from synth_engine.measurement import Counts, Leaves, Noise
 from synth_engine.mechanisms.trees.top_down import TopDownPlan
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay

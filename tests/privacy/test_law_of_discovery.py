@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth_engine.confidential import discovery, noise
 from synth_engine.errors import PrivacyError, SpecError
 from synth_engine.measurement import Noise
 from synth_engine.privacy import tails, thresholds
+from synth_engine.room import discovery, noise
 from tests.privacy import exact
 from tests.privacy.chance import fits, least
 from tests.privacy.exact import CERTAIN, ZERO, Interval, Law, Replay, enclose, iv, ratio_iv

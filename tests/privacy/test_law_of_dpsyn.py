@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from synth_engine import mechanisms
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError
 from synth_engine.mechanisms.dpsyn import DPSynPlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from synth_engine.spec import Spec
 from tests.privacy import exact
 from tests.privacy.exact import Replay, domain_of

@@ -15,14 +15,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms.auto import pair_selection
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.loss import Budget, GaussianDP, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import open_session
 from synth_engine.values import Listed
 from tests import plans
 from tests.privacy import coarse, exact

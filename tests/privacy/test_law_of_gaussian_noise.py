@@ -14,13 +14,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import open_session
 from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Table, domain_of, iv, pairs_of, ratio_iv

@@ -12,9 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows, open_table
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Answers, GroupSizes, Noise
@@ -27,6 +24,10 @@ from synth_engine.privacy.unit import (
     group_sizes_sensitivity,
     histogram_sensitivity,
 )
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
+from synth_engine.sources.opening import open_table
 from synth_engine.verifier import calls as verifier_calls
 from tests.answers import alone
 from tests.privacy import exact
@@ -193,7 +194,7 @@ def test_a_mutant_count_is_noticed(
     if mutant is before_truncation:
         everyone = np.arange
         monkeypatch.setattr(
-            "synth_engine.confidential.rows._truncate",
+            "synth_engine.sources.opening._truncate",
             lambda units, *, most, random_bytes: everyone(len(units)),
         )
     ratio, _ = worst(domain_of(2), tmp_path)

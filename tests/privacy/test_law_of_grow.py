@@ -18,9 +18,6 @@ import pytest
 from scipy import stats
 
 from synth_engine import mechanisms
-from synth_engine.confidential import growth, noise
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, VerificationError
 from synth_engine.hierarchy import Growth, Rule, draw_distinct
@@ -30,6 +27,9 @@ from synth_engine.privacy import tails, thresholds, trees
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room import growth, noise
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from synth_engine.verifier import calls as verifier_calls

@@ -9,12 +9,12 @@ from functools import partial
 
 import pytest
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.mechanisms.independent import IndependentPlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, domain_of

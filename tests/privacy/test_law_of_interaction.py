@@ -13,10 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential import noise as noise_of_room
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Answers, Measurement, Merged, Noise
@@ -30,6 +26,10 @@ from synth_engine.privacy.unit import (
     Sensitivity,
     interaction_sensitivity,
 )
+from synth_engine.room import counts
+from synth_engine.room import noise as noise_of_room
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.verifier import calls as verifier_calls
 from tests.answers import replaced
 from tests.privacy import exact

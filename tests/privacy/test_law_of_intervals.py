@@ -15,12 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.count_cache import CountCache
-from synth_engine.confidential.question import PublicFacts
-from synth_engine.confidential.rows import Rows, open_table
-from synth_engine.confidential.session import RoomSession, open_session
-from synth_engine.confidential.verbs import intervals
 from synth_engine.domain import Domain, Integer, Scale
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Counts, Noise
@@ -33,6 +27,13 @@ from synth_engine.privacy.unit import (
     Sensitivity,
     histogram_sensitivity,
 )
+from synth_engine.room import counts
+from synth_engine.room.count_cache import CountCache
+from synth_engine.room.question import PublicFacts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
+from synth_engine.room.verbs import intervals
+from synth_engine.sources.opening import open_table
 from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay

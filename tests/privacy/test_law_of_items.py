@@ -15,9 +15,6 @@ import pytest
 
 from synth_engine import mechanisms
 from synth_engine.codec import baskets
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows, open_table
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, WeakBasket
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Counts, Noise
@@ -31,6 +28,10 @@ from synth_engine.privacy.unit import (
     histogram_sensitivity,
     items_sensitivity,
 )
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
+from synth_engine.sources.opening import open_table
 from synth_engine.spec import Spec
 from synth_engine.values import Integers
 from synth_engine.verifier import calls as verifier_calls

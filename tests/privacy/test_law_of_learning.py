@@ -11,13 +11,11 @@ from math import inf
 import numpy as np
 import pytest
 
-from synth_engine import codec, mechanisms
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
+from synth_engine import mechanisms
 from synth_engine.domain import Attribute, Domain, Integer, Number, Place, Range, Scale, Weak
 from synth_engine.errors import BudgetExceeded, PrivacyError
 from synth_engine.hierarchy import NodeSet
+from synth_engine.indexing import prefixes, resolving
 from synth_engine.inference import scale_tree
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms.trees.place_stage import PlacesPlan
@@ -26,6 +24,8 @@ from synth_engine.plans.plan import Plan
 from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
 from tests.privacy import exact
@@ -376,11 +376,11 @@ def test_the_cell_of_a_record_is_a_function_of_its_own_coordinates() -> None:
         "north": np.array([0, 1, 0, 1], dtype=np.uint8),
         "east": np.array([0, 0, 1, 1], dtype=np.uint8),
     }
-    together = codec.cells_of_places(PLACED, cells, table)
+    together = resolving.cells_of_places(PLACED, cells, table)
     assert sorted(together.tolist()) == [0, 1, 2, 3]
     for record in range(4):
         alone = {name: column[[record]] for name, column in table.items()}
-        assert codec.cells_of_places(PLACED, cells, alone) == together[record]
+        assert resolving.cells_of_places(PLACED, cells, alone) == together[record]
 
 
 def test_nodes_that_overlap_or_are_of_other_columns_are_no_cells() -> None:
@@ -393,10 +393,10 @@ def test_nodes_that_overlap_or_are_of_other_columns_are_no_cells() -> None:
         prefixes=np.concatenate([root, below[1:2]]),
     )
     with pytest.raises(PrivacyError):
-        codec.cells_of_places(PLACED, overlapping, one)
+        resolving.cells_of_places(PLACED, overlapping, one)
     other = replace(overlapping, columns=("east", "north"))
     with pytest.raises(PrivacyError):
-        codec.cells_of_places(PLACED, other, one)
+        resolving.cells_of_places(PLACED, other, one)
 
 
 def test_the_whole_budget_after_the_cells_is_refused_by_the_room() -> None:

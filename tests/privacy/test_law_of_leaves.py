@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth_engine.confidential import counts, growth, noise
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Categorical, Domain, Integer, Weak
 from synth_engine.errors import BudgetExceeded, InputError, PrivacyError, VerificationError
 from synth_engine.hierarchy import (
@@ -29,6 +26,9 @@ from synth_engine.measurement import Answers, Call, Counts, Leaves, Noise
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room import counts, growth, noise
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.values import from_json
 from synth_engine.verifier import calls as verifier_calls
 from tests.answers import replaced

@@ -19,9 +19,6 @@ import pytest
 from numpy.typing import NDArray
 
 from synth_engine import pipeline, verifier
-from synth_engine.confidential import linking as room
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.errors import VerificationError
 from synth_engine.linking import sketch as sketches
 from synth_engine.linking.agreement import Agreement
@@ -31,6 +28,9 @@ from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
+from synth_engine.sources import linking as room
 from synth_engine.verifier import standalone
 from tests import links
 from tests.privacy import exact
@@ -133,7 +133,7 @@ def test_forgetting_the_persons_is_noticed(
 ) -> None:
     agreement = links.link(unit=PrivacyUnit(max_records=1, column="person"))
     monkeypatch.setattr(
-        "synth_engine.confidential.rows._truncate",
+        "synth_engine.sources.opening._truncate",
         lambda units, **_: np.arange(len(units)),
     )
     mine = [(*row, "new") for row in PEOPLE[:3]]

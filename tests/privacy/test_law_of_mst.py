@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 
 from synth_engine import verifier
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Measurement, Noise
@@ -21,6 +18,9 @@ from synth_engine.mechanisms.pairwise.mst import MstBudget, MstPlan
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, Table, domain_of, pairs_of

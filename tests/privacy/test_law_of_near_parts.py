@@ -11,12 +11,12 @@ from math import prod
 import numpy as np
 import pytest
 
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, PointSet
 from synth_engine.domain.resolution import near_parts, part_count, split_within
 from synth_engine.errors import DomainError, PrivacyError
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.loss import Basic
+from synth_engine.room.session import open_session
 from tests.privacy import exact
 from tests.privacy.dirichlet import Vector
 from tests.privacy.test_law_of_resample import (

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Weak
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms.trees import (
@@ -24,6 +22,8 @@ from synth_engine.mechanisms.trees import (
 )
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from synth_engine.values import from_json
 from tests import plans
 from tests.privacy import exact

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from synth_engine import verifier
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import uniform
 from synth_engine.mechanisms.uniform import RandomPlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, domain_of

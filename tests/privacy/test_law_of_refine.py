@@ -11,9 +11,6 @@ from math import inf
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Call, Clique
@@ -21,6 +18,9 @@ from synth_engine.privacy.events import Gumbel
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay, Table, domain_of, pairs_of

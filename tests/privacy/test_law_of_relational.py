@@ -15,9 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine.confidential import database as room
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import views as database_views
 from synth_engine.domain.database import Database
 from synth_engine.domain.views import DatabaseView
@@ -26,6 +23,9 @@ from synth_engine.measurement import Noise
 from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Pure
 from synth_engine.relational import plan as plans
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
+from synth_engine.sources import database as room
 from tests import databases
 from tests.databases import HOMES, PEOPLE, TRIPS, document
 from tests.privacy import exact

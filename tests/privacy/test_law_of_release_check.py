@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 
 from synth_engine import verifier
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import VerificationError
 from synth_engine.measurement import Session
@@ -25,6 +23,8 @@ from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, Chec
 from synth_engine.privacy import filter
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.verifier import standalone
 from tests.privacy import exact
 from tests.privacy.exact import domain_of

@@ -16,8 +16,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth_engine.confidential.growth import uniform
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Categorical, Domain, Partition, Totals
 from synth_engine.domain.sources import Source
 from synth_engine.errors import (
@@ -42,6 +40,8 @@ from synth_engine.privacy.loss import (
 )
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room.growth import uniform
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.verifier import calls as verifier_calls
 from synth_engine.verifier import resampling as verifier_resampling
 from tests.answers import replaced

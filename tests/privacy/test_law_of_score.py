@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError
 from synth_engine.measurement import Answers, Candidate, Counts, Merged, Noise, Scores
@@ -25,6 +22,9 @@ from synth_engine.privacy import unit as units
 from synth_engine.privacy.events import RoundedGaussian
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation, scores_sensitivity
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession, open_session
 from tests.answers import replaced
 from tests.privacy import exact
 from tests.privacy.exact import Table, domain_of

@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.measurement import Candidate, Clique
 from synth_engine.privacy import noise_scale
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay, Table, domain_of, pairs_of
 

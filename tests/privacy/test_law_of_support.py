@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine.codec import prefixes
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet
 from synth_engine.hierarchy import Codes, GazetteerHierarchy, Hierarchy, Rule
+from synth_engine.indexing import prefixes
 from synth_engine.measurement import Noise
 from synth_engine.privacy.loss import Pure
+from synth_engine.room.rows import Rows
+from synth_engine.room.session import RoomSession
 from tests.privacy import exact
 
 SCALE = Fraction(2)

@@ -20,9 +20,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms, verifier
-from synth_engine.confidential import rows as confidential_rows
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import (
     Attribute,
     Basket,
@@ -38,6 +35,9 @@ from synth_engine.domain import (
     WeakBasket,
 )
 from synth_engine.measurement import Counts, Noise
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import open_session
+from synth_engine.sources import opening
 from synth_engine.spec import Spec
 from synth_engine.values import Listed, from_json
 
@@ -140,7 +140,7 @@ def released(table: list[Record], *, domain: Domain, spec: Spec, seed: int) -> d
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows([NAMES, *table])
         file.flush()
-        rows = confidential_rows.open_table(Path(file.name), domain)
+        rows = opening.open_table(Path(file.name), domain)
     plan = mechanisms.plan(domain, spec)
     room = open_session(
         rows, domain=domain, cap=plan.loss, sampler=SameAnswers(seed), planned=plan.calls

@@ -23,9 +23,10 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from synth_engine.confidential import discovery, growth, noise, rows, selection
-from synth_engine.confidential.samplers import SecureSampler
 from synth_engine.measurement import Noise
+from synth_engine.room import discovery, growth, noise, selection
+from synth_engine.room.samplers import SecureSampler
+from synth_engine.sources import opening
 from tests.privacy.planted import plant
 
 WIDE = Fraction(2**20)
@@ -84,7 +85,7 @@ def below() -> Hashable:
 def records_kept() -> Hashable:
     """Which half of the 200 records of one unit are kept: 195 bits."""
     one_unit = np.zeros(200, dtype=np.int32)
-    return tuple(rows._truncate(one_unit, most=100, random_bytes=os.urandom).tolist())
+    return tuple(opening._truncate(one_unit, most=100, random_bytes=os.urandom).tolist())
 
 
 OURS: dict[str, tuple[Draw, int]] = {

@@ -20,10 +20,10 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from synth_engine.confidential import noise
 from synth_engine.measurement import Noise
 from synth_engine.privacy import rounded
 from synth_engine.privacy.rounded import Proposal, ProposalWidths, Words
+from synth_engine.room import noise
 from tests.privacy.chance import LEVEL, fits
 
 TINY = ProposalWidths(choice=3, third=3, x=2, more=2)

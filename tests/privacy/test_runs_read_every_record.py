@@ -25,12 +25,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth_engine import codec, readers
-from synth_engine.confidential.rows import _units, open_table
 from synth_engine.domain import Categorical, Domain, Identifier
 from synth_engine.errors import DomainError, TableError
 from synth_engine.formats import ENCODINGS, Dialect, Kind
 from synth_engine.privacy.unit import PrivacyUnit, Spelling
 from synth_engine.readers import baskets, fast_csv, line_feed, rules, source
+from synth_engine.sources.opening import _units, open_table
 from tests.engine.workbooks import workbook as written_workbook
 from tests.privacy import hostile
 

@@ -15,14 +15,14 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from synth_engine.confidential import noise, selection
-from synth_engine.confidential.samplers import SecureSampler
-from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Noise, NoiseLaw
 from synth_engine.privacy import discrete_gaussian, laplace, noise_scale
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace, PermuteAndFlip
 from synth_engine.privacy.inverse_cdf import InverseCDF
+from synth_engine.room import noise, selection
+from synth_engine.room.samplers import SecureSampler
+from synth_engine.room.selection import SelectionLaw
 from tests.privacy import exact
 from tests.privacy.chance import fits
 

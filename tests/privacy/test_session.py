@@ -12,17 +12,17 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts
-from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.samplers import SecureSampler
-from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, UnsupportedEvent
 from synth_engine.measurement import AnsweredCall, Call, Candidate, Counts, NoCallLog, Noise
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Approximate, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.room import counts
+from synth_engine.room.rows import Rows
+from synth_engine.room.samplers import SecureSampler
+from synth_engine.room.selection import SelectionLaw
+from synth_engine.room.session import RoomSession, open_session
 from synth_engine.values import Listed
 from tests.privacy import exact
 from tests.privacy.exact import domain_of

@@ -18,7 +18,6 @@ import pytest
 from scipy import stats
 
 from synth_engine import mechanisms
-from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms import Plan
@@ -26,6 +25,7 @@ from synth_engine.mechanisms.pairwise import network_search
 from synth_engine.privacy import conversion, noise_scale
 from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.room.session import RoomSession
 from synth_engine.spec import Spec
 from tests.privacy.audit import (
     Change,

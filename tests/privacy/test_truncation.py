@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth_engine.confidential import counts, rows
-from synth_engine.confidential.rows import open_table
 from synth_engine.domain import Domain, Integer
 from synth_engine.privacy.unit import PrivacyUnit
+from synth_engine.room import counts
+from synth_engine.sources import opening
+from synth_engine.sources.opening import open_table
 from tests.privacy.planted import plant
 
 UNITS = ("ann", "bob", "ann", "", "ann", "", "bob", "ann")
@@ -33,7 +34,7 @@ def kept_by_order(units: np.ndarray, most: int) -> dict[int, Counter[tuple[int, 
     found: dict[int, Counter[tuple[int, ...]]] = {int(unit): Counter() for unit in units}
     for order in itertools.permutations(range(len(units))):
         keys = np.array(order, dtype=np.uint64).tobytes()
-        kept = rows._truncate(units, most=most, random_bytes=lambda _, keys=keys: keys)
+        kept = opening._truncate(units, most=most, random_bytes=lambda _, keys=keys: keys)
         for unit, sets in found.items():
             sets[tuple(place for place in kept.tolist() if units[place] == unit)] += 1
     return found
@@ -58,14 +59,17 @@ def test_every_set_of_records_of_a_unit_is_kept_as_often_as_another(most: int) -
 
 def first_records(patch: pytest.MonkeyPatch) -> None:
     plant(
-        patch, rows._truncate, "np.lexsort((keys, units))", "np.argsort(units, kind='stable')"
+        patch,
+        opening._truncate,
+        "np.lexsort((keys, units))",
+        "np.argsort(units, kind='stable')",
     )
 
 
 def last_records(patch: pytest.MonkeyPatch) -> None:
     plant(
         patch,
-        rows._truncate,
+        opening._truncate,
         "np.lexsort((keys, units))",
         "np.lexsort((-np.arange(len(units)), units))",
     )
@@ -75,19 +79,19 @@ def keys_of_two_values(patch: pytest.MonkeyPatch) -> None:
     """So few keys that ties are common, and the order of the file decides them."""
     plant(
         patch,
-        rows._truncate,
+        opening._truncate,
         "np.lexsort((keys, units))",
         "np.lexsort((keys & np.uint64(1), units))",
     )
 
 
 def one_record_more(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, rows._truncate, "ranks < most", "ranks <= most")
+    plant(patch, opening._truncate, "ranks < most", "ranks <= most")
 
 
 def across_units(patch: pytest.MonkeyPatch) -> None:
     """As many records of all units together."""
-    plant(patch, rows._truncate, "ranks < most", "np.arange(len(order)) < most")
+    plant(patch, opening._truncate, "ranks < most", "np.arange(len(order)) < most")
 
 
 @pytest.mark.parametrize(
@@ -145,5 +149,5 @@ def test_as_many_random_bytes_are_drawn_as_keys_need() -> None:
         asked.append(number)
         return os.urandom(number)
 
-    rows._truncate(np.zeros(RECORDS, dtype=np.int32), most=1, random_bytes=drawn)
+    opening._truncate(np.zeros(RECORDS, dtype=np.int32), most=1, random_bytes=drawn)
     assert asked == [8 * RECORDS]

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms, verifier
-from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import VerificationError
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy import conversion, events, receipt
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
+from synth_engine.room.session import open_session
 from synth_engine.spec import Spec
 from synth_engine.verifier import standalone
 from tests.privacy import exact

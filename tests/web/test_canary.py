@@ -186,7 +186,7 @@ def test_a_worker_that_breaks_on_a_cell_says_nothing_of_it(
     def break_with_data(*_: object, **__: object) -> Any:
         raise ValueError(f"could not convert {WORD} of row {NUMBER}")
 
-    monkeypatch.setattr("synth_engine.confidential.counts.contingency", break_with_data)
+    monkeypatch.setattr("synth_engine.room.counts.contingency", break_with_data)
     run = scene.submit(steward=cast.steward, dataset=played.dataset, epsilon="0.2")
     worker.synthesize(code=run.code)
     run.refresh_from_db()

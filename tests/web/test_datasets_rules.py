@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from django.test import Client
 
-from synth_engine.confidential import ingest
 from synth_engine.domain import Derived, parse_attribute
+from synth_engine.steward import ingest
 from synthweb.datasets import preview_store
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.kinds import FORMS

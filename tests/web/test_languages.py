@@ -252,7 +252,7 @@ class GermanTexts(HTMLParser):
             self.texts.append(re.sub(r"\s+", " ", data).strip())
 
 
-RESULT_PAGES = ("/compare/", "/beside/", "/risk/", "/models/")
+RESULT_PAGES = ("/compare/", "/compare/all/", "/beside/", "/risk/", "/models/")
 """Pages whose sentences depend on the noise of a release: their patterns are tested one by one."""
 
 

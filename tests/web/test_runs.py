@@ -18,9 +18,9 @@ from django.urls import reverse
 from kombu.simple import SimpleQueue
 
 from synth_engine import pipeline
-from synth_engine.confidential.trials import shadow_models
 from synth_engine.errors import DomainError, RelationMismatch, SpecError, TableError
 from synth_engine.spec import Spec
+from synth_engine.trials import shadow_models
 from synthweb.audit.models import AuditEntry
 from synthweb.celery import app
 from synthweb.datasets import selectors as datasets

@@ -20,11 +20,11 @@ import pytest
 from django.conf import settings
 
 from synth_engine import mechanisms, pipeline
-from synth_engine.confidential import session as room
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import Growth
 from synth_engine.measurement import Answers
 from synth_engine.plans.plan import Plan
+from synth_engine.room import session as room
 from synth_engine.spec import Spec
 from synthweb.ledger import chain
 from synthweb.ledger.models import LedgerEntry

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from synth_engine.confidential import cluster, part_writer
+from synth_engine.sources import cluster, part_writer
 from synthweb.ledger import chain
 from synthweb.ledger.models import LedgerEntry
 from synthweb.releases.models import Release

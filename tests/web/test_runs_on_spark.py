@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from synth_engine.confidential import cluster, part_writer
+from synth_engine.sources import cluster, part_writer
 from synthweb.releases.models import Release
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun

@@ -173,7 +173,7 @@ def test_a_run_that_breaks_on_a_cell_says_the_kind_and_nothing_of_the_cell(
     def break_with_data(*_: object, **__: object) -> Any:
         raise ValueError(f"could not convert {WORD} of row {NUMBER}")
 
-    monkeypatch.setattr("synth_engine.confidential.counts.contingency", break_with_data)
+    monkeypatch.setattr("synth_engine.room.counts.contingency", break_with_data)
     code = released(cast, worker)
     assert SynthesisRun.objects.get(code=code).state == SynthesisRun.State.FAILED
     spans = flushed(collector)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from synth_engine.codec.commutes import Commute, commutes
 from synth_engine.evaluation.commutes import SHORT_KM, Flows, error_rows
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides
 from synth_engine.evaluation.tallies import ContingencyTable, Pair, TallySource
 from synth_engine.evaluation.wording import Json
+from synth_engine.indexing.commutes import Commute, commutes
 
 MAX_PACKED_CELLS = 2_000_000
 """Pairs of points of one table that a report stores; with more it has the numbers alone."""

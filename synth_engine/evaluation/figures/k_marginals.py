@@ -11,7 +11,6 @@ from statistics import fmean
 
 import numpy as np
 
-from synth_engine.codec.cells import MAX_CELLS
 from synth_engine.domain import Attribute, Domain
 from synth_engine.evaluation import blind_spots, style, summaries, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
@@ -36,6 +35,7 @@ from synth_engine.evaluation.tallies import (
 )
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.indexing.occupied import MAX_CELLS
 
 SIZES = range(
     4, 9

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from synth_engine.codec import places
 from synth_engine.domain import Integer, Number
 from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.distances import Array, shares
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.indexing import places
 
 DIGITS = 9
 QUANTILES = {"quantile_5": 0.05, "median": 0.5, "quantile_95": 0.95}

@@ -8,8 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import places
-from synth_engine.codec.commutes import commutes
 from synth_engine.evaluation import curves, distance_distribution
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.commutes import Flows, compare_curves
@@ -19,6 +17,8 @@ from synth_engine.evaluation.plots import Figure, Report, frame
 from synth_engine.evaluation.tallies import Pair, TallySource
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Explanation
+from synth_engine.indexing import places
+from synth_engine.indexing.commutes import commutes
 
 
 class PlaceDistances(ComparisonFigure):

@@ -1,6 +1,6 @@
 """Attacks on the synthetic table that were tried with real records: lower bounds, never the guarantee.
 
-The room tries them on demand (`confidential/trials/attacks.py`); a report without them has no such cards.
+The room tries them on demand (`trials/attacks.py`); a report without them has no such cards.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Models trained on synthetic records and tested on real ones, beside models trained on real records.
 
-The room trains them on demand (`confidential/trials/training.py`); a report without them has no such cards.
+The room trains them on demand (`trials/training.py`); a report without them has no such cards.
 """
 
 from __future__ import annotations

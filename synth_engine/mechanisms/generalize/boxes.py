@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.codec import classes
 from synth_engine.hierarchy import Boxes
 from synth_engine.hierarchy.boxes import MAX_BOXES
+from synth_engine.indexing import classes
 from synth_engine.inference import box_groups, error_forecast, oneway
 from synth_engine.inference.box_groups import BoxGroup, CountedRound, GroupTable
 from synth_engine.inference.error_forecast import ErrorForecast

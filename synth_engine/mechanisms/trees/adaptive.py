@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from synth_engine.codec import classes
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import TaxonomyHierarchy
+from synth_engine.indexing import classes
 from synth_engine.mechanisms.trees import columns, parameters
 from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
 from synth_engine.mechanisms.trees.further_counts import FurtherCountsPlan

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from synth_engine.codec import prefixes
 from synth_engine.hierarchy import Growth, Rule, estimate
 from synth_engine.hierarchy.estimate import LeafEstimates
+from synth_engine.indexing import prefixes
 from synth_engine.inference import oneway
 from synth_engine.measurement import Answers, Leaves, Noise
 from synth_engine.measurement.replay import Replay

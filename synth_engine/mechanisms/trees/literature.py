@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from synth_engine.codec import classes
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import growth
+from synth_engine.indexing import classes
 from synth_engine.mechanisms.trees import columns
 from synth_engine.mechanisms.trees.parameters import published
 from synth_engine.mechanisms.trees.threshold_tree import Settings, ThresholdPlan

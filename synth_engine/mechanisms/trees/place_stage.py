@@ -13,9 +13,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import NodeSet, SpatialHierarchy, divide_into_areas
+from synth_engine.indexing import prefixes
 from synth_engine.measurement import Answers, Session
 from synth_engine.measurement.answers import AnsweredCall
 from synth_engine.measurement.replay import Replay

@@ -17,11 +17,11 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from synth_engine.codec import prefixes
 from synth_engine.domain import MAX_PLACED_CODES, Domain, Undeclared
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.hierarchy import MAX_CELLS, Growth, Hierarchy, NodeSet, Rule, StringHierarchy
 from synth_engine.hierarchy.estimate import LeafEstimates
+from synth_engine.indexing import prefixes
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Noise, Session

@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.codec import gazetteers, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.hierarchy import GazetteerHierarchy, Prefixes, SpatialHierarchy, Support
+from synth_engine.indexing import gazetteers, prefixes
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.weights import WHOLE, Weights, dealt

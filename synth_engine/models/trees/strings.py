@@ -31,7 +31,7 @@ MARKS = "…~*#|"
 def column(attribute: Weak) -> Text:
     """Returns the release's description of a column of unknown texts: texts that are counted by
     their lengths and the class of their first characters."""
-    from synth_engine.codec import prefixes
+    from synth_engine.indexing import prefixes
 
     words = prefixes.words(attribute)
     facts = attribute.facts

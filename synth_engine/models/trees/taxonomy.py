@@ -11,7 +11,6 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import (
     Prefixes,
@@ -20,6 +19,7 @@ from synth_engine.hierarchy import (
     TaxonomyHierarchy,
 )
 from synth_engine.hierarchy.base import PathHierarchy
+from synth_engine.indexing import prefixes
 from synth_engine.kinds.completions import Completions
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.models.trees.spatial import Placement, SpatialTree, check, malformed

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Derived
-from synth_engine.kinds.derived import OF_NUMBERS
+from synth_engine.kinds.derived import NUMBER_RULES
 from synth_engine.kinds.formulas import FORMULAS, number_text
 from synthweb.datasets.kinds.form import NUMBER_CELLS, Document, Fields, KindForm
 from synthweb.datasets.kinds.typed import TypedFields
@@ -38,7 +38,7 @@ RULES: Mapping[str, str | Promise] = {
 def _derived(typed: TypedFields) -> dict[str, object]:
     rule = typed.text("function") or "sum"
     document: dict[str, object] = {"rule": rule, "of": split(typed.text("sources"))}
-    if rule in OF_NUMBERS and typed.text("rounded"):
+    if rule in NUMBER_RULES and typed.text("rounded"):
         document["decimals"] = typed.whole("rounded")
     if rule in FORMULAS and typed.text("constant"):
         document["constant"] = typed.number("constant")
@@ -116,7 +116,7 @@ def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
         return rule == ("lookup" if key == "beside" else "nearest")
     if key == "constant":
         return rule in FORMULAS
-    return rule in OF_NUMBERS if key == "rounded" or key in NUMBER_CELLS else True
+    return rule in NUMBER_RULES if key == "rounded" or key in NUMBER_CELLS else True
 
 
 def _summary(attribute: Derived) -> str:

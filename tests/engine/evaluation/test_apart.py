@@ -16,12 +16,12 @@ from plotly import graph_objects
 from scipy import stats
 
 from synth_engine import pipeline
-from synth_engine.codec import places
 from synth_engine.domain import SCHEMA, Categorical, Domain, Integer, Number, Place
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import distance_distribution, page, report, tallies, view
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.figures import place_distances
+from synth_engine.indexing import places
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HOME = Place(name="home", latitude="lat", longitude="lon")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine.codec import places, prefixes
 from synth_engine.domain import Domain
 from synth_engine.evaluation import cell_sizes, tree_cells, tree_figures
 from synth_engine.evaluation.cell_sizes import Size
 from synth_engine.evaluation.tree_cells import Depth
 from synth_engine.hierarchy import ProductHierarchy, SpatialHierarchy
+from synth_engine.indexing import places, prefixes
 
 BOXES = {"home": (41.13, 42.05, -71.9, -71.1), "work": (10.0, 11.0, 20.0, 24.0)}
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from synth_engine.confidential import cell_sample
 from synth_engine.domain import parse_attribute
 from synth_engine.evaluation.column_check import ColumnCheck, check_column, readings
 from synth_engine.formats import Marks
+from synth_engine.steward import cell_sample
 from tests.web import damaged
 
 TABLE = [line.split(",") for line in damaged.TABLE.splitlines()]

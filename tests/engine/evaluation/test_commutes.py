@@ -12,8 +12,6 @@ import pytest
 from plotly import graph_objects
 from scipy import stats
 
-from synth_engine.codec import places
-from synth_engine.codec.commutes import commutes, kilometres
 from synth_engine.domain import Categorical, Domain, Number, Place, PointSet, Totals
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation import (
@@ -32,6 +30,8 @@ from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.commute_view import CommuteView, NamedPoint
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.figures import commutes as commute_figure
+from synth_engine.indexing import places
+from synth_engine.indexing.commutes import commutes, kilometres
 from synth_engine.privacy.unit import Relation
 
 HOMES = {"hill": (41.5, -71.5), "port": (41.6, -71.4), "wood": (41.9, -71.6)}

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import tree_cells, tree_figures
 from synth_engine.hierarchy import Hierarchy, SpatialHierarchy, StringHierarchy
+from synth_engine.indexing import prefixes
 from synth_engine.models.trees.spatial import SpatialTree
 from synth_engine.models.weights import whole_weights
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synth_engine.codec import places
 from synth_engine.domain import Domain
 from synth_engine.evaluation import trees
 from synth_engine.evaluation.figures import cells
 from synth_engine.evaluation.report import compare, tally
 from synth_engine.evaluation.tallies import CodedTable
 from synth_engine.hierarchy import SpatialHierarchy, StringHierarchy
+from synth_engine.indexing import places
 from tests.engine.evaluation.test_tree_cells import domain
 
 SQUARE = SpatialHierarchy(columns=("north", "east"), low=(0, 0), high=(1, 1), resolution=3)
