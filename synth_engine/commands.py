@@ -514,14 +514,20 @@ def verify(options: argparse.Namespace) -> None:
 
 
 def _recomputed_not_found(receipt: Any, options: argparse.Namespace) -> str:
-    """What the noisy answers say was not found, in a sentence. receipt: verified. Errors: VerificationError
-    where it says otherwise."""
+    """What the noisy answers say was not found and is left out, in a sentence. receipt: verified. Errors:
+    VerificationError where it says otherwise."""
+    from synth_engine.measurement.replay import Replay
+
     plan, answers = _plan_of(receipt, options.domain), _answers_of(receipt, options.answers)
     stated = receipt["post_processing"].get("not_found", [])
     if sorted(stated) != sorted(plan.not_found(answers)):
         raise VerificationError("the answers say of other columns that they were not found")
+    rules = receipt["post_processing"].get("constraints_left_out", [])
+    if rules != [each.sentence for each in plan.constraints_left_out(Replay(answers))]:
+        raise VerificationError("the answers leave out other constraints")
     return (
-        f"Recomputed from the noisy answers: not found {', '.join(stated) or 'is no column'}.\n"
+        f"Recomputed from the noisy answers: not found {', '.join(stated) or 'is no column'}; left out "
+        f"{'; '.join(rules) or 'is no constraint'}.\n"
     )
 
 

@@ -64,6 +64,9 @@ def judge(constraints: Sequence[Constraint], attributes: Sequence[Attribute]) ->
     if undeclared:
         _check_expected(constraints, known)
         now = [each for each in constraints if not undeclared & set(each.columns)]
+        # As after learning, so that nothing that was paid for is refused then: a part of the constraints may
+        # take more steps to judge than all of them.
+        satisfiable.check(now, attributes)
         return _enforcement(now, (), attributes)
     satisfiable.check_columns(constraints, known)
     learned = {name for name in known if conditions.is_learned(known[name])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -117,7 +118,8 @@ def problem(rule: str, constant: float | None) -> Problem | None:
         return None
     if formula is None:
         return Problem("a constant of a rule that has none", "leave it out", "constant")
-    usable = type(constant) in (int, float) and math.isfinite(constant)
+    # Whole numbers may be beyond all floats; of what is no number no comparison holds.
+    usable = type(constant) in (int, float) and abs(constant) <= sys.float_info.max
     if not usable or (constant == 0 and rule in ("product", "ratio")):
         return Problem("the constant is no number, or 0", "give a number", "constant")
     if rule == "log" and (constant <= 0 or constant == 1):

@@ -270,7 +270,7 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
     if left_out := receipt["post_processing"].get("constraints_left_out"):
         lines.append(
             "Declared, and left out because no record could keep it with what was learned: "
-            f"{'; '.join(left_out)}."
+            f"{'; '.join(left_out)}. The run states this, too."
         )
     if receipt["invariants"]:
         lines.append("The number of rows is public and exact.")

@@ -54,11 +54,10 @@ def left_out(release: Release) -> tuple[str, ...]:
 
 def enforced(release: Release, domain: Domain) -> tuple[str, ...]:
     """The constraints that every sample keeps. domain: as it was described."""
-    lost = left_out(release)
-    sentences = (each.sentence for each in domain.constraints)
-    return tuple(
-        each for each in sentences if not any(one.startswith(f"{each} (") for one in lost)
-    )
+    if not left_out(release):
+        return tuple(each.sentence for each in domain.constraints)
+    model = Domain.from_json(release.model["domain"])
+    return tuple(each.sentence for each in model.enforcement.enforced)
 
 
 def _summary(attribute: Attribute) -> Learned:

@@ -1,8 +1,8 @@
 """The first card of Quality: what a release is good for, and what that rests on.
 
 Nothing but what was released goes in: receipt and model as a worker read them, the expected ranges and
-errors, and figures that were paid for. Whoever may draw samples may see all of it, and so may whoever has a
-public link.
+errors, and figures that were paid for. Whoever may draw samples may see all of it. Whoever has a public link
+sees no receipts of paid figures, and is shown the answer without them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class ReleaseAnswer:
     pending: bool
 
 
-def answer_of(release: Release) -> ReleaseAnswer | None:
-    """What the release is good for; None before a worker has computed what that takes. The caller
-    authorised."""
-    evidence = evidence_of(release)
+def answer_of(release: Release, *, paid_figures: bool = True) -> ReleaseAnswer | None:
+    """What the release is good for; None before a worker has computed what that takes. paid_figures: whether
+    figures with receipts of their own count. The caller authorised."""
+    evidence = evidence_of(release, paid_figures=paid_figures)
     if evidence is None:
         return None
     verdict = release_verdict.verdict(evidence)
@@ -67,14 +67,14 @@ def answer_of(release: Release) -> ReleaseAnswer | None:
     )
 
 
-def evidence_of(release: Release) -> ReleaseEvidence | None:
-    """What the verdict rests on; None before a worker has computed it."""
+def evidence_of(release: Release, *, paid_figures: bool = True) -> ReleaseEvidence | None:
+    """What the verdict rests on; None before a worker has computed it. paid_figures: as of `answer_of`."""
     facts, columns = model_relations.facts_of(release), expected.columns_of(release)
     if facts is None or columns is None:
         return None
     relations = look.quality_with_relations(release, columns).relations
     by_one, by_two = facts.least_groups
-    distances, groups = _paid(release)
+    distances, groups = _paid(release) if paid_figures else ([], [])
     return ReleaseEvidence(
         records=release.rows,
         columns=columns,

@@ -116,7 +116,7 @@ def release(request: HttpRequest, link: PublicLink) -> HttpResponse:
             "token": _token(request),
             "licence": licences.of_release(shared),
             "page": look_page.page_of(shared, request.GET),
-            "answer": quality.answer_of(shared),
+            "answer": quality.answer_of(shared, paid_figures=False),
             "seed": look.seed_of(shared),
         }
     )

@@ -283,6 +283,8 @@ def test_whole_numbers_that_no_double_holds_are_missing() -> None:
         ({"rule": "sum", "of": ["age", "hour"], "constant": 2}, "constant"),
         ({"rule": "ratio", "of": ["age", "hour"], "constant": 0}, "constant"),
         ({"rule": "log", "of": ["age"], "constant": 1}, "constant"),
+        ({"rule": "power", "of": ["age"], "constant": 10**400}, "constant"),
+        ({"rule": "power", "of": ["age"], "constant": float("nan")}, "constant"),
         ({"rule": "product", "of": ["age"]}, "of"),
         ({"rule": "clock", "of": ["age"]}, "of"),
         ({"rule": "product", "of": ["age", "origin"]}, "of"),

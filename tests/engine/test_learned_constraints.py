@@ -31,6 +31,7 @@ from synth_engine.domain import (
 from synth_engine.domain.conditions import ValueRange
 from synth_engine.errors import DomainError
 from synth_engine.evaluation.figures.constraints import FIGURE, verdict
+from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.spec import Spec
 from synth_engine.values.lists import Listed
@@ -133,6 +134,10 @@ def test_a_rule_that_what_was_learned_contradicts_is_left_out_and_stated(
     assert receipt["post_processing"]["constraints_left_out"] == [left.sentence]
     verified = verifier.verify(json.loads(json.dumps(receipt)))
     assert "a ≤ b" in verifier.report(verified)
+    found = [
+        each.sentence for each in release.plan.constraints_left_out(Replay(release.answers))
+    ]
+    assert found == [left.sentence]
     frame = draw(release.model)
     assert broken(frame) == {"order": ROWS, "impossible": 0, "missing": 0}
     entries = pipeline.report(path, model=release.model, rows=200, seed="s")["constraints"]

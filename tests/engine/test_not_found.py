@@ -175,16 +175,21 @@ def test_what_was_not_found_is_recomputed_from_the_answers(
     domain = ("--domain", str(described))
     code, said = verified("one.json", "one.npz", *domain)
     assert not code
-    assert said.splitlines()[-1].endswith("not found height, born.")
+    assert said.splitlines()[-1].endswith("not found height, born; left out is no constraint.")
     assert verified("one.json", "two.npz", *domain) == (2, "")
     assert verified("one.json", "one.npz") == (2, "")
     forged = json.loads((tmp_path / "one.json").read_text())
-    forged["post_processing"]["not_found"] = ["born"]
-    forged["digest"] = receipts.digest(core_of(forged))
-    (tmp_path / "forged.json").write_text(json.dumps(forged))
-    # The receipt alone does not tell.
-    assert main(["verify", str(tmp_path / "forged.json")]) == 0
-    assert verified("forged.json", "one.npz", *domain) == (1, "")
+    honest = dict(forged["post_processing"])
+    for other in (
+        {"not_found": ["born"]},
+        {"constraints_left_out": ["height ≤ born (no room)"]},
+    ):
+        forged["post_processing"] = honest | other
+        forged["digest"] = receipts.digest(core_of(forged))
+        (tmp_path / "forged.json").write_text(json.dumps(forged))
+        # The receipt alone does not tell.
+        assert main(["verify", str(tmp_path / "forged.json")]) == 0
+        assert verified("forged.json", "one.npz", *domain) == (1, "")
 
 
 def test_a_receipt_that_counts_what_it_says_was_not_found_is_refused(tmp_path: Path) -> None:

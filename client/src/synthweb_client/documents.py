@@ -185,7 +185,8 @@ class FitRange:
 class Coefficient:
     """One coefficient of a regression. column: "" for the constant; value: the values that are compared with
     the base of the column, "" for a number. of_table: about the real binned table, with privacy noise alone;
-    of_population: with sampling as well."""
+    of_population: with sampling as well, if the table is a random sample and, of least squares, all errors
+    have one variance."""
 
     column: str
     value: str

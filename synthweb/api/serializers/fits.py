@@ -34,8 +34,8 @@ class CoefficientSerializer(serializers.Serializer[Any]):
         help_text="Of the coefficient of the real binned table: privacy noise alone."
     )
     of_population = FitRangeSerializer(
-        help_text="Of the coefficient of the population, if the table is a random sample of it: privacy "
-        "noise and sampling."
+        help_text="Of the coefficient of the population, if the table is a random sample of it and, of least "
+        "squares, all errors have one variance: privacy noise and sampling."
     )
 
 

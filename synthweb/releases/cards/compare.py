@@ -37,7 +37,6 @@ from synthweb.releases.tabs import Card
 @login_required
 @require_GET
 @never_cache
-@gzip_page  # numbers and tables; nothing of an address is repeated in them
 @limited
 def compare(request: SignedInRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone: the answer, and a list of checks; opening it is written to
@@ -60,10 +59,13 @@ def compare(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
-@gzip_page  # megabytes of numbers and tables
+@gzip_page  # megabytes of numbers and tables, beside nothing that somebody else can choose
 @limited
 def compare_all(request: SignedInRequest, code: str) -> HttpResponse:
     """Every check on one page, to print; opening it is written to the audit log."""
+    if request.GET:
+        # A page repeats its address, and what is compressed beside real figures tells of them by its length.
+        return redirect("releases:compare-all", code)
     release = selectors.release_for(request.user, code, Need.COMPARE)
     context = _context(request, release, leaf=gettext("Every check"))
     if context is None:
@@ -74,7 +76,6 @@ def compare_all(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
-@gzip_page  # as the whole page
 @limited
 def compare_part(request: SignedInRequest, code: str, key: str) -> HttpResponse:
     """One check, for its place in the list, or on a page of its own without scripts; opening it is written to
