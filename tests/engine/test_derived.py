@@ -133,7 +133,7 @@ def test_a_description_is_the_same_from_its_json_and_the_digest_covers_the_rule(
 @pytest.mark.parametrize(
     "change",
     [
-        {"rule": "product"},
+        {"rule": "median"},
         {"rule": None},
         {"of": None},
         {"of": "net"},
