@@ -22,7 +22,8 @@ MANY_ARGUMENTS = {
     "synth_engine/inference/donor_kernels.py": {"take_from_neighbours"},
     "synth_engine/inference/flow.py": {"_change"},
     "synth_engine/inference/topological.py": {"_fill"},
-    "synth_engine/pipeline.py": {"synthesize", "report", "measure"},
+    "synth_engine/pipeline/comparing.py": {"report"},
+    "synth_engine/pipeline/measuring.py": {"synthesize", "measure"},
     "synth_engine/privacy/dirichlet_multinomial.py": {"_origins"},
 }
 
@@ -89,7 +90,8 @@ SECURE_RANDOMNESS = {
     "synth_engine/sources/opening.py",
     "synth_engine/sources/counting.py",
     "synth_engine/sources/snapshot.py",
-    "synth_engine/pipeline.py",
+    "synth_engine/pipeline/databases.py",
+    "synth_engine/pipeline/measuring.py",
     "synth_engine/commands.py",
     "synth_engine/outputs.py",
 }

@@ -772,7 +772,7 @@ MUTANTS = (
     ),
     Mutant(
         "each view has the cap of the database",
-        "synth_engine/pipeline.py",
+        "synth_engine/pipeline/databases.py",
         "domain=view.domain, cap=part.loss, log=log",
         "domain=view.domain, cap=plan.cap, log=log",
         (
