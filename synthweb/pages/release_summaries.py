@@ -19,7 +19,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import Release
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 
 SHOWN = 20  # the page of all releases has the rest
 
@@ -80,15 +80,13 @@ def _ends(dataset: Dataset) -> dict[str, datetime]:
 def _states(shown: Sequence[Release]) -> dict[int, str]:
     """Release → where its newest job stands; one that finished and left nothing has expired."""
     words = {
-        TableErrand.State.FINISHED: "expired",
-        TableErrand.State.FAILED: "failed",
-        TableErrand.State.WAITING: "waiting",
+        TableJob.State.FINISHED: "expired",
+        TableJob.State.FAILED: "failed",
+        TableJob.State.WAITING: "waiting",
     }
-    jobs = TableErrand.objects.filter(
-        kind=TableErrand.Kind.REPORT, release__in=[each.pk for each in shown]
+    jobs = TableJob.objects.filter(
+        kind=TableJob.Kind.REPORT, release__in=[each.pk for each in shown]
     )
     # In ascending order, so that in the dictionary the newest job of a release remains.
     states = jobs.order_by("created_at", "pk").values_list("release", "state")
-    return {
-        pk: words.get(TableErrand.State(state), "") for pk, state in states if pk is not None
-    }
+    return {pk: words.get(TableJob.State(state), "") for pk, state in states if pk is not None}

@@ -31,7 +31,7 @@ from synthweb.pages.steps import Addresses, Step, StepFacts, next_step, six_step
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import Release, ReleaseGrant
 from synthweb.runs import stages
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 
 RUNS = 20  # on the page of a dataset; the page of all runs has the rest
 UPLOAD = "upload"
@@ -271,7 +271,7 @@ def state_of(dataset: Dataset) -> str:
 def is_busy(dataset: Dataset) -> bool:
     """Whether a worker is at it, or about to be: then the page looks again by itself."""
     running = dataset.runs.filter(state__in=SynthesisRun.OPEN).exists()
-    return running or dataset.errands.filter(state=TableErrand.State.WAITING).exists()
+    return running or dataset.table_jobs.filter(state=TableJob.State.WAITING).exists()
 
 
 def addresses_of(dataset: Dataset) -> Addresses:

@@ -31,7 +31,7 @@ from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Conflict, Gone, InUse, sentence
 from synthweb.pages import table_pages
 from synthweb.runs import services as runs
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from synthweb.runs.selectors import latest_job
 
 
@@ -179,7 +179,7 @@ def _page(form: UploadForm, root: Dataset | None) -> dict[str, object]:
 def status(request: SignedInRequest, code: str) -> HttpResponse:
     """How far the worker is with an upload; asks again by itself until the table is ready or refused."""
     dataset = selectors.dataset_for(request.user, code)
-    job = latest_job(kind=TableErrand.Kind.INGEST, dataset=dataset)
+    job = latest_job(kind=TableJob.Kind.INGEST, dataset=dataset)
     busy = dataset.status == Dataset.Status.UPLOADED or (
         job is not None and job.state == job.State.WAITING
     )
@@ -237,7 +237,7 @@ def read_again(request: SignedInRequest, code: str) -> HttpResponse:
     return redirect("pages:upload-status", dataset.code)
 
 
-def _stages(job: TableErrand | None, *, busy: bool) -> list[UploadStage]:
+def _stages(job: TableJob | None, *, busy: bool) -> list[UploadStage]:
     names = [name for name, _ in STAGES]
     at = names.index(job.stage) if job is not None and job.stage in names else 0
     listed = [UploadStage(name=gettext_noop("Encrypt and store"), state="done", fraction=1.0)]

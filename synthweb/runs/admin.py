@@ -8,13 +8,13 @@ from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.runs.models import (
     CityBuild,
     CityExport,
-    CountsErrand,
+    CountsJob,
     FilledCounts,
-    ImplicatesErrand,
+    ImplicatesJob,
     OutboxMessage,
-    RangesErrand,
+    RangesJob,
     SynthesisRun,
-    TableErrand,
+    TableJob,
     ValidationAllowance,
 )
 
@@ -48,8 +48,8 @@ class ValidationAllowanceAdmin(ReadOnlyAdmin):
     ordering = ["-created_at"]
 
 
-@admin.register(TableErrand)
-class TableErrandAdmin(ReadOnlyAdmin):
+@admin.register(TableJob)
+class TableJobAdmin(ReadOnlyAdmin):
     organisation_path = "dataset__organisation"
     list_display = [
         "kind",
@@ -65,8 +65,8 @@ class TableErrandAdmin(ReadOnlyAdmin):
     ordering = ["-created_at"]
 
 
-@admin.register(RangesErrand)
-class RangesErrandAdmin(ReadOnlyAdmin):
+@admin.register(RangesJob)
+class RangesJobAdmin(ReadOnlyAdmin):
     organisation_path = "release__dataset__organisation"
     list_display = ["code", "release", "state", "attempts", "created_at"]
     list_filter = ["state"]
@@ -74,8 +74,8 @@ class RangesErrandAdmin(ReadOnlyAdmin):
     ordering = ["-created_at"]
 
 
-@admin.register(CountsErrand)
-class CountsErrandAdmin(ReadOnlyAdmin):
+@admin.register(CountsJob)
+class CountsJobAdmin(ReadOnlyAdmin):
     organisation_path = "release__dataset__organisation"
     list_display = ["code", "release", "state", "attempts", "created_at"]
     list_filter = ["state"]
@@ -83,8 +83,8 @@ class CountsErrandAdmin(ReadOnlyAdmin):
     ordering = ["-created_at"]
 
 
-@admin.register(ImplicatesErrand)
-class ImplicatesErrandAdmin(ReadOnlyAdmin):
+@admin.register(ImplicatesJob)
+class ImplicatesJobAdmin(ReadOnlyAdmin):
     organisation_path = "release__dataset__organisation"
     list_display = ["code", "release", "state", "attempts", "created_at"]
     list_filter = ["state"]

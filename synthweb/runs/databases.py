@@ -25,7 +25,7 @@ from synthweb.datasets.services import records
 from synthweb.ledger.models import BudgetAccount
 from synthweb.ledger.protection import Protection
 from synthweb.runs import errors, planning
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from synthweb.runs.proposals import (
     DomainReader,
     NumberedTable,
@@ -91,10 +91,10 @@ def _read(pk: int) -> Database:
     return Database.from_json(DatabaseVersion.objects.get(pk=pk).document)
 
 
-def latest_check(root: Dataset) -> TableErrand | None:
+def latest_check(root: Dataset) -> TableJob | None:
     """The newest check of its keys as they and the files are now; the caller authorised. Errors: NotReady as
     `CheckedKeys.now`."""
-    jobs = TableErrand.objects.filter(kind=TableErrand.Kind.KEYS, dataset=root)
+    jobs = TableJob.objects.filter(kind=TableJob.Kind.KEYS, dataset=root)
     newest = jobs.order_by("-created_at", "-pk").first()
     asked = CheckedKeys.now(root).to_json()
     return newest if newest is not None and newest.extras == asked else None
@@ -125,7 +125,7 @@ class DatabaseRequest(PaidRequest[DatabasePlan]):
         root = database_of(require_version(self.dataset)).root
         planning.require_protection(Protection.of_domain(root.domain), account)
         check = latest_check(self.dataset)
-        if check is None or check.state != TableErrand.State.FINISHED:
+        if check is None or check.state != TableJob.State.FINISHED:
             raise errors.NotReady(
                 "the keys of the tables were not checked, or a check found what has to be mended",
                 repair="have the keys checked on the page of the tables",

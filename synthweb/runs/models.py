@@ -332,7 +332,7 @@ class SynthesisRun(Leased):
         return self.name
 
 
-class TableErrand(Leased):
+class TableJob(Leased):
     """A job that opens a table and spends nothing because what it makes is for the steward alone: reading an
     upload, or a comparison with real data. Its result goes to the preview store; this row never holds any of
     it."""
@@ -352,9 +352,9 @@ class TableErrand(Leased):
     TASK = "runs.table_job"
 
     kind = models.CharField(max_length=8, choices=Kind)
-    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="errands")
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="table_jobs")
     release = models.ForeignKey(
-        Release, null=True, blank=True, on_delete=models.PROTECT, related_name="errands"
+        Release, null=True, blank=True, on_delete=models.PROTECT, related_name="table_jobs"
     )
     requested_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
@@ -371,12 +371,12 @@ class TableErrand(Leased):
             models.UniqueConstraint(
                 fields=["kind", "dataset"],
                 condition=Q(state="waiting", release__isnull=True),
-                name="one_waiting_errand_a_dataset",
+                name="one_waiting_table_job_a_dataset",
             ),
             models.UniqueConstraint(
                 fields=["kind", "release"],
                 condition=Q(state="waiting", release__isnull=False),
-                name="one_waiting_errand_a_release",
+                name="one_waiting_table_job_a_release",
             ),
         ]
 
@@ -410,33 +410,33 @@ def _one_waiting(name: str) -> models.UniqueConstraint:
     return models.UniqueConstraint(fields=["release"], condition=Q(state="waiting"), name=name)
 
 
-class RangesErrand(ReleaseJob):
+class RangesJob(ReleaseJob):
     """The computation of a release's expected ranges. It has no key: model and receipt are released."""
 
     TASK = "runs.expected_ranges"
 
     class Meta(ReleaseJob.Meta):
-        constraints = [_one_waiting("one_waiting_ranges_errand")]
+        constraints = [_one_waiting("one_waiting_ranges_job")]
 
 
-class CountsErrand(ReleaseJob):
+class CountsJob(ReleaseJob):
     """Bringing together what tables of counts of a release are computed from: the stored noisy answers, which
     the confidential worker alone has, and the model."""
 
     TASK = "runs.counts"
 
     class Meta(ReleaseJob.Meta):
-        constraints = [_one_waiting("one_waiting_counts_errand")]
+        constraints = [_one_waiting("one_waiting_counts_job")]
 
 
-class ImplicatesErrand(ReleaseJob):
+class ImplicatesJob(ReleaseJob):
     """Making several plausible tables of a release: the model is fitted again to the stored noisy answers,
     which the confidential worker alone has."""
 
     TASK = "runs.implicates"
 
     class Meta(ReleaseJob.Meta):
-        constraints = [_one_waiting("one_waiting_implicates_errand")]
+        constraints = [_one_waiting("one_waiting_implicates_job")]
 
 
 class FilledCounts(Leased):

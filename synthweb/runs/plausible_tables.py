@@ -23,7 +23,7 @@ from synthweb.releases import plausible, table_writers
 from synthweb.releases.models import Release
 from synthweb.runs import paid_first, stages, turns
 from synthweb.runs.derivation import Derivation
-from synthweb.runs.models import ImplicatesErrand
+from synthweb.runs.models import ImplicatesJob
 from synthweb.runs.released_counts import answered
 
 
@@ -32,10 +32,10 @@ def compute(*, code: str) -> None:
     turns.take(MakePlausibleTables, code=code)
 
 
-class MakePlausibleTables(Derivation[ImplicatesErrand]):
+class MakePlausibleTables(Derivation[ImplicatesJob]):
     """Several tables of a release, as an archive."""
 
-    model = ImplicatesErrand
+    model = ImplicatesJob
     word = "implicates job"
 
     def do(self) -> None:

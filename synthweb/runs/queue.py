@@ -19,22 +19,22 @@ from synthweb.celery import app
 from synthweb.lib import log_context, tracing
 from synthweb.runs.models import (
     CityBuild,
-    CountsErrand,
+    CountsJob,
     FilledCounts,
-    ImplicatesErrand,
+    ImplicatesJob,
     OutboxMessage,
-    RangesErrand,
+    RangesJob,
     SynthesisRun,
-    TableErrand,
+    TableJob,
 )
 
 logger = logging.getLogger(__name__)
 
 SYNTHESIZE = SynthesisRun.TASK
-TABLE_JOB = TableErrand.TASK
-EXPECTED_RANGES = RangesErrand.TASK
-COUNTS = CountsErrand.TASK
-IMPLICATES = ImplicatesErrand.TASK
+TABLE_JOB = TableJob.TASK
+EXPECTED_RANGES = RangesJob.TASK
+COUNTS = CountsJob.TASK
+IMPLICATES = ImplicatesJob.TASK
 FILLED_COUNTS = FilledCounts.TASK
 CITY = CityBuild.TASK
 RECONCILE = "runs.reconcile"

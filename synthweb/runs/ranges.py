@@ -16,7 +16,7 @@ from synth_engine import watching
 from synthweb.releases import expected, look
 from synthweb.runs import leases, stages, turns
 from synthweb.runs.derivation import Derivation
-from synthweb.runs.models import RangesErrand
+from synthweb.runs.models import RangesJob
 
 _STEPS = {"ask": stages.ASK, "fit": stages.REFIT, "compare": stages.MATCH}
 
@@ -26,10 +26,10 @@ def compute(*, code: str) -> None:
     turns.take(Ranges, code=code)
 
 
-class Ranges(Derivation[RangesErrand]):
+class Ranges(Derivation[RangesJob]):
     """The first rows of a release, the ranges of its columns, and its errors."""
 
-    model = RangesErrand
+    model = RangesJob
     word = "ranges job"
 
     def do(self) -> None:
@@ -67,5 +67,5 @@ class Ranges(Derivation[RangesErrand]):
 def _fenced(lease: leases.Lease) -> Iterator[None]:
     """A transaction that begins with a write under the fence: a worker that was overtaken stores nothing."""
     with transaction.atomic():
-        leases.write(lease, states=RangesErrand.OPEN, progress=1.0)
+        leases.write(lease, states=RangesJob.OPEN, progress=1.0)
         yield

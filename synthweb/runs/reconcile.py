@@ -134,7 +134,7 @@ def read_forgotten(watch: leases.Watch = WATCH) -> int:
 
 
 def _unread() -> Q:
-    return Q(status=Dataset.Status.UPLOADED, errands=None)
+    return Q(status=Dataset.Status.UPLOADED, table_jobs=None)
 
 
 def sweep_answers() -> int:

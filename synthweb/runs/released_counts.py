@@ -17,7 +17,7 @@ from synthweb.releases import marginals as pages
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts, planning, stages, turns
 from synthweb.runs.derivation import Derivation
-from synthweb.runs.models import CountsErrand, SynthesisRun
+from synthweb.runs.models import CountsJob, SynthesisRun
 from synthweb.runs.progress import Progress
 
 _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
@@ -28,10 +28,10 @@ def compute(*, code: str) -> None:
     turns.take(GatherCounts, code=code)
 
 
-class GatherCounts(Derivation[CountsErrand]):
+class GatherCounts(Derivation[CountsJob]):
     """What tables of counts of a release are computed from."""
 
-    model = CountsErrand
+    model = CountsJob
     word = "counts job"
 
     def do(self) -> None:

@@ -48,11 +48,11 @@ from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ReleaseForm, choices_of
 from synthweb.runs.models import (
     CityBuild,
-    CountsErrand,
-    ImplicatesErrand,
-    RangesErrand,
+    CountsJob,
+    ImplicatesJob,
+    RangesJob,
     SynthesisRun,
-    TableErrand,
+    TableJob,
 )
 from synthweb.runs.public_tables import StatedTable, TableChoice
 from synthweb.runs.release_plan import ReleasePlan
@@ -326,7 +326,7 @@ def stage_lines(run: SynthesisRun) -> list[StageLine]:
 
 
 def report(
-    user: User, release: Release, job: TableErrand | None, form: ComparisonForm
+    user: User, release: Release, job: TableJob | None, form: ComparisonForm
 ) -> dict[str, object]:
     """The page that asks for a comparison with real data, and waits for it: a tab of the release. form: what
     it is to have besides."""
@@ -337,13 +337,13 @@ def report(
             "A worker is reading the real table. This page opens the comparison as soon as it is ready."
         ),
         "stages": job_lines(job, of=_report_stages(job)) if job and job.is_open else [],
-        "expired": job is not None and job.state == TableErrand.State.FINISHED,
+        "expired": job is not None and job.state == TableJob.State.FINISHED,
         "ask_url": reverse("runs:report", args=[release.code]),
         "extras": form,
     }
 
 
-def _report_stages(job: TableErrand) -> tuple[stages.Stage, ...]:
+def _report_stages(job: TableJob) -> tuple[stages.Stage, ...]:
     """The stages of a comparison with what was asked for besides."""
     extras = Extras.of(job.extras)
     return (
@@ -382,7 +382,7 @@ class Waiting:
         return look.prepared(release) == "all"
 
 
-def ranges(user: User, release: Release, job: RangesErrand) -> dict[str, object]:
+def ranges(user: User, release: Release, job: RangesJob) -> dict[str, object]:
     """The page that waits for expected ranges: a tab of the release."""
     return releases.frame(user, release, card="expected") | {
         "job": job,
@@ -394,7 +394,7 @@ def ranges(user: User, release: Release, job: RangesErrand) -> dict[str, object]
     }
 
 
-def counts(user: User, release: Release, job: CountsErrand, *, card: str) -> dict[str, object]:
+def counts(user: User, release: Release, job: CountsJob, *, card: str) -> dict[str, object]:
     """The page that waits for the counts of a release: the card that is made from them."""
     return releases.frame(user, release, card=card) | {
         "job": job,
@@ -406,7 +406,7 @@ def counts(user: User, release: Release, job: CountsErrand, *, card: str) -> dic
     }
 
 
-def implicates(user: User, release: Release, job: ImplicatesErrand) -> dict[str, object]:
+def implicates(user: User, release: Release, job: ImplicatesJob) -> dict[str, object]:
     """The page that waits for plausible tables of a release: a part of its files."""
     return releases.frame(
         user, release, card="files", leaf=gettext("Several plausible tables")
@@ -421,7 +421,7 @@ def implicates(user: User, release: Release, job: ImplicatesErrand) -> dict[str,
 
 
 def job_lines(
-    job: TableErrand | RangesErrand | CountsErrand | ImplicatesErrand | CityBuild,
+    job: TableJob | RangesJob | CountsJob | ImplicatesJob | CityBuild,
     *,
     of: tuple[stages.Stage, ...] = stages.REPORT,
 ) -> list[StageLine]:

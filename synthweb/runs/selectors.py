@@ -14,7 +14,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, organisation_of, roles_of
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs.models import ReleaseJob, SynthesisRun, TableErrand
+from synthweb.runs.models import ReleaseJob, SynthesisRun, TableJob
 
 ReleaseJobT = TypeVar("ReleaseJobT", bound=ReleaseJob)
 
@@ -65,11 +65,11 @@ def waits_for_an_end(user: AbstractBaseUser) -> bool:
 
 def latest_job(
     *, kind: str, dataset: Dataset, release: Release | None = None
-) -> TableErrand | None:
+) -> TableJob | None:
     """The newest job of a kind, for its page to say whether it waits, ended or failed; the caller
     authorised."""
     return (
-        TableErrand.objects.filter(kind=kind, dataset=dataset, release=release)
+        TableJob.objects.filter(kind=kind, dataset=dataset, release=release)
         .order_by("-created_at", "-pk")
         .first()
     )

@@ -26,21 +26,21 @@ from synthweb.runs import errors, queue, stages
 from synthweb.runs.databases import CheckedKeys
 from synthweb.runs.extras import Extras
 from synthweb.runs.models import (
-    CountsErrand,
-    ImplicatesErrand,
-    RangesErrand,
+    CountsJob,
+    ImplicatesJob,
+    RangesJob,
     ReleaseJob,
     RunEvent,
     SynthesisRun,
-    TableErrand,
+    TableJob,
 )
 from synthweb.runs.proposals import AnyProposal, PaidRequest
 
 State = SynthesisRun.State
 _REQUESTED: dict[str, str] = {
-    TableErrand.Kind.INGEST: "ingest.requested",
-    TableErrand.Kind.REPORT: "report.requested",
-    TableErrand.Kind.KEYS: "keys.requested",
+    TableJob.Kind.INGEST: "ingest.requested",
+    TableJob.Kind.REPORT: "report.requested",
+    TableJob.Kind.KEYS: "keys.requested",
 }
 """What the audit log calls a job that is asked for."""
 ReleaseJobT = TypeVar("ReleaseJobT", bound=ReleaseJob)
@@ -224,15 +224,13 @@ def _locked(run: SynthesisRun) -> SynthesisRun:
     return rows.get(pk=run.pk)
 
 
-def request_ingest(*, dataset: Dataset, actor: User) -> TableErrand:
+def request_ingest(*, dataset: Dataset, actor: User) -> TableJob:
     """Have an upload read by the confidential worker; asking again while one waits gives the one that
     waits."""
-    return _job(kind=TableErrand.Kind.INGEST, dataset=dataset, release=None, actor=actor)
+    return _job(kind=TableJob.Kind.INGEST, dataset=dataset, release=None, actor=actor)
 
 
-def request_report(
-    *, release: Release, actor: User, extras: Extras | None = None
-) -> TableErrand:
+def request_report(*, release: Release, actor: User, extras: Extras | None = None) -> TableJob:
     """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it
     may be published; later runs of the account say that they were chosen after looking, once somebody opens
     it. extras: what takes longer and is asked for besides. The real side is the version of the table that the
@@ -240,7 +238,7 @@ def request_report(
     if not release.dataset.is_deleted:
         datasets.require_kept(taken.table for taken in tables_of_run(release.run_code))
     return _job(
-        kind=TableErrand.Kind.REPORT,
+        kind=TableJob.Kind.REPORT,
         dataset=release.dataset,
         release=release,
         actor=actor,
@@ -248,13 +246,11 @@ def request_report(
     )
 
 
-def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
+def request_keys_check(*, root: Dataset, actor: User) -> TableJob:
     """Have the keys of a confirmed database checked by the confidential worker; its counts are for its
     steward alone. Errors: NotReady."""
     asked = CheckedKeys.now(root)
-    return _job(
-        kind=TableErrand.Kind.KEYS, dataset=root, release=None, actor=actor, extras=asked
-    )
+    return _job(kind=TableJob.Kind.KEYS, dataset=root, release=None, actor=actor, extras=asked)
 
 
 @transaction.atomic
@@ -265,17 +261,17 @@ def _job(
     release: Release | None,
     actor: User,
     extras: Extras | CheckedKeys | None = None,
-) -> TableErrand:
+) -> TableJob:
     if dataset.is_deleted:
         raise errors.NotReady(
             "the table was deleted", repair="upload it again as a new dataset"
         )
     # The unique constraints of waiting jobs give two requests at once the same row.
-    job, created = TableErrand.objects.get_or_create(
+    job, created = TableJob.objects.get_or_create(
         kind=kind,
         dataset=dataset,
         release=release,
-        state=TableErrand.State.WAITING,
+        state=TableJob.State.WAITING,
         defaults={
             "requested_by": actor,
             "stage": stages.WAIT.name,
@@ -293,19 +289,19 @@ def _job(
     return job
 
 
-def request_ranges(*, release: Release) -> RangesErrand:
+def request_ranges(*, release: Release) -> RangesJob:
     """Have the expected ranges of a release computed."""
-    return _of_release(RangesErrand, release, queue.EXPECTED_RANGES, queue.DEFAULT)
+    return _of_release(RangesJob, release, queue.EXPECTED_RANGES, queue.DEFAULT)
 
 
-def request_counts(*, release: Release) -> CountsErrand:
+def request_counts(*, release: Release) -> CountsJob:
     """Have what tables of counts of a release are computed from brought together."""
-    return _of_release(CountsErrand, release, queue.COUNTS, queue.CONFIDENTIAL)
+    return _of_release(CountsJob, release, queue.COUNTS, queue.CONFIDENTIAL)
 
 
-def request_implicates(*, release: Release) -> ImplicatesErrand:
+def request_implicates(*, release: Release) -> ImplicatesJob:
     """Have several plausible tables of a release made."""
-    return _of_release(ImplicatesErrand, release, queue.IMPLICATES, queue.CONFIDENTIAL)
+    return _of_release(ImplicatesJob, release, queue.IMPLICATES, queue.CONFIDENTIAL)
 
 
 @transaction.atomic

@@ -51,11 +51,11 @@ from synthweb.runs.estimate import Estimate, estimate, takes_large_share
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import TABLE_FIELDS, ReleaseForm
 from synthweb.runs.models import (
-    CountsErrand,
-    ImplicatesErrand,
-    RangesErrand,
+    CountsJob,
+    ImplicatesJob,
+    RangesJob,
     SynthesisRun,
-    TableErrand,
+    TableJob,
 )
 
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
@@ -345,7 +345,7 @@ def report(request: SignedInRequest, code: str) -> HttpResponse:
             messages.warning(request, sentence(refusal))
         return redirect("runs:report", code)
     job = selectors.latest_job(
-        kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release
+        kind=TableJob.Kind.REPORT, dataset=release.dataset, release=release
     )
     working = job is not None and job.is_open
     asking_again = bool(request.headers.get("HX-Request"))
@@ -375,8 +375,8 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
         return HttpResponseClientRefresh()  # the page is loaded again with what it lacked
     if waits is None and screens.Waiting.whole().has_arrived(release):
         return _go(reverse("releases:expected", args=[code]), by_htmx=asking_again)
-    job = selectors.latest_of_release(RangesErrand, release)
-    if job is None or job.state == RangesErrand.State.FINISHED:
+    job = selectors.latest_of_release(RangesJob, release)
+    if job is None or job.state == RangesJob.State.FINISHED:
         job = services.request_ranges(release=release)
     if asking_again and not job.is_open and waits is None:
         return _go(request.path, by_htmx=True)
@@ -396,7 +396,7 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     if request.method == "POST":
         # The worker of sensitive tables does it: nobody may have it done over and over.
-        may_gather = selectors.may_try_again(CountsErrand, release)
+        may_gather = selectors.may_try_again(CountsJob, release)
         if may_gather and not marginals.is_ready(release):
             services.request_counts(release=release)
         return redirect(f"{reverse('runs:counts', args=[code])}{query}")
@@ -405,8 +405,8 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
     if marginals.is_ready(release):
         address = f"{reverse(f'releases:{card}', args=[code])}{query}"
         return _go(address, by_htmx=asking_again)
-    job = selectors.latest_of_release(CountsErrand, release)
-    if job is None or job.state == CountsErrand.State.FINISHED:
+    job = selectors.latest_of_release(CountsJob, release)
+    if job is None or job.state == CountsJob.State.FINISHED:
         job = services.request_counts(release=release)
     if asking_again and not job.is_open:
         return _go(request.get_full_path(), by_htmx=True)
@@ -423,19 +423,19 @@ def implicates(request: SignedInRequest, code: str) -> HttpResponse:
     release = releases.release_for(request.user, code, Need.SAMPLE)
     if request.method == "POST":
         # The worker of sensitive tables does it: nobody may have it done over and over.
-        may_make = selectors.may_try_again(ImplicatesErrand, release)
+        may_make = selectors.may_try_again(ImplicatesJob, release)
         if may_make and not plausible.is_ready(release):
             services.request_implicates(release=release)
         return redirect("runs:implicates", code)
     asking_again = bool(request.headers.get("HX-Request"))
-    job = selectors.latest_of_release(ImplicatesErrand, release)
+    job = selectors.latest_of_release(ImplicatesJob, release)
     if plausible.is_ready(release) or job is None:
         return _go(reverse("releases:files", args=[code]), by_htmx=asking_again)
     if asking_again and not job.is_open:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/implicates_wait.html"
     context = screens.implicates(request.user, release, job) | {
-        "may_make_again": selectors.may_try_again(ImplicatesErrand, release)
+        "may_make_again": selectors.may_try_again(ImplicatesJob, release)
     }
     return render(request, page, context)
 

@@ -15,7 +15,7 @@ from synth_engine import pipeline
 from synthweb.lib import tracing
 from synthweb.runs import turns
 from synthweb.runs.job_kinds.filled import Filled
-from synthweb.runs.job_kinds.table_job import TableJobs
+from synthweb.runs.job_kinds.table_job import TableWork
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.paid_job import KINDS, PaidRun
 
@@ -48,4 +48,4 @@ def fill_counts(*, code: str) -> None:
 
 def table_job(*, code: str) -> None:
     """Do the job of this code; a failure that may pass is left to the reconciler, a few times."""
-    turns.take(TableJobs, code=code)
+    turns.take(TableWork, code=code)

@@ -38,6 +38,8 @@ BANNED = (
 )
 BANNED_BEGINNING = "OF_"
 """A constant is named by a noun: `RELEASE_URLS`, not `OF_RELEASE`."""
+BANNED_ANYWHERE = re.compile(r"(?<!f)errand", re.IGNORECASE)
+"""Stands in no name, text, comment or migration at all; `Ferrando` is an author."""
 
 
 def sources(package: str) -> list[Path]:
@@ -75,6 +77,14 @@ def test_identifiers_have_none_of_the_words_that_are_not_used(package: str) -> N
         if (names := banned(ast.parse(path.read_text())))
     }
     assert faults == {}
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "templates"])
+def test_a_word_without_exception_stands_nowhere(package: str) -> None:
+    texts = [path for path in (ROOT / package).rglob("*") if path.suffix in {".py", ".html"}]
+    assert texts
+    faults = [path.name for path in texts if BANNED_ANYWHERE.search(path.read_text())]
+    assert faults == []
 
 
 @pytest.mark.parametrize(

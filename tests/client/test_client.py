@@ -52,7 +52,7 @@ from synthweb.releases import services as releases
 from synthweb.releases import tables
 from synthweb.releases.models import ExpectedRanges, FirstLook, Release, Sample
 from synthweb.runs import ranges
-from synthweb.runs.models import RangesErrand
+from synthweb.runs.models import RangesJob
 from tests.cast import Cast
 from tests.client import INSTALLED
 from tests.client.conftest import Connect, token_of
@@ -401,7 +401,7 @@ def test_a_server_that_limits_requests_is_asked_again_when_it_says(
 
 def test_estimates_are_waited_for(connect: Connect, scene: Scene) -> None:
     from synthweb.runs import ranges
-    from synthweb.runs.models import RangesErrand
+    from synthweb.runs.models import RangesJob
 
     before = [
         (column.name, column.figures)
@@ -413,7 +413,7 @@ def test_estimates_are_waited_for(connect: Connect, scene: Scene) -> None:
     def wait(seconds: float) -> None:
         """A worker takes what was asked for."""
         waited.append(seconds)
-        ranges.compute(code=RangesErrand.objects.latest("pk").code)
+        ranges.compute(code=RangesJob.objects.latest("pk").code)
         connection.close()
 
     release = connect(scene.reader, retries=Retries(wait=wait)).release(scene.release.code)
@@ -424,7 +424,7 @@ def test_estimates_are_waited_for(connect: Connect, scene: Scene) -> None:
 def test_first_rows_are_waited_for(connect: Connect, scene: Scene) -> None:
     from synthweb.releases.models import FirstLook
     from synthweb.runs import ranges
-    from synthweb.runs.models import RangesErrand
+    from synthweb.runs.models import RangesJob
 
     before = connect(scene.reader).release(scene.release.code).first_rows()
     FirstLook.objects.all().delete()
@@ -433,7 +433,7 @@ def test_first_rows_are_waited_for(connect: Connect, scene: Scene) -> None:
     def wait(seconds: float) -> None:
         """A worker takes what was asked for."""
         waited.append(seconds)
-        ranges.compute(code=RangesErrand.objects.latest("pk").code)
+        ranges.compute(code=RangesJob.objects.latest("pk").code)
         connection.close()
 
     release = connect(scene.reader, retries=Retries(wait=wait)).release(scene.release.code)
@@ -663,7 +663,7 @@ def test_files_that_a_worker_has_to_prepare_are_waited_for(
 
     def work(seconds: float) -> None:
         waited.append(seconds)
-        job = RangesErrand.objects.exclude(state=RangesErrand.State.FINISHED).latest("pk")
+        job = RangesJob.objects.exclude(state=RangesJob.State.FINISHED).latest("pk")
         ranges.compute(code=job.code)
 
     retries = Retries(wait=work)

@@ -31,11 +31,11 @@ from synthweb.releases import selectors as of_releases  # noqa: E402
 from synthweb.runs import leases  # noqa: E402
 from synthweb.runs import services as runs  # noqa: E402
 from synthweb.runs.models import (  # noqa: E402
-    CountsErrand,
-    ImplicatesErrand,
+    CountsJob,
+    ImplicatesJob,
     OutboxMessage,
     SynthesisRun,
-    TableErrand,
+    TableJob,
     leased,
 )
 from tests.e2e.plant import CANARY  # noqa: E402
@@ -134,7 +134,7 @@ def begun(code: str) -> int | None:
     """How many free jobs were begun before a run was; None before all of them have been."""
     free = [
         job.started_at
-        for kind in (CountsErrand, ImplicatesErrand, TableErrand)
+        for kind in (CountsJob, ImplicatesJob, TableJob)
         for job in kind._default_manager.exclude(state="cancelled")
     ]
     if None in free:
@@ -145,7 +145,7 @@ def begun(code: str) -> int | None:
 
 def jobs() -> list[str]:
     """The states of all jobs, oldest first."""
-    return list(TableErrand.objects.order_by("pk").values_list("state", flat=True))
+    return list(TableJob.objects.order_by("pk").values_list("state", flat=True))
 
 
 def delete(code: str) -> None:

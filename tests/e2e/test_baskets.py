@@ -15,7 +15,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.releases.models import Release, Sample
 from synthweb.runs import worker
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.patience import choose, element, until
@@ -39,7 +39,7 @@ def test_a_list_of_baskets_becomes_a_release(
     page.press("Upload and encrypt")
     until(chrome, lambda _: Dataset.objects.exists())
     page.reads("A worker is reading your table")
-    for job in TableErrand.objects.filter(state="waiting"):
+    for job in TableJob.objects.filter(state="waiting"):
         worker.table_job(code=job.code)
     page.reads("Your table is ready")
 

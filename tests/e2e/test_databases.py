@@ -16,7 +16,7 @@ from synthweb.ledger import services as ledger
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import worker
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from tests import databases
 from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
@@ -70,7 +70,7 @@ def test_two_tables_become_one_release(
 
     chrome.get(live_server.url + reverse("releases:compare", args=[release.code]))
     page.press("Compare with real data")
-    until(chrome, lambda _: TableErrand.objects.filter(kind="report").exists())
+    until(chrome, lambda _: TableJob.objects.filter(kind="report").exists())
     _work()
     page.reads("numbers of children")
     assert judged(chrome) == []
@@ -110,5 +110,5 @@ def _upload(
 
 def _work() -> None:
     """The worker does what waits."""
-    for job in TableErrand.objects.filter(state="waiting"):
+    for job in TableJob.objects.filter(state="waiting"):
         worker.table_job(code=job.code)

@@ -15,7 +15,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from tests.cast import Cast
 from tests.e2e.patience import click, complaints, until
 from tests.web import damaged
@@ -43,7 +43,7 @@ def described(cast: Cast) -> Dataset:
         chunks=[damaged.TABLE.encode()],
     )
     runs.request_ingest(dataset=dataset, actor=cast.steward)
-    worker.table_job(code=TableErrand.objects.get(dataset=dataset).code)
+    worker.table_job(code=TableJob.objects.get(dataset=dataset).code)
     dataset.refresh_from_db()
     document = {"attributes": [dict(each) for each in damaged.DOCUMENT["attributes"]]}
     document["attributes"][NAMES.index("zip")]["width"] = 1

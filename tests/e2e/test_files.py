@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
 from synthweb.runs import worker
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 
@@ -31,7 +31,7 @@ def keyboard(chrome: webdriver.Chrome, live_server: LiveServer, cast: Cast) -> K
 
 
 def work() -> None:
-    for job in TableErrand.objects.filter(state="waiting"):
+    for job in TableJob.objects.filter(state="waiting"):
         worker.table_job(code=job.code)
 
 

@@ -13,7 +13,7 @@ from synthweb.ledger import services as ledger
 from synthweb.ledger.models import BudgetRequest
 from synthweb.releases.models import Release
 from synthweb.runs import worker
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from tests.cast import PASSWORD, Cast
 from tests.e2e.keyboard import Keyboard
 from tests.web import scene
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(tran
 
 
 def read_tables() -> None:
-    for job in TableErrand.objects.filter(state="waiting"):
+    for job in TableJob.objects.filter(state="waiting"):
         worker.table_job(code=job.code)
 
 

@@ -15,7 +15,7 @@ from synth_engine import formats
 from synth_engine.formats import DELIMITED, ENDINGS, KINDS, Kind
 from synthweb.datasets.models import Dataset
 from synthweb.runs import worker
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.patience import until
@@ -84,5 +84,5 @@ def test_a_file_of_every_kind_is_uploaded_and_read(
 
 
 def work() -> None:
-    for job in TableErrand.objects.filter(state="waiting"):
+    for job in TableJob.objects.filter(state="waiting"):
         worker.table_job(code=job.code)

@@ -17,7 +17,7 @@ from selenium.webdriver.common.keys import Keys
 from synthweb.releases import look, services
 from synthweb.releases.models import Sample
 from synthweb.runs import ranges
-from synthweb.runs.models import RangesErrand
+from synthweb.runs.models import RangesJob
 from tests.cast import Cast
 from tests.e2e.patience import element, until
 from tests.e2e.test_accessibility import judged
@@ -56,7 +56,7 @@ def test_an_analyst_looks_sorts_filters_and_downloads(
 
     # The page asks a worker for the expected errors, and shows them by itself.
     until(chrome, lambda page: page.find_element(By.CSS_SELECTOR, "#look-waiting .stages"))
-    ranges.compute(code=RangesErrand.objects.get().code)
+    ranges.compute(code=RangesJob.objects.get().code)
     until(chrome, lambda page: len(page.find_elements(By.CSS_SELECTOR, ".look-error")) == 3)
     assert judged(chrome) == []
 

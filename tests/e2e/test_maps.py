@@ -67,7 +67,7 @@ def test_a_steward_chooses_a_point_by_a_click_and_one_of_three_maps(
     client = Client()
     client.force_login(cast.steward)
     client.post(reverse("runs:report", args=[release.code]))
-    worker.table_job(code=release.dataset.errands.filter(kind="report").latest("pk").code)
+    worker.table_job(code=release.dataset.table_jobs.filter(kind="report").latest("pk").code)
     signed_in(chrome, live_server, client)
     chrome.get_log("browser")  # type: ignore[no-untyped-call]
     url = live_server.url + reverse("releases:compare-map", args=[release.code])

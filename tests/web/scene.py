@@ -110,7 +110,7 @@ def upload(
 
 def read(dataset: Dataset) -> Dataset:
     """The worker reads the upload."""
-    worker.table_job(code=dataset.errands.filter(kind="ingest").latest("pk").code)
+    worker.table_job(code=dataset.table_jobs.filter(kind="ingest").latest("pk").code)
     dataset.refresh_from_db()
     return dataset
 

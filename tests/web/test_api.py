@@ -29,7 +29,7 @@ from synthweb.api.serializers.releases import NewSampleSerializer
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import LedgerEntry
 from synthweb.runs import worker
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.addresses import rest_routes
@@ -563,7 +563,7 @@ def test_the_python_example_of_the_guide_runs_as_it_stands(
 
 
 def _job(dataset_code: str) -> str:
-    return TableErrand.objects.get(dataset__code=dataset_code, kind="ingest").code
+    return TableJob.objects.get(dataset__code=dataset_code, kind="ingest").code
 
 
 def _text(response: Any) -> str:

@@ -13,7 +13,7 @@ import pytest
 from synthweb.datasets.models import Dataset
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
 from tests.web import scene
@@ -33,7 +33,7 @@ def dataset(cast: Cast) -> Dataset:
 
 def read(code: str) -> None:
     """A worker does what is asked for."""
-    for job in TableErrand.objects.filter(dataset__code=code, state=TableErrand.State.WAITING):
+    for job in TableJob.objects.filter(dataset__code=code, state=TableJob.State.WAITING):
         worker.table_job(code=job.code)
 
 

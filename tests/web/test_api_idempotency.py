@@ -18,7 +18,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetRequest, LedgerEntry
 from synthweb.releases.models import ReleaseGrant, Sample
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller, assert_problem
@@ -27,7 +27,7 @@ from tests.web.test_ledger_hammer import at_once
 
 COUNTED = (
     Dataset,
-    TableErrand,
+    TableJob,
     BudgetRequest,
     LedgerEntry,
     SynthesisRun,

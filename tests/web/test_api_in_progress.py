@@ -14,7 +14,7 @@ from synthweb.releases.models import (
     PlausibleTables,
     ReleasedCounts,
 )
-from synthweb.runs.models import CountsErrand, ImplicatesErrand, RangesErrand
+from synthweb.runs.models import CountsJob, ImplicatesJob, RangesJob
 from tests.cast import Cast
 from tests.web import addresses
 from tests.web.rest import Caller
@@ -25,9 +25,9 @@ DERIVED = (
     FirstLook,
     PlausibleTables,
     ReleasedCounts,
-    RangesErrand,
-    CountsErrand,
-    ImplicatesErrand,
+    RangesJob,
+    CountsJob,
+    ImplicatesJob,
 )
 
 

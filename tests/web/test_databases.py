@@ -27,7 +27,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from synthweb.runs.databases import DatabaseRequest
 from synthweb.runs.errors import KeyReused, NotReady
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from tests import databases
 from tests.cast import Cast
 from tests.web import addresses, scene
@@ -72,7 +72,7 @@ def described(cast: Cast, rows: databases.Rows = ROWS) -> Dataset:
     return root
 
 
-def checked(cast: Cast, root: Dataset) -> TableErrand:
+def checked(cast: Cast, root: Dataset) -> TableJob:
     """Its keys, checked by a worker."""
     job = runs.request_keys_check(root=root, actor=cast.steward)
     worker.table_job(code=job.code)
@@ -162,7 +162,7 @@ def test_the_whole_path_from_files_to_a_shared_database(
     report = reverse("runs:report", args=[release.code])
     assert client.get(report).status_code == 200
     client.post(report)
-    worker.table_job(code=TableErrand.objects.get(kind="report").code)
+    worker.table_job(code=TableJob.objects.get(kind="report").code)
     compared = client.get(reverse("releases:compare", args=[release.code]))
     assert "numbers of children" in compared.text and "Real data" in compared.text
 

@@ -19,7 +19,7 @@ from synth_engine import pipeline
 from synth_engine.formats import Dialect
 from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from tests.cast import Cast
 from tests.web.describe_page import SUGGESTIONS, DescribePage, line, ready
 
@@ -237,7 +237,7 @@ def test_a_question_about_the_file_is_answered_with_one_click(
     describe_page.dataset.refresh_from_db()
     dialect = Dialect.from_json(describe_page.dataset.dialect or {})
     assert (dialect.thousands, dialect.marks_confirmed) == (",", True)
-    assert TableErrand.objects.filter(dataset=describe_page.dataset).exists()
+    assert TableJob.objects.filter(dataset=describe_page.dataset).exists()
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_anything_else_is_no_answer(describe_page: DescribePage, form: str) -> N
     assert answer.status_code == 302
     describe_page.dataset.refresh_from_db()
     assert describe_page.dataset.dialect == before
-    assert not TableErrand.objects.filter(dataset=describe_page.dataset).exists()
+    assert not TableJob.objects.filter(dataset=describe_page.dataset).exists()
 
 
 def test_only_those_who_describe_answer(browser: Browser, cast: Cast, dataset: Dataset) -> None:

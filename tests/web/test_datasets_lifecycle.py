@@ -36,7 +36,7 @@ from synthweb.releases.models import Release
 from synthweb.releases.selectors import looked_at_real
 from synthweb.runs import errors, planning, worker
 from synthweb.runs import services as runs
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from tests.cast import Cast
 from tests.engine.workbooks import workbook
 from tests.web import scene
@@ -77,7 +77,7 @@ def table(content: str | bytes, name: str = "people.csv") -> SimpleUploadedFile:
 
 def work(dataset: Dataset) -> Dataset:
     """The worker does what waits."""
-    for job in TableErrand.objects.filter(dataset=dataset, state="waiting"):
+    for job in TableJob.objects.filter(dataset=dataset, state="waiting"):
         worker.table_job(code=job.code)
     dataset.refresh_from_db()
     return dataset

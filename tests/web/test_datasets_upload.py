@@ -24,7 +24,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import sealed_names, selectors, services, vault
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.runs import worker
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from tests.cast import Cast
 from tests.engine.kinds import written, zipped
 
@@ -83,7 +83,7 @@ def test_a_table_is_stored_encrypted_and_queued_for_the_worker(
         "csv",
         len(TABLE),
     )
-    assert TableErrand.objects.get().dataset == dataset
+    assert TableJob.objects.get().dataset == dataset
     assert AuditEntry.objects.get(action="dataset.uploaded").object_code == dataset.code
     assert not any(
         CANARY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
@@ -140,7 +140,7 @@ def test_which_keys_of_objects_are_columns_is_kept_with_the_dataset(
     client = browser(cast.steward)
     assert send(client, lines, file_name="people.jsonl").status_code == 302
     dataset = Dataset.objects.get()
-    worker.table_job(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableJob.objects.get().code)
     dataset.refresh_from_db()
     assert (dataset.status, dataset.file_kind) == ("ready", "json")
     form = sealed_names.form_of(dataset)
@@ -535,7 +535,7 @@ def test_the_status_page_asks_again_until_the_table_is_ready(
     waiting = status(client, dataset, HX_Request="true")
     assert waiting.status_code == 200
     assert 'hx-trigger="every 1s"' in waiting.text
-    worker.table_job(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableJob.objects.get().code)
     ready = status(client, dataset, HX_Request="true")
     assert ready.status_code == 286
     assert "hx-trigger" not in ready.text
@@ -556,7 +556,7 @@ def test_a_table_that_cannot_be_read_says_where_and_how_to_mend_it(
     client = browser(cast.steward)
     send(client, f"name,age\nA,1\n{CANARY},2,3\n")
     dataset = Dataset.objects.get()
-    worker.table_job(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableJob.objects.get().code)
     dataset.refresh_from_db()
     page = status(client, dataset, HX_Request="true")
     assert dataset.status == "refused"
@@ -582,10 +582,10 @@ def test_reading_again_queues_one_job_however_often_it_is_asked(
     client = browser(cast.steward)
     send(client)
     dataset = Dataset.objects.get()
-    worker.table_job(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableJob.objects.get().code)
     for _ in range(3):
         client.post(reverse("pages:read-again", args=[dataset.code]))
-    assert TableErrand.objects.filter(state="waiting").count() == 1
+    assert TableJob.objects.filter(state="waiting").count() == 1
     again = browser(cast.custodian).post(reverse("pages:read-again", args=[dataset.code]))
     assert again.status_code == 403
 

@@ -48,7 +48,7 @@ def uploaded(cast: Cast) -> Dataset:
 
 
 def read(made: Dataset) -> Dataset:
-    worker.table_job(code=made.errands.filter(kind="ingest").latest("pk").code)
+    worker.table_job(code=made.table_jobs.filter(kind="ingest").latest("pk").code)
     made.refresh_from_db()
     assert made.status == Dataset.Status.READY, made.refusal
     return made

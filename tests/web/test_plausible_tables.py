@@ -18,7 +18,7 @@ from synthweb.releases import plausible
 from synthweb.releases.models import Release
 from synthweb.runs import paid_first, plausible_tables, worker
 from synthweb.runs import services as runs
-from synthweb.runs.models import ImplicatesErrand, SynthesisRun
+from synthweb.runs.models import ImplicatesJob, SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -38,16 +38,16 @@ def test_from_the_page_to_the_archive(cast: Cast, release: Release, browser: Bro
     client, base = browser(cast.steward), f"/releases/{release.code}"
     assert f"{base}/implicates/making/" in html_of(client.get(f"{base}/files/"))
     assert client.get(f"{base}/implicates.zip").status_code == 302
-    assert not ImplicatesErrand.objects.exists()
+    assert not ImplicatesJob.objects.exists()
     for _ in range(2):
         assert client.post(f"{base}/implicates/making/").status_code == 302
-    job = ImplicatesErrand.objects.get()
+    job = ImplicatesJob.objects.get()
     assert 'id="waiting"' in html_of(client.get(f"{base}/implicates/making/"))
     rest = f"/api/v1{base}/implicates.zip"
     assert client.get(rest).status_code == 202
     plausible_tables.compute(code=job.code)
     job.refresh_from_db()
-    assert job.state == ImplicatesErrand.State.FINISHED, job.failure
+    assert job.state == ImplicatesJob.State.FINISHED, job.failure
     assert client.get(f"{base}/implicates/making/")["Location"] == f"{base}/files/"
     answer = client.get(rest)
     digest = base64.b64encode(hashlib.sha256(answer.content).digest()).decode()
@@ -62,10 +62,10 @@ def test_from_the_page_to_the_archive(cast: Cast, release: Release, browser: Bro
     assert list(frame.columns) == ["region", "age", "works"]
     assert len(frame) == tables[0].count(b"\n") - 1
     # The same receipt gives the same tables.
-    ImplicatesErrand.objects.all().delete()
+    ImplicatesJob.objects.all().delete()
     release.plausible_tables.delete()
     client.post(f"{base}/implicates/making/")
-    plausible_tables.compute(code=ImplicatesErrand.objects.get().code)
+    plausible_tables.compute(code=ImplicatesJob.objects.get().code)
     assert client.get(rest).content == answer.content
     assert not SynthesisRun.objects.exclude(release=release).exists()
 
@@ -78,7 +78,7 @@ def test_a_paid_run_waits_for_one_of_the_tables_at_the_most(
     plausible_tables.compute(code=job.code)
     job.refresh_from_db()
     run.refresh_from_db()
-    assert job.state == ImplicatesErrand.State.FINISHED, job.failure
+    assert job.state == ImplicatesJob.State.FINISHED, job.failure
     assert run.state == SynthesisRun.State.FINISHED, run.failure
     assert run.finished_at < job.finished_at
 
@@ -104,10 +104,10 @@ def test_tables_that_cannot_be_made_are_refused_in_words(
     client, base = browser(cast.steward), f"/releases/{release.code}"
     for _ in range(5):
         client.post(f"{base}/implicates/making/")
-        for job in ImplicatesErrand.objects.filter(state="waiting"):
+        for job in ImplicatesJob.objects.filter(state="waiting"):
             plausible_tables.compute(code=job.code)
     # Nobody has it tried for ever.
-    assert ImplicatesErrand.objects.count() == 3
+    assert ImplicatesJob.objects.count() == 3
     assert "--implicates" in html_of(client.get(f"{base}/implicates/making/"))
     refused = client.get(f"/api/v1{base}/implicates.zip")
     assert refused.status_code == 409

@@ -16,7 +16,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.releases import beside, look, model_relations, services
 from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges, worker
-from synthweb.runs.models import RangesErrand
+from synthweb.runs.models import RangesJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -50,7 +50,7 @@ def released_once(cast: Cast, dataset: Dataset, epsilon: str) -> Release:
 
 def compute(release: Release) -> None:
     """What a worker stores when somebody asks for expected ranges."""
-    ranges.compute(code=RangesErrand.objects.get(release=release).code)
+    ranges.compute(code=RangesJob.objects.get(release=release).code)
 
 
 def asked(*codes: str) -> QueryDict:

@@ -18,7 +18,7 @@ from synthweb.releases.models import ExpectedRanges, Release
 from synthweb.runs import leases, queue, reconcile
 from synthweb.runs import ranges as jobs
 from synthweb.runs import services as runs
-from synthweb.runs.models import OutboxMessage, RangesErrand
+from synthweb.runs.models import OutboxMessage, RangesJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -45,10 +45,10 @@ def test_an_analyst_sees_them_once_the_release_is_shared(
     client = browser(cast.analyst)
     waiting = client.get(address, follow=True)
     assert 'id="waiting"' in html_of(waiting)
-    job = RangesErrand.objects.get()
+    job = RangesJob.objects.get()
     # However often it is asked for, and while a worker is at it: it is computed once.
     assert client.get(f"{address}making/").status_code == 200
-    assert RangesErrand.objects.get() == job
+    assert RangesJob.objects.get() == job
     message = OutboxMessage.objects.get(subject_code=job.code)
     assert (message.task, message.queue) == (queue.EXPECTED_RANGES, queue.DEFAULT)
     jobs.compute(code=job.code)
@@ -72,7 +72,7 @@ def test_rest_has_the_same_figures_with_bands_around_their_estimates(
     assert first.headers["Location"].endswith(address)
     assert int(first.headers["Retry-After"]) > 0
     assert calls.get(address).status_code == 202
-    jobs.compute(code=RangesErrand.objects.get().code)
+    jobs.compute(code=RangesJob.objects.get().code)
     answer = calls.get(address)
     assert answer.status_code == 200
     columns: list[dict[str, Any]] = answer.json()
@@ -99,7 +99,7 @@ def test_figures_of_another_version_are_computed_again(
     ExpectedRanges.objects.update(version="expected-ranges/0")
     address = f"/releases/{release.code}/expected/"
     assert 'id="waiting"' in html_of(browser(cast.steward).get(address, follow=True))
-    jobs.compute(code=RangesErrand.objects.get(state="waiting").code)
+    jobs.compute(code=RangesJob.objects.get(state="waiting").code)
     assert browser(cast.steward).get(address).status_code == 200
 
 
@@ -112,16 +112,16 @@ def test_a_failure_is_said_and_a_person_asks_again(
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_columns", fails)
         jobs.compute(code=runs.request_ranges(release=release).code)
-    failed = RangesErrand.objects.get()
+    failed = RangesJob.objects.get()
     assert failed.state == "failed" and failed.failure is not None
     assert not ExpectedRanges.objects.exists()
     address = f"/releases/{release.code}/expected/"
     assert Caller(cast.steward, "read").get(address).status_code == 409
     client = browser(cast.steward)
     assert 'id="waiting"' not in html_of(client.get(address, follow=True))
-    assert RangesErrand.objects.count() == 1
+    assert RangesJob.objects.count() == 1
     assert client.post(f"{address}making/").status_code == 302
-    jobs.compute(code=RangesErrand.objects.get(state="waiting").code)
+    jobs.compute(code=RangesJob.objects.get(state="waiting").code)
     assert client.get(address).status_code == 200
 
 
@@ -132,7 +132,7 @@ def test_one_worker_computes_them_and_an_overtaken_one_stores_nothing(
     compute = expected.compute_columns
 
     def overtaken(*given: Any, **named: Any) -> list[ranges.ExpectedColumn]:
-        RangesErrand.objects.update(lease_token=job.lease_token + 2)
+        RangesJob.objects.update(lease_token=job.lease_token + 2)
         return compute(*given, **named)
 
     with monkeypatch.context() as patched:
@@ -214,7 +214,7 @@ def test_ranges_are_shown_while_the_run_is_simulated_and_it_says_how_far_it_is(
     def watched(*given: Any, progress: Any) -> Any:
         def told(step: str, share: float) -> None:
             progress(step, share)
-            written.append(RangesErrand.objects.values_list("stage", "progress").get())
+            written.append(RangesJob.objects.values_list("stage", "progress").get())
             if step == "fit" and not pages:
                 pages.append(html_of(client.get(address)))
                 waits = client.get(making, headers={"HX-Request": "true"})
@@ -223,7 +223,7 @@ def test_ranges_are_shown_while_the_run_is_simulated_and_it_says_how_far_it_is(
         return compute(*given, progress=told)
 
     monkeypatch.setattr(expected, "compute_errors", watched)
-    jobs.compute(code=RangesErrand.objects.get().code)
+    jobs.compute(code=RangesJob.objects.get().code)
     shown, waiting = pages
     assert shown.count("data-expected") == 3 and making in shown
     # Fitting does not say how far it is: its bar moves without an end.
@@ -242,8 +242,8 @@ def test_a_worker_that_takes_over_goes_on_after_what_is_stored(
 
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_errors", fails)
-        jobs.compute(code=RangesErrand.objects.get().code)
-    assert RangesErrand.objects.get().state == "failed"
+        jobs.compute(code=RangesJob.objects.get().code)
+    assert RangesJob.objects.get().state == "failed"
     assert expected.columns_of(release) is not None and expected.are_errors_pending(release)
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_columns", fails)  # which is done already

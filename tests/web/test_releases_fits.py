@@ -12,7 +12,7 @@ from synthweb.releases import services, tabs
 from synthweb.releases.models import Release
 from synthweb.runs import released_counts
 from synthweb.runs import services as runs
-from synthweb.runs.models import CountsErrand
+from synthweb.runs.models import CountsJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -53,7 +53,7 @@ def test_an_analyst_asks_for_a_regression_once_the_answers_are_gathered(
     query = "outcome=age&regressors=works&kind=ols"
     shown = client.get(f"{page}?{query}", follow=True)
     assert 'id="waiting"' in html_of(shown)
-    assert CountsErrand.objects.count() == 1
+    assert CountsJob.objects.count() == 1
     gather(shared)
     arrived = client.get(
         shown.request["PATH_INFO"] + "?" + shown.request["QUERY_STRING"],
@@ -83,7 +83,7 @@ def test_what_is_not_offered_says_why(cast: Cast, shared: Release, browser: Open
         refused = calls.get(f"/releases/{shared.code}/fit/?{query}")
         assert refused.status_code == 422, query
         assert words in refused.json()["detail"]
-    assert not CountsErrand.objects.exists()
+    assert not CountsJob.objects.exists()
     gather(shared)
     query = "outcome=age&regressors=works&kind=logit"
     assert "two" in calls.get(f"/releases/{shared.code}/fit/?{query}").json()["detail"]

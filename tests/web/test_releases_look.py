@@ -28,7 +28,7 @@ from synthweb.releases import (
 from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges
 from synthweb.runs import services as runs
-from synthweb.runs.models import OutboxMessage, RangesErrand
+from synthweb.runs.models import OutboxMessage, RangesJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -51,7 +51,7 @@ def published(cast: Cast) -> Release:
 @pytest.fixture
 def release(published: Release) -> Release:
     """After the worker that was called when it was published."""
-    ranges.compute(code=RangesErrand.objects.get().code)
+    ranges.compute(code=RangesJob.objects.get().code)
     return published
 
 
@@ -158,7 +158,7 @@ def test_each_column_has_a_histogram_of_the_model_and_its_dictionary(
 def test_a_run_that_ends_has_a_worker_called_for_what_the_page_needs(
     published: Release,
 ) -> None:
-    job = RangesErrand.objects.get()
+    job = RangesJob.objects.get()
     assert job.release == published and job.is_open
     assert OutboxMessage.objects.filter(subject_code=job.code).exists()
 
@@ -174,7 +174,7 @@ def test_a_release_is_published_although_nobody_can_be_asked_for_its_first_look(
         cast, mechanism="independent", epsilon="4", name="Three columns", table=TABLE
     )
     assert release.run.state == "finished"
-    assert not RangesErrand.objects.exists()
+    assert not RangesJob.objects.exists()
 
 
 def test_no_request_draws_the_rows(
@@ -190,7 +190,7 @@ def test_no_request_draws_the_rows(
         assert 'id="look-waiting"' in html_of(waiting) and "stage-bar" in html_of(waiting)
         rest = Caller(cast.steward, "read").get(f"/releases/{published.code}/first-rows/")
         assert rest.status_code == 202 and rest.headers["Retry-After"]
-    ranges.compute(code=RangesErrand.objects.get().code)
+    ranges.compute(code=RangesJob.objects.get().code)
     arrived = client.get(f"{making}?lacks=rows", headers={"HX-Request": "true"})
     assert arrived.headers["HX-Refresh"] == "true"
     with monkeypatch.context() as patched:
@@ -211,7 +211,7 @@ def test_an_older_release_has_its_rows_drawn_when_somebody_opens_it(
     assert "lacks=rows" in html_of(client.get(address))
     making = f"/releases/{release.code}/expected/making/?lacks=rows"
     client.get(making, headers={"HX-Request": "true"})
-    ranges.compute(code=RangesErrand.objects.get(state="waiting").code)
+    ranges.compute(code=RangesJob.objects.get(state="waiting").code)
     assert seen(release) == first
     assert FirstLook.objects.get().version == look.VERSION
     assert len(rows_of(html_of(client.get(address)))) == look.ROWS
@@ -232,7 +232,7 @@ def test_rows_stand_on_the_page_before_their_expected_errors(
         return compute(*given, **named)
 
     monkeypatch.setattr(expected, "compute_columns", watched)
-    ranges.compute(code=RangesErrand.objects.get().code)
+    ranges.compute(code=RangesJob.objects.get().code)
     before, waiting = pages
     assert len(rows_of(before)) == look.ROWS and making in before
     assert "data-closeness" not in before
@@ -260,13 +260,13 @@ def test_a_failure_to_compute_them_is_said_beside_the_rows(
 
     with monkeypatch.context() as patched:
         patched.setattr(expected, "compute_columns", fails)
-        ranges.compute(code=RangesErrand.objects.get().code)
+        ranges.compute(code=RangesJob.objects.get().code)
     client, making = browser(cast.steward), f"/releases/{published.code}/expected/making/"
     answer = client.get(f"{making}?lacks=ranges", headers={"HX-Request": "true"})
     assert "hx-get" not in html_of(answer) and making in html_of(answer)
     assert len(rows_of(html_of(client.get(f"/releases/{published.code}/look/")))) == look.ROWS
     client.post(making)
-    ranges.compute(code=RangesErrand.objects.get(state="waiting").code)
+    ranges.compute(code=RangesJob.objects.get(state="waiting").code)
     assert seen(published).quality is not None
 
 
@@ -423,7 +423,7 @@ def test_columns_that_were_not_found_are_named_wherever_the_release_is_shown(
         table=OPEN_TABLE,
         document=OPEN_COLUMNS,
     )
-    ranges.compute(code=RangesErrand.objects.get().code)
+    ranges.compute(code=RangesJob.objects.get().code)
     client = browser(cast.steward)
     for page in ("", "look/", "about/", "report.html"):
         html = html_of(client.get(f"/releases/{made.code}/{page}"))

@@ -64,7 +64,7 @@ def address(name: str, release: Release, *more: str) -> str:
 
 def compared(release: Release, client: Client) -> None:
     client.post(reverse("runs:report", args=[release.code]))
-    worker.table_job(code=release.dataset.errands.filter(kind="report").latest("pk").code)
+    worker.table_job(code=release.dataset.table_jobs.filter(kind="report").latest("pk").code)
 
 
 def lines(client: Client, url: str) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from synthweb.releases import marginals, services, tabs
 from synthweb.releases.models import Release, ReleasedCounts
 from synthweb.runs import artefacts, queue, released_counts
 from synthweb.runs import services as runs
-from synthweb.runs.models import CountsErrand, OutboxMessage, SynthesisRun
+from synthweb.runs.models import CountsJob, OutboxMessage, SynthesisRun
 from synthweb.runs.selectors import MOST_FAILURES
 from tests.cast import Cast
 from tests.web import scene
@@ -47,22 +47,22 @@ def test_an_analyst_asks_for_a_table_and_a_worker_gathers_the_answers_once(
     address = f"/releases/{release.code}/marginals/"
     assert browser(cast.analyst).get(f"{address}?columns=region").status_code == 404
     assert browser(cast.analyst).get(f"{address}making/").status_code == 404
-    assert not CountsErrand.objects.exists()
+    assert not CountsJob.objects.exists()
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     client = browser(cast.analyst)
     # The form costs nothing: no worker is asked before somebody asks for a table.
     assert client.get(address).status_code == 200
-    assert not CountsErrand.objects.exists()
+    assert not CountsJob.objects.exists()
     asked = f"{address}?columns=region&columns=works&where=region%3Dnorth|south"
     waiting = client.get(asked, follow=True)
     assert 'id="waiting"' in html_of(waiting)
-    job = CountsErrand.objects.get()
+    job = CountsJob.objects.get()
     message = OutboxMessage.objects.get(subject_code=job.code)
     # The noisy answers are where the confidential worker is.
     assert (message.task, message.queue) == (queue.COUNTS, queue.CONFIDENTIAL)
     again = waiting.request["PATH_INFO"] + "?" + waiting.request["QUERY_STRING"]
     assert client.get(again).status_code == 200
-    assert CountsErrand.objects.get() == job
+    assert CountsJob.objects.get() == job
     released_counts.compute(code=job.code)
     arrived = client.get(again, headers={"HX-Request": "true"})
     assert arrived.headers["HX-Redirect"].startswith(address)
@@ -80,7 +80,7 @@ def test_rest_has_values_with_intervals_and_marks_the_cells_of_the_model(
     assert first.status_code == 202
     assert first.headers["Location"].endswith(address)
     assert int(first.headers["Retry-After"]) > 0
-    released_counts.compute(code=CountsErrand.objects.get().code)
+    released_counts.compute(code=CountsJob.objects.get().code)
     answer = calls.get(address).json()
     assert answer["columns"] == ["region", "works"]
     assert answer["count"] == len(answer["cells"])
@@ -136,7 +136,7 @@ def test_what_cannot_be_is_refused_before_a_worker_is_asked(
     answer = Caller(cast.analyst, "read").get(f"/releases/{shared.code}/marginals/?{query}")
     assert answer.status_code == 422
     assert words in answer.json()["detail"]
-    assert not CountsErrand.objects.exists()
+    assert not CountsJob.objects.exists()
     if query:
         client = browser(cast.analyst)
         page = client.get(f"/releases/{shared.code}/marginals/?{query}")
@@ -158,7 +158,7 @@ def test_damaged_answers_end_in_words_and_can_be_gathered_again(
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     gather(shared)
-    assert CountsErrand.objects.get().state == CountsErrand.State.FAILED
+    assert CountsJob.objects.get().state == CountsJob.State.FAILED
     assert not ReleasedCounts.objects.exists()
     client = browser(cast.analyst)
     address = f"/releases/{shared.code}/marginals/making/?columns=region"
@@ -169,7 +169,7 @@ def test_damaged_answers_end_in_words_and_can_be_gathered_again(
     assert refused.status_code == 409
     path.write_bytes(content)
     client.post(address)
-    released_counts.compute(code=CountsErrand.objects.get(state="waiting").code)
+    released_counts.compute(code=CountsJob.objects.get(state="waiting").code)
     assert "data-marginal" in html_of(client.get(address, follow=True))
 
 
@@ -189,16 +189,16 @@ def test_nobody_has_the_answers_gathered_over_and_over(
     address = f"/releases/{shared.code}/marginals/making/"
     gather(shared)
     client.post(address)  # they are there
-    assert CountsErrand.objects.count() == 1
+    assert CountsJob.objects.count() == 1
     ReleasedCounts.objects.all().delete()
     for _ in range(2):
         client.post(address)  # the second one finds the first one waiting
-    assert CountsErrand.objects.filter(state="waiting").count() == 1
-    CountsErrand.objects.all().delete()
+    assert CountsJob.objects.filter(state="waiting").count() == 1
+    CountsJob.objects.all().delete()
     for _ in range(MOST_FAILURES):
-        CountsErrand.objects.create(release=shared, state=CountsErrand.State.FAILED)
+        CountsJob.objects.create(release=shared, state=CountsJob.State.FAILED)
     client.post(address)
-    assert not CountsErrand.objects.filter(state="waiting").exists()
+    assert not CountsJob.objects.filter(state="waiting").exists()
 
 
 def test_a_table_takes_a_slot(

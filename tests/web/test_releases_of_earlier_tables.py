@@ -21,7 +21,7 @@ from synthweb.lib.errors import Conflict
 from synthweb.releases.models import PaidCheck, Release
 from synthweb.runs import retention, worker
 from synthweb.runs import services as runs
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -74,7 +74,7 @@ def kept() -> dict[int, bool]:
 def compared(cast: Cast, release: Release, client: Client) -> Any:
     """The comparison that its page asks for."""
     assert client.post(reverse("runs:report", args=[release.code])).status_code == 302
-    worker.table_job(code=TableErrand.objects.filter(kind="report").latest("pk").code)
+    worker.table_job(code=TableJob.objects.filter(kind="report").latest("pk").code)
     return selectors.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
@@ -180,7 +180,7 @@ def test_where_the_file_was_erased_pages_and_programs_are_told_so(
     assert 'data-table="erased"' in html_of(page)
     assert f'action="{address}"' not in html_of(page)
     assert client.post(address, follow=True).status_code == 200
-    assert not TableErrand.objects.filter(kind="report").exists()
+    assert not TableJob.objects.filter(kind="report").exists()
     with pytest.raises(Conflict, match="erased"):
         runs.request_report(release=release, actor=cast.steward)
     program = Caller(cast.steward, "read", "spend")

@@ -22,7 +22,7 @@ from synthweb.releases import (
 )
 from synthweb.releases.models import PaidCheck, Release
 from synthweb.runs import ranges
-from synthweb.runs.models import RangesErrand
+from synthweb.runs.models import RangesJob
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -126,7 +126,7 @@ def test_columns_that_were_not_found_are_named_and_no_part_is_better(
         table=OPEN_TABLE,
         document=OPEN_COLUMNS,
     )
-    ranges.compute(code=RangesErrand.objects.get().code)
+    ranges.compute(code=RangesJob.objects.get().code)
     facts = model_relations.facts_of(made)
     assert facts is not None
     assert facts.learned == {"height": "not found", "weight": "not found"}

@@ -27,7 +27,7 @@ from synthweb.datasets.services import resuming
 from synthweb.lib.errors import Gone, InUse
 from synthweb.pages.templatetags.amounts import file_size
 from synthweb.runs import worker
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from tests.cast import Cast
 from tests.engine.kinds import written, zipped
 from tests.web.rest import Caller, assert_problem
@@ -94,7 +94,7 @@ def test_the_dataset_is_the_same_as_by_a_plain_upload(
     ]
     assert facts[0] == facts[1]
     assert stored(plain) == stored(resumed)
-    assert TableErrand.objects.get().dataset == resumed
+    assert TableJob.objects.get().dataset == resumed
     by_tus = AuditEntry.objects.filter(action="dataset.uploaded").order_by("-sequence")[0]
     assert by_tus.object_code == resumed.code
     assert (by_plain.action, by_plain.actor, by_plain.detail) == (
@@ -158,7 +158,7 @@ def test_asked_again_it_is_the_same_dataset(tus: Tus) -> None:
 
 def test_it_becomes_the_next_file_of_a_dataset(cast: Cast, tus: Tus) -> None:
     first = tus.finish(tus.send(TABLE, step=10_000)).json()["code"]
-    worker.table_job(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableJob.objects.get().code)
     code = tus.send(TABLE + b"more,1\n", step=10_000)
     answer = tus.caller.send(f"/uploads/{code}/replace/", {"dataset": first})
     assert answer.status_code == 202, answer.content
@@ -586,7 +586,7 @@ def test_the_page_takes_the_code_of_an_upload_in_place_of_a_file(
             302,
             reverse("pages:upload-status", args=[dataset.code]),
         )
-    assert TableErrand.objects.get().dataset == dataset
+    assert TableJob.objects.get().dataset == dataset
     assert nothing_is_left()
 
 
@@ -647,7 +647,7 @@ def test_a_corrected_file_comes_by_its_code_as_well(
     browser: Callable[..., Client], cast: Cast, tus: Tus
 ) -> None:
     dataset = Dataset.objects.get(code=tus.finish(tus.send(TABLE, step=10_000)).json()["code"])
-    worker.table_job(code=TableErrand.objects.get().code)
+    worker.table_job(code=TableJob.objects.get().code)
     code = tus.send(TABLE + b"more,1\n", step=10_000)
     client, address = browser(cast.steward), reverse("pages:replace", args=[dataset.code])
     for _ in range(2):

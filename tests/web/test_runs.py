@@ -42,12 +42,12 @@ from synthweb.runs import (
     worker,
 )
 from synthweb.runs.extras import Extras
-from synthweb.runs.job_kinds.table_job import TableJobs
+from synthweb.runs.job_kinds.table_job import TableWork
 from synthweb.runs.models import (
     OutboxMessage,
-    RangesErrand,
+    RangesJob,
     SynthesisRun,
-    TableErrand,
+    TableJob,
 )
 from synthweb.runs.paid_job import PaidRun
 from synthweb.runs.planning import ReleaseRequest
@@ -438,7 +438,7 @@ def unpublish(run: SynthesisRun) -> None:
     SynthesisRun.objects.filter(pk=run.pk).update(
         state=State.MEASURED, release=None, lease_held=False
     )
-    RangesErrand.objects.filter(release__run_code=run.code).delete()
+    RangesJob.objects.filter(release__run_code=run.code).delete()
     Release.objects.filter(run_code=run.code).delete()
 
 
@@ -609,7 +609,7 @@ def test_asking_twice_for_a_report_is_one_job(run: SynthesisRun, cast: Cast) -> 
         services.request_report(release=release, actor=cast.steward) for _ in range(2)
     )
     assert first == second
-    assert TableErrand.objects.filter(kind="report").count() == 1
+    assert TableJob.objects.filter(kind="report").count() == 1
 
 
 def test_a_report_is_readable_by_the_steward_and_marks_later_runs(
@@ -620,7 +620,7 @@ def test_a_report_is_readable_by_the_steward_and_marks_later_runs(
     job = services.request_report(release=release, actor=cast.steward)
     worker.table_job(code=job.code)
     job.refresh_from_db()
-    assert job.state == TableErrand.State.FINISHED, job.failure
+    assert job.state == TableJob.State.FINISHED, job.failure
     assert not scene.submit(
         steward=cast.steward, dataset=run.dataset, epsilon="0.5"
     ).looked_before
@@ -645,10 +645,10 @@ def test_a_report_has_models_and_risks_when_asked(
     release = Release.objects.get()
     client, ask = browser(cast.steward), reverse("runs:report", args=[release.code])
     wrong = client.post(ask, {"models": "on", "target": "nowhere"})
-    assert wrong.status_code == 200 and not TableErrand.objects.filter(kind="report").exists()
+    assert wrong.status_code == 200 and not TableJob.objects.filter(kind="report").exists()
     column = release.model["domain"]["attributes"][0]["name"]
     client.post(ask, {"models": "on", "target": column, "risks": "on", "shadows": "on"})
-    job = TableErrand.objects.get(kind="report")
+    job = TableJob.objects.get(kind="report")
     asked = Extras(models=True, target=column, risks=True, shadows=True)
     assert Extras.of(job.extras) == asked
     waiting = client.get(ask).content.decode()
@@ -657,7 +657,7 @@ def test_a_report_has_models_and_risks_when_asked(
     )
     worker.table_job(code=job.code)
     job.refresh_from_db()
-    assert job.state == TableErrand.State.FINISHED, job.failure
+    assert job.state == TableJob.State.FINISHED, job.failure
     report = datasets.preview_for(cast.steward, run.dataset, "report", release.code)
     # Figures, or in words why there are none: the comparison is there in either case.
     assert report and report["models"] and report["risks"] and report["attributes"]
@@ -670,11 +670,11 @@ def test_a_job_that_fails_for_a_passing_reason_is_tried_three_times(
     cast: Cast, tmp_path: Path
 ) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Unlucky")
-    job = made.errands.get()
-    TableErrand.objects.filter(pk=job.pk).update(attempts=TableJobs.max_attempts)
+    job = made.table_jobs.get()
+    TableJob.objects.filter(pk=job.pk).update(attempts=TableWork.max_attempts)
     worker.table_job(code=job.code)
     job.refresh_from_db()
-    assert job.state == TableErrand.State.FAILED
+    assert job.state == TableJob.State.FAILED
     made.refresh_from_db()
     assert made.status == Dataset.Status.REFUSED
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.runs import leases, reconcile, worker
-from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
+from synthweb.runs.models import OutboxMessage, SynthesisRun, TableJob
 from tests.cast import Cast
 from tests.web import scene
 
@@ -166,10 +166,10 @@ def test_an_upload_is_read_and_its_job_taken_over_whatever_the_clock_says(
     clock: Clock, cast: Cast, step: timedelta
 ) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Left alone")
-    assert leases.claim(made.errands.get()) is not None
+    assert leases.claim(made.table_jobs.get()) is not None
     clock.set(step)
     lease_passes(clock, leases.Watch(clock=lambda: clock.monotonic))
-    job = TableErrand.objects.get(dataset=made)
+    job = TableJob.objects.get(dataset=made)
     assert leases.claim(job) is not None
 
 

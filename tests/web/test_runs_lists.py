@@ -261,7 +261,7 @@ def test_an_expired_comparison_is_made_again_with_one_click(
     expired = html_of(client.get(page, follow=True))
     assert "has expired" in expired
     assert client.post(reverse("runs:report", args=[run.release.code])).status_code == 302
-    worker.table_job(code=run.release.errands.get(state="waiting").code)
+    worker.table_job(code=run.release.table_jobs.get(state="waiting").code)
     assert "Columns, worst first" in html_of(client.get(page, follow=True))
 
 

@@ -31,7 +31,7 @@ from synthweb.releases.models import Release
 from synthweb.releases.report import ReleaseReport
 from synthweb.runs import selectors as run_selectors
 from synthweb.runs import services as run_services
-from synthweb.runs.models import ImplicatesErrand
+from synthweb.runs.models import ImplicatesJob
 
 MADE_LATER = derived_later("A worker makes the tables, once a release.")
 
@@ -201,8 +201,8 @@ class CarriedViewSet(GenericViewSet[Release]):
 
 def _implicates_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked to make plausible tables; 409 if it cannot."""
-    job = run_selectors.latest_of_release(ImplicatesErrand, release)
-    if job is not None and job.state == ImplicatesErrand.State.FAILED:
+    job = run_selectors.latest_of_release(ImplicatesJob, release)
+    if job is not None and job.state == ImplicatesJob.State.FAILED:
         raise Conflict(
             str((job.failure or {}).get("text") or "The plausible tables could not be made"),
             repair="ask for them again on the tab Download of the release",

@@ -20,7 +20,7 @@ from synthweb.releases import marginals, selectors
 from synthweb.releases.models import Release
 from synthweb.runs import selectors as run_selectors
 from synthweb.runs import services as run_services
-from synthweb.runs.models import CountsErrand
+from synthweb.runs.models import CountsJob
 
 CELLS, MOST_CELLS = 1_000, 10_000
 COLUMNS = OpenApiParameter(
@@ -95,8 +95,8 @@ class MarginalsView(APIView):
 
 def counts_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked to gather the answers; 409 if it failed on them."""
-    job = run_selectors.latest_of_release(CountsErrand, release)
-    if job is not None and job.state == CountsErrand.State.FAILED:
+    job = run_selectors.latest_of_release(CountsJob, release)
+    if job is not None and job.state == CountsJob.State.FAILED:
         raise Conflict(
             "The noisy answers of this release could not be gathered",
             repair="ask for them again under Quality, Counts of the release",

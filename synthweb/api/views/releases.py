@@ -68,7 +68,7 @@ from synthweb.releases.screens import check
 from synthweb.releases.table_writers import FileFormat
 from synthweb.runs import selectors as run_selectors
 from synthweb.runs import services as run_services
-from synthweb.runs.models import RangesErrand
+from synthweb.runs.models import RangesJob
 
 FOR_SPREADSHEETS = OpenApiParameter(
     "for_spreadsheets",
@@ -252,8 +252,8 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
 def ranges_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked for the first rows, expected ranges and errors; 409 if it failed on them."""
-    job = run_selectors.latest_of_release(RangesErrand, release)
-    if job is not None and job.state == RangesErrand.State.FAILED:
+    job = run_selectors.latest_of_release(RangesJob, release)
+    if job is not None and job.state == RangesJob.State.FAILED:
         raise Conflict(
             "The first rows or the expected ranges and errors of this release could not be computed",
             repair="ask for them again under Look, or under Quality, Expected ranges, of the release",

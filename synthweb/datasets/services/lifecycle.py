@@ -283,7 +283,7 @@ def _await_reading(dataset: Dataset, *, dialect: Dialect | None) -> None:
 def _check_free(dataset: Dataset) -> None:
     _refuse_deleted(dataset)
     _refuse_open_runs(dataset)
-    if dataset.errands.filter(state__in=dataset.errands.model.OPEN).exists():
+    if dataset.table_jobs.filter(state__in=dataset.table_jobs.model.OPEN).exists():
         raise Conflict(
             "a worker has this table open, or is about to", repair="wait until it is done"
         )

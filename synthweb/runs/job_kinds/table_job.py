@@ -29,7 +29,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import databases, leases, opened, stages
 from synthweb.runs.extras import Extras
 from synthweb.runs.failures import failure_of
-from synthweb.runs.models import TableErrand
+from synthweb.runs.models import TableJob
 from synthweb.runs.turns import Failure, Job
 
 REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
@@ -41,19 +41,19 @@ READING_FAILED: dict[str, str | int | None] = {
 }
 
 
-class TableJobs(Job[TableErrand]):
+class TableWork(Job[TableJob]):
     """A failure that may pass is left to the reconciler, a few times."""
 
-    model = TableErrand
+    model = TableJob
     word = "table job"
 
     def do(self) -> None:
         self.progress(stages.OPEN.name, 0.0)
         job = self.row
         match job.kind:
-            case TableErrand.Kind.INGEST:
+            case TableJob.Kind.INGEST:
                 _ingest(self)
-            case TableErrand.Kind.KEYS:
+            case TableJob.Kind.KEYS:
                 _check_keys(self)
             case _ if job.release is not None and _is_of_database(job.release):
                 _report_database(self, job.release)
@@ -79,7 +79,7 @@ def _is_of_database(release: Release) -> bool:
     return release.mechanism == databases.MECHANISM
 
 
-def _ingest(job: TableJobs) -> None:
+def _ingest(job: TableWork) -> None:
     """Preview and suggestions for the steward, or the refusal that says line, column, rule and repair."""
     dataset, form = job.row.dataset, opened.form_of(job.row.dataset)
     try:
@@ -101,7 +101,7 @@ def _ingest(job: TableJobs) -> None:
     return _end(job, dialect=reading["dialect"])
 
 
-def _report(job: TableJobs) -> None:
+def _report(job: TableWork) -> None:
     """A release compared with the real table, as it was when the release was made: not private, for stewards
     alone, short-lived."""
     dataset, release, progress = job.row.dataset, job.row.release, job.progress
@@ -138,13 +138,13 @@ def _report(job: TableJobs) -> None:
     _keep_report(job, release, report)
 
 
-def _keep_report(job: TableJobs, release: Release, report: Mapping[str, Any]) -> None:
+def _keep_report(job: TableWork, release: Release, report: Mapping[str, Any]) -> None:
     job.progress.check()
     preview_store.put(job.row.dataset, Preview.Kind.REPORT, release.code, report)
     _end(job)
 
 
-def _check_keys(job: TableJobs) -> None:
+def _check_keys(job: TableWork) -> None:
     """Faults of the keys of a database, for its steward alone; the job fails of what a run would refuse."""
     root, progress = job.row.dataset, job.progress
     version = DatabaseVersion.objects.get(root=root, number=job.row.extras["version"])
@@ -166,7 +166,7 @@ def _check_keys(job: TableJobs) -> None:
     return job.fail({"code": "input", "text": error.text})
 
 
-def _report_database(job: TableJobs, release: Release) -> None:
+def _report_database(job: TableWork, release: Release) -> None:
     """A released database compared with the real one over joins: not private, for stewards alone,
     short-lived."""
     version = databases.version_of(release.run)
@@ -186,16 +186,16 @@ def _report_database(job: TableJobs, release: Release) -> None:
 
 @transaction.atomic
 def _end(
-    job: TableJobs,
+    job: TableWork,
     *,
     refusal: dict[str, str | int | None] | None = None,
     dialect: Mapping[str, object] | None = None,
     failure: Failure | None = None,
 ) -> None:
     """The job's end and, for an upload, what became of the dataset, in one fenced transaction."""
-    state = TableErrand.State.FAILED if failure else TableErrand.State.FINISHED
+    state = TableJob.State.FAILED if failure else TableJob.State.FINISHED
     job.end(state=state, failure=failure, progress=1.0)
-    if job.row.kind != TableErrand.Kind.INGEST:
+    if job.row.kind != TableJob.Kind.INGEST:
         return
     # Without a refusal the dataset would look like one that still waits for a worker.
     refusal = READING_FAILED if failure else refusal

@@ -212,7 +212,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='CountsErrand',
+            name='CountsJob',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
@@ -232,8 +232,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
-                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_counts_state_9a11cc_idx')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'waiting')), fields=('release',), name='one_waiting_counts_errand')],
+                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_counts_state_973551_idx')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'waiting')), fields=('release',), name='one_waiting_counts_job')],
             },
         ),
         migrations.CreateModel(
@@ -277,7 +277,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='ImplicatesErrand',
+            name='ImplicatesJob',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
@@ -297,8 +297,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
-                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_implic_state_9c34b5_idx')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'waiting')), fields=('release',), name='one_waiting_implicates_errand')],
+                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_implic_state_96331e_idx')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'waiting')), fields=('release',), name='one_waiting_implicates_job')],
             },
         ),
         migrations.CreateModel(
@@ -316,7 +316,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='RangesErrand',
+            name='RangesJob',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
@@ -336,12 +336,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'abstract': False,
-                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_ranges_state_e17523_idx')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'waiting')), fields=('release',), name='one_waiting_ranges_errand')],
+                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_ranges_state_292292_idx')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'waiting')), fields=('release',), name='one_waiting_ranges_job')],
             },
         ),
         migrations.CreateModel(
-            name='TableErrand',
+            name='TableJob',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(default=synthweb.lib.codes.new, editable=False, max_length=16, unique=True)),
@@ -359,13 +359,13 @@ class Migration(migrations.Migration):
                 ('kind', models.CharField(choices=[('ingest', 'Read the upload'), ('report', 'Compare with real data'), ('keys', 'Check the keys of a database')], max_length=8)),
                 ('state', models.CharField(choices=[('waiting', 'Waiting for a worker'), ('finished', 'Finished'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='waiting', max_length=12)),
                 ('extras', models.JSONField(blank=True, default=dict)),
-                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='errands', to='datasets.dataset')),
-                ('release', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='errands', to='releases.release')),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='table_jobs', to='datasets.dataset')),
+                ('release', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='table_jobs', to='releases.release')),
                 ('requested_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_tablee_state_362327_idx')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('release__isnull', True), ('state', 'waiting')), fields=('kind', 'dataset'), name='one_waiting_errand_a_dataset'), models.UniqueConstraint(condition=models.Q(('release__isnull', False), ('state', 'waiting')), fields=('kind', 'release'), name='one_waiting_errand_a_release')],
+                'indexes': [models.Index(fields=['state', 'lease_held'], name='runs_tablej_state_a85267_idx')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('release__isnull', True), ('state', 'waiting')), fields=('kind', 'dataset'), name='one_waiting_table_job_a_dataset'), models.UniqueConstraint(condition=models.Q(('release__isnull', False), ('state', 'waiting')), fields=('kind', 'release'), name='one_waiting_table_job_a_release')],
             },
         ),
         migrations.AddIndex(

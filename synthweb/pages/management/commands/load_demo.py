@@ -28,7 +28,7 @@ from synthweb.ledger.models import BudgetRequest, Rule
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import SynthesisRun, TableJob
 from synthweb.runs.planning import ReleaseRequest
 
 EXAMPLES = Path(settings.BASE_DIR) / "examples"
@@ -211,15 +211,15 @@ class Command(BaseCommand):
 
     def _compared(self, release: Release, *, steward: User) -> None:
         job = (
-            TableErrand.objects.filter(release=release, kind=TableErrand.Kind.REPORT)
+            TableJob.objects.filter(release=release, kind=TableJob.Kind.REPORT)
             .order_by("-pk")
             .first()
         )
-        if job is not None and job.state == TableErrand.State.FINISHED:
+        if job is not None and job.state == TableJob.State.FINISHED:
             return
         job = runs.request_report(release=release, actor=steward)
-        self._wait(f"“{release.name}” is compared", lambda: _state(job) not in TableErrand.OPEN)
-        if job.state != TableErrand.State.FINISHED:
+        self._wait(f"“{release.name}” is compared", lambda: _state(job) not in TableJob.OPEN)
+        if job.state != TableJob.State.FINISHED:
             raise CommandError(f"The comparison ended as “{job.get_state_display()}”.")
 
     def _wait(self, what: str, done: Callable[[], bool]) -> None:
@@ -245,6 +245,6 @@ def _status(dataset: Dataset) -> str:
     return dataset.status
 
 
-def _state(job: SynthesisRun | TableErrand) -> str:
+def _state(job: SynthesisRun | TableJob) -> str:
     job.refresh_from_db()
     return job.state
