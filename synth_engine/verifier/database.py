@@ -103,25 +103,15 @@ def verify_database(
             f"the database has {len(expected)} views, and the receipt has {len(receipt['views'])} receipts "
             "of views"
         )
-    verified = [
+    first, *_ = [
         _check_view(given, view, receipt=receipt, tables=digest, learned=learned)
         for given, view in zip(receipt["views"], expected, strict=True)
     ]
     epsilon, rho = _check_database_claim(receipt)
     claim = receipt["guarantee"]
-    sentence = _database_sentence(receipt)
-    if claim["sentence"] != sentence:
+    if claim["sentence"] != _database_sentence(receipt):
         refuse("the sentence says something else than the numbers")
-    calls = sum(len(view["calls"]) for view in receipt["views"])
-    stated = receipt["post_processing"]
-    caveats = [OUTSIDE_CAVEAT] if marks.outside or "outside_guarantee" in stated else []
-    if marks.looked or "chosen_after_looking" in stated:
-        caveats.append(LOOKED_CAVEAT)
-    formulas = []
-    if "formulas_vouched_by" in stated:
-        check_voucher(stated["formulas_vouched_by"])
-        formulas.append(formulas_sentence(stated["formulas_vouched_by"]))
-    suggested = [SUGGESTIONS_SENTENCE] if "suggestions_shown" in stated else []
+    caveats = _caveats(receipt, marks)
     return Verified(
         epsilon=Fraction(math.ceil(epsilon * _EPSILON_GRID), _EPSILON_GRID),
         delta=amount(claim, "delta"),
@@ -129,19 +119,7 @@ def verify_database(
         certificate=claim["certificate"],
         plan=_plan_digest(receipt),
         sentences=[
-            sentence,
-            (
-                f"{calls} calls about {len(expected)} views recomputed; they add up to epsilon = "
-                f"{float(epsilon):.9g}."
-            ),
-            "Each view has a receipt of its own, and their caps add up under the cap of the database.",
-            (
-                "Rows that refer to no row of their parent belong to no unit and are left out; keys are "
-                "presupposed to be unique."
-            ),
-            verified[0].sentences[4],
-            *formulas,
-            *suggested,
+            *_sentences(receipt, epsilon, premise=first.sentences[4]),
             *caveats,
             *marks.sentences,
         ],
@@ -149,6 +127,41 @@ def verify_database(
         signed_by=marks.signed_by,
         core=receipt["digest"],
     )
+
+
+def _caveats(receipt: Mapping[str, Any], marks: MarksReport) -> list[str]:
+    """What the guarantee does not cover."""
+    stated = receipt["post_processing"]
+    caveats = [OUTSIDE_CAVEAT] if marks.outside or "outside_guarantee" in stated else []
+    if marks.looked or "chosen_after_looking" in stated:
+        caveats.append(LOOKED_CAVEAT)
+    return caveats
+
+
+def _sentences(receipt: Mapping[str, Any], epsilon: Fraction, *, premise: str) -> list[str]:
+    """What a receipt of a database proves, in words. premise: of its first view. Errors: VerificationError
+    for a voucher that is malformed."""
+    stated = receipt["post_processing"]
+    calls = sum(len(view["calls"]) for view in receipt["views"])
+    formulas = []
+    if "formulas_vouched_by" in stated:
+        check_voucher(stated["formulas_vouched_by"])
+        formulas.append(formulas_sentence(stated["formulas_vouched_by"]))
+    return [
+        _database_sentence(receipt),
+        (
+            f"{calls} calls about {len(receipt['views'])} views recomputed; they add up to epsilon = "
+            f"{float(epsilon):.9g}."
+        ),
+        "Each view has a receipt of its own, and their caps add up under the cap of the database.",
+        (
+            "Rows that refer to no row of their parent belong to no unit and are left out; keys are "
+            "presupposed to be unique."
+        ),
+        premise,
+        *formulas,
+        *([SUGGESTIONS_SENTENCE] if "suggestions_shown" in stated else []),
+    ]
 
 
 def _check_marks(
