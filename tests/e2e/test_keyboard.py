@@ -84,7 +84,7 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.press("Compare with real data")
     keyboard.reads("A worker is reading the real table")
     read_tables()
-    keyboard.reads("not differentially private")
+    keyboard.reads("that choice uses the data without any budget")
     keyboard.press("Receipt")
     keyboard.press("Verify here")
     keyboard.reads("recomputed")
