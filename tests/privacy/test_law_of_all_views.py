@@ -97,9 +97,7 @@ class WholeRun:
                 "open_session",
                 lambda view, **given: self._open_session(view, sampler=sampler, **given),
             )
-            self._patch.setattr(
-                pipeline.database_reading, "open_database", lambda *_, **__: rows
-            )
+            self._patch.setattr(room, "open_database", lambda *_, **__: rows)
             secret = pipeline.Continuation(log=NoCallLog(), secret=bytes(32))
             answers = pipeline.measure_database(
                 self.folder, plan=self.plan, continuation=secret
