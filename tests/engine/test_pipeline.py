@@ -17,6 +17,7 @@ from synth_engine import codec, mechanisms, pipeline
 from synth_engine.domain import Domain
 from synth_engine.errors import Cancelled, PrivacyError, SynthError, TableError
 from synth_engine.evaluation import report as comparison
+from synth_engine.formats import Kind
 from synth_engine.plans.plan import Plan
 from synth_engine.room import counts, session
 from synth_engine.room.rows import Rows
@@ -202,7 +203,7 @@ class Elsewhere(Exception):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("stage", ["read", "measure", "count", "suggest"])
 def test_what_a_callback_raises_comes_back_as_it_was_but_without_cells(
-    tmp_path: Path, plan: Plan, kind: pipeline.Kind, stage: str
+    tmp_path: Path, plan: Plan, kind: Kind, stage: str
 ) -> None:
     path = tmp_path / f"table.{kind}"
     if kind == "csv":
