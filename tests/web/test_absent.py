@@ -137,13 +137,11 @@ def test_the_linter_refuses_what_runs_text_as_code() -> None:
     )
     assert aside == [
         ("synth_engine/cities/document.py", "S506"),  # a subclass of the safe loader
-        (
-            "synth_engine/sources/cluster.py",
-            "S301",
-        ),  # authenticated by the key of the cluster
+        ("synth_engine/relational/layout.py", "S608"),
+        # Authenticated by the key of the cluster
+        ("synth_engine/sources/cluster.py", "S301"),
         ("synth_engine/sources/cluster.py", "S301"),
         ("synth_engine/sources/snapshot.py", "S608"),  # names of columns, quoted
-        ("synth_engine/relational/layout.py", "S608"),
         ("synthweb/backups/database.py", "S608"),  # a table of Django's
     ]
 
