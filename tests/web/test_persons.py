@@ -98,7 +98,7 @@ def test_the_comparison_shows_group_sizes_to_the_steward(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     worker.table_job(code=runs.request_report(release=release, actor=cast.steward).code)
-    page = html_of(browser(cast.steward).get(address("compare", release)))
+    page = html_of(browser(cast.steward).get(address("compare-all", release)))
     assert "How many rows a person has" in page
     assert 'href="#persons"' in page
 
