@@ -156,10 +156,10 @@ def counted(
     blocks: Iterator[pd.DataFrame], *, rows: int, progress: Progress
 ) -> Iterator[pd.DataFrame]:
     """The blocks of a table of so many rows; progress counts their rows."""
-    counted = 0
+    done = 0
     for block in blocks:
-        counted += len(block)
-        progress("draw-table", counted / max(1, rows))
+        done += len(block)
+        progress("draw-table", done / max(1, rows))
         yield block
 
 

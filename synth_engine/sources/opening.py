@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,22 +100,32 @@ def _read(
     progress: Progress,
 ) -> None:
     """Hands all blocks of a file to each of these."""
+    wanted = dict.fromkeys(name for table in opened for name in columns_needed(table.domain))
+    for block in _blocks(path, list(wanted), kind=kind, dialect=dialect, progress=progress):
+        for table in opened:
+            table.add(block)
+
+
+def _blocks(
+    path: Path | str,
+    wanted: list[str],
+    *,
+    kind: Kind | None,
+    dialect: Dialect | None,
+    progress: Progress,
+) -> Iterator[Block]:
+    """All blocks of a file, each of which has the columns that are wanted. Errors: TableError."""
     require_form(path, kind=kind, dialect=dialect)
-    wanted = list(
-        dict.fromkeys(name for table in opened for name in columns_needed(table.domain))
-    )
     shape = Shape()
-    blocks = readers.blocks(
+    for block in readers.blocks(
         path,
         kind=kind,
         dialect=dialect,
         shape=shape,
         options=readers.ReadOptions(wanted=wanted, progress=progress, mode="total"),
-    )
-    for block in blocks:
+    ):
         require_names(wanted, names=block)
-        for table in opened:
-            table.add(block)
+        yield block
     require_names(wanted, names=shape.columns)  # a table without records has no block
 
 
@@ -131,23 +141,12 @@ def open_with_keys(
     """Opens a table whose domain has no column of units, without truncation, and the texts of its columns of
     keys, without the blanks around them; for the module that truncates by these keys. Errors: as
     `open_table`."""
-    require_form(path, kind=kind, dialect=dialect)
-    wanted = [*columns_needed(domain), *keys]
-    shape, opened = Shape(), _Opened(domain, dialect)
+    wanted, opened = [*columns_needed(domain), *keys], _Opened(domain, dialect)
     texts: dict[str, list[pa.Array]] = {name: [] for name in keys}
-    blocks = readers.blocks(
-        path,
-        kind=kind,
-        dialect=dialect,
-        shape=shape,
-        options=readers.ReadOptions(wanted=wanted, progress=progress, mode="total"),
-    )
-    for block in blocks:
-        require_names(wanted, names=block)
+    for block in _blocks(path, wanted, kind=kind, dialect=dialect, progress=progress):
         opened.add(block)
         for name in keys:
             texts[name].append(codec.normal(block[name], Spelling.EXACT))
-    require_names(wanted, names=shape.columns)
     joined = {
         name: pa.chunked_array(pieces, type=pa.string())
         .cast(pa.large_string())

@@ -13,6 +13,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 PAGE = 25
+LONGEST_WORDS = 200
+"""Of a search in a list."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,7 @@ def listing(
     # The key breaks ties: without it, equal rows could appear on two pages or on none.
     page = Paginator(queryset.order_by(*fields, f"{sign}pk"), PAGE).get_page(query.get("page"))
     heads = tuple(_head(column, query, chosen) for column in columns)
-    return Listing(page=page, heads=heads, filters=_query(query, {}))
+    return Listing(page=page, heads=heads, filters=filters_of(query))
 
 
 def _head(column: SortColumn, query: Mapping[str, object], chosen: str) -> Head:
@@ -79,6 +81,16 @@ def _head(column: SortColumn, query: Mapping[str, object], chosen: str) -> Head:
         query=query_with(query, {"sort": sort}) if column.order else "",
         sorted=("descending" if falling else "ascending") if here else "",
     )
+
+
+def words_of(query: QueryDict) -> str:
+    """The words that a list is searched for."""
+    return query.get("q", "")[:LONGEST_WORDS].strip()
+
+
+def filters_of(query: Mapping[str, Any]) -> str:
+    """What links to other pages of a list keep: empty, or ending in &."""
+    return _query(query, {})
 
 
 def query_with(query: Mapping[str, Any], changes: Mapping[str, str]) -> str:

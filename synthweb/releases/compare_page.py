@@ -22,13 +22,11 @@ from synth_engine.evaluation.view import Comparison, PageSection, Thumb
 from synth_engine.evaluation.worst_means import worst_means
 from synthweb.lib.language import translated
 from synthweb.lib.number_format import grouped, share
-from synthweb.lib.pagination import query_with
+from synthweb.lib.pagination import filters_of, words_of
+from synthweb.releases.quality_page import COLUMNS_A_PAGE, MOST_ON_MAP
 
-COLUMNS_A_PAGE = 14
-MOST_ON_MAP = 24
 MOST_WORST = 3
 """Sentences about what differs."""
-LONGEST_WORDS = 200
 MEANS, DEPENDENCE = "Means within groups", "Dependence"
 """Titles of tiles with a sentence of their own."""
 FURTHER = {
@@ -90,8 +88,8 @@ def page_of(
         level=comparison.overall.level,
         sentences=sentences(report, comparison),
         columns=columns,
-        words=_words(query),
-        query=f"{filters}&" if (filters := query_with(query, {})) else "",
+        words=words_of(query),
+        query=filters_of(query),
         searchable=len(comparison.strip) > COLUMNS_A_PAGE,
         figures=_figures(report, comparison),
         checks=tuple(checks),
@@ -111,13 +109,9 @@ def section_of(comparison: Comparison, key: str, query: QueryDict) -> PageSectio
 
 
 def _columns(comparison: Comparison, query: QueryDict) -> Page[Thumb]:
-    words = _words(query).casefold()
+    words = words_of(query).casefold()
     chosen = [each for each in comparison.strip if words in each.name.casefold()]
     return Paginator(chosen, COLUMNS_A_PAGE).get_page(query.get("page"))
-
-
-def _words(query: QueryDict) -> str:
-    return query.get("q", "")[:LONGEST_WORDS].strip()
 
 
 def _check(part: PageSection) -> CheckLine:

@@ -12,12 +12,10 @@ from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synth_engine.evaluation.figure_origins import SyntheticRow
 from synth_engine.evaluation.thumbnails import model_thumbnail
 from synthweb.lib.language import translated
-from synthweb.lib.pagination import query_with
+from synthweb.lib.pagination import query_with, words_of
 from synthweb.releases import look
 from synthweb.releases.look import LookColumn
 from synthweb.releases.models import Release
-
-LONGEST_WORDS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +63,7 @@ def page_of(release: Release, query: QueryDict) -> LookPage | None:
     if shown is None:
         return None
     count = len(shown.columns)
-    words = query.get("q", "")[:LONGEST_WORDS].strip()
+    words = words_of(query)
     within = _place(query.get("in", ""), count)
     asked = query.get("sort", "")
     sort, falls = _place(asked.removeprefix("-"), count), asked.startswith("-")

@@ -17,7 +17,7 @@ from synth_engine.evaluation.release_verdict import SEVERITY, ColumnVerdict
 from synth_engine.evaluation.thumbnails import model_thumbnail
 from synthweb.lib.language import translated, written_number
 from synthweb.lib.number_format import grouped, share
-from synthweb.lib.pagination import query_with
+from synthweb.lib.pagination import filters_of, words_of
 from synthweb.releases import look, model_relations
 from synthweb.releases.look import LookColumn
 from synthweb.releases.model_relations import DrawnRelations
@@ -30,7 +30,6 @@ MOST_ON_MAP = 24
 MOST_CURVES = 2
 MOST_ROWS = 30
 """Of the table of a figure."""
-LONGEST_WORDS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,16 +60,15 @@ def columns_of(release: Release, answer: ReleaseAnswer, query: QueryDict) -> Col
     if shown is None:
         return None
     verdicts = {each.name: each for each in answer.verdict.columns}
-    words = query.get("q", "")[:LONGEST_WORDS].strip()
+    words = words_of(query)
     chosen = [each for each in shown.columns if words.casefold() in each.name.casefold()]
     chosen.sort(key=lambda column: _goodness(column, verdicts.get(column.name)))
     here = Paginator(chosen, COLUMNS_A_PAGE).get_page(query.get("page"))
-    filters = query_with(query, {})
     return Columns(
         page=here,
         shown=tuple(_thumb(each, verdicts.get(each.name)) for each in here),
         words=words,
-        query=f"{filters}&" if filters else "",
+        query=filters_of(query),
         searchable=len(shown.columns) > COLUMNS_A_PAGE,
     )
 
