@@ -10,7 +10,7 @@ CANDIDATES = $(PYTHON) python3.11 python3.12 python3 $(wildcard $(HOME)/.pyenv/v
 FITS = import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 INSTALL = "No Python 3.11 or 3.12 with venv found. Install one (Debian and Ubuntu: apt-get install python3 python3-venv; macOS: brew install python@3.12) or say where it is: make PYTHON=/path/to/python3.12"
 
-.PHONY: help run stop reset demo-logins setup setup-tests check test faults lock sbom audit format paper-A paper-B paper-C paper-E city bench bench-peers clean-venv
+.PHONY: help run stop reset demo-logins setup setup-tests check test faults lock sbom release audit format papers paper-A paper-B paper-C paper-E city bench bench-peers clean-venv
 
 help: ## say what can be made
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -45,6 +45,9 @@ faults: setup-tests ## the tests of every fault in docs/security.md (ARGS="--tim
 format: setup-tests ## put code and templates into their format
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix . && $(BIN)/djangofmt templates && $(BIN)/python -m tests.tones
 
+papers: setup-tests ## check each row of docs/papers.md by the test that it names (ARGS="B C14" for some)
+	@exec $(BIN)/python -m tests.papers $(ARGS)
+
 paper-A: setup ## repeat the paper on adaptive histograms (DATA=folder with data/lodes_ri and data/text; by default ../shared)
 	@exec $(BIN)/python bench/paper_a.py $(DATA)
 
@@ -74,6 +77,9 @@ sbom: ## write build/sbom.json: the packages as a bill of materials (CycloneDX),
 	@$(call tools) && cat requirements.lock deploy/traces.txt | \
 	  build/tools/bin/cyclonedx-py requirements - --of JSON -o build/sbom.json && \
 	  $(BIN)/python -m tests.bill_of_materials build/sbom.json
+
+release: setup-tests sbom ## build dist/: wheels of engine, application and client, both verifiers, the bill of materials, SHA-256 of each
+	@exec $(BIN)/python -m tests.release --bill build/sbom.json $(ARGS)
 
 audit: ## compare the packages of the lock with known vulnerabilities: needs a way to PyPI or OSV
 	@$(call tools) && build/tools/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1 && \

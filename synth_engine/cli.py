@@ -337,7 +337,7 @@ def _mix_commands(commands_of_tables: Any) -> None:
     among those of tables."""
     about = (
         "counts that are filled to a policy, which are NOT private; "
-        "synthetic rows that meet public totals"
+        "synthetic rows that meet public totals, or are changed by a public rule"
     )
     command = _group(commands_of_tables, "mix", about=about)
     filling = command(
@@ -377,7 +377,23 @@ def _mix_commands(commands_of_tables: Any) -> None:
         help="repeat rows and leave rows out instead of a column of weights; with one table of totals",
     )
     repairing.add_argument("--out", metavar="OUT.csv", type=Path, required=True)
-    _overwrites(filling, repairing)
+    updating = command(
+        "update",
+        commands.update_table,
+        about="change rows of a release by a public rule, such as a year more for everybody; costs nothing",
+    )
+    updating.add_argument("model", metavar="MODEL.json", type=Path)
+    updating.add_argument("--receipt", metavar="RECEIPT.json", type=Path, required=True)
+    updating.add_argument("--rule", metavar="RULE.json", type=Path, required=True)
+    updating.add_argument(
+        "--rows", metavar="N", default="0", help="absent: those of the release"
+    )
+    updating.add_argument(
+        "--seed", metavar="S", help="stands in the record; absent: a new random one"
+    )
+    updating.add_argument("--out", metavar="OUT.csv", type=Path, required=True)
+    updating.add_argument("--record", metavar="UPDATE.json", type=Path, required=True)
+    _overwrites(filling, repairing, updating)
 
 
 def _fill_arguments(sub: argparse.ArgumentParser) -> None:
@@ -511,6 +527,13 @@ def _compare_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="MODEL.json",
         type=Path,
         help="of the synthetic table: compare under what its run learned, and count recovered texts",
+    )
+    sub.add_argument(
+        "--outside",
+        metavar="WORDS",
+        default="",
+        help="the synthetic table was made elsewhere, by whom or what: the report says that nothing proves "
+        "its privacy",
     )
     sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
     sub.add_argument(

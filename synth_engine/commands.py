@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import csv
 import dataclasses
+import hashlib
 import json
 import secrets
 import sys
@@ -593,9 +594,8 @@ _FIT_RANGE = ("standard_error", "lower", "upper")
 _VERDICTS = {"met": "met", "not-met": "not met", "cannot-tell": "cannot be told"}
 
 
-def _released(options: argparse.Namespace) -> tuple[Plan, Model, Answers | None]:
-    """The plan, the model and the noisy answers of a release, which belong together by its receipt. Errors:
-    InputError."""
+def _receipt_and_model(options: argparse.Namespace) -> tuple[Receipt, Model]:
+    """The receipt of a release, which verifies, and its model. Errors: InputError where they are of two."""
     from synth_engine import verifier
     from synth_engine.privacy import receipt as receipts
 
@@ -607,6 +607,13 @@ def _released(options: argparse.Namespace) -> tuple[Plan, Model, Answers | None]
         raise InputError(
             "the receipt is of another model", repair="give the two that one run wrote"
         )
+    return receipt, model
+
+
+def _released(options: argparse.Namespace) -> tuple[Plan, Model, Answers | None]:
+    """The plan, the model and the noisy answers of a release, which belong together by its receipt. Errors:
+    InputError."""
+    receipt, model = _receipt_and_model(options)
     plan = _plan_of(receipt, options.domain)
     answers = None if options.answers is None else _answers_of(receipt, options.answers)
     return plan, model, answers
@@ -672,6 +679,11 @@ def compare(options: argparse.Namespace) -> None:
         raise InputError("a column for models without --models", repair="add --models")
     if options.shadows and not options.risks:
         raise InputError("--shadows without --risks", repair="add --risks")
+    if options.outside and (options.model or options.shadows):
+        raise InputError(
+            "a table that was made elsewhere is of no model or run here",
+            repair="leave out --outside, or --model and --shadows",
+        )
     shadowed = _request_of(options.shadows) if options.shadows else None
     domain = domains.read(options.domain)
     model = None if options.model is None else _read_model(options.model)
@@ -686,6 +698,10 @@ def compare(options: argparse.Namespace) -> None:
         dialect=form,
         progress=_progress(),
     )
+    if options.outside:
+        from synth_engine.evaluation import outside
+
+        report["outside"] = outside.statement(options.outside)
     compared = domain if model is None else model.domain
     synthetic = pipeline.WrittenTable(path=options.synthetic, domain=compared)
     if options.models:
@@ -1143,6 +1159,46 @@ def repair_table(options: argparse.Namespace) -> None:
         made = table.assign(**{raking.WEIGHT: raking.weights(table, totals)})
     outputs.replace(
         options.out, lambda path: made.to_csv(path, index=False), overwrite=options.overwrite
+    )
+
+
+def update_table(options: argparse.Namespace) -> None:
+    """Writes rows of a release after a public rule, and the receipt of that table: post-processing, which
+    costs nothing."""
+    import pandas as pd
+
+    from synth_engine import outputs, tables
+    from synth_engine.mixing import updating
+
+    outputs.require(
+        {"--out": options.out, "--record": options.record},
+        inputs=(options.model, options.receipt, options.rule),
+        overwrite=options.overwrite,
+    )
+    rule = updating.rule_of(_read_json(options.rule, name="rule"))
+    release, model = _receipt_and_model(options)
+    updating.require(model.domain, rule)
+    seed = options.seed or secrets.token_hex(32)
+    draw = tables.Drawing(
+        model=model, rows=_whole(options.rows, name="rows") or model.rows, seed=seed
+    )
+    made = updating.update(model.domain, pd.concat(draw.blocks(), ignore_index=True), rule)
+    outputs.replace(
+        options.out,
+        lambda path: made.texts.to_csv(path, index=False, lineterminator="\n"),
+        overwrite=options.overwrite,
+    )
+    stated = {
+        "rule": rule.to_json(),
+        "rows": {"generated": draw.rows, "written": len(made.texts), "left_out": made.left_out},
+        "changed": list(made.changed),
+        "seed": seed,
+        "table_sha256": hashlib.sha256(options.out.read_bytes()).hexdigest(),
+    }
+    _write_json(
+        options.record,
+        updating.receipt(release, model=model.to_json(), made=stated),
+        overwrite=options.overwrite,
     )
 
 

@@ -14,8 +14,9 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+import synth_engine
 from synth_engine import __version__
-from synthweb.lib import logs
+from synthweb.lib import logs, shipped
 from synthweb.lib.env import (
     LOCAL,
     Environment,
@@ -30,11 +31,11 @@ from synthweb.lib.env import (
     secret,
 )
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = shipped.ROOT
 env = Environment()
 
 # --- where things lie ---------------------------------------------------------------------------------------
-VAR_DIR = Path(env.str("SYNTHWEB_VAR", default=str(BASE_DIR / "var")))
+VAR_DIR = Path(env.str("SYNTHWEB_VAR", default=str(shipped.data_folder())))
 VAULT_DIR = VAR_DIR / "vault"  # encrypted tables
 PREVIEW_DIR = VAR_DIR / "previews"  # encrypted steward objects
 ARTEFACT_DIR = VAR_DIR / "artefacts"  # noisy answers
@@ -410,7 +411,7 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [
     BASE_DIR / "static",
     # Reports that open without the application have Plotly from the engine; pages have the same file.
-    ("vendor", BASE_DIR / "synth_engine" / "evaluation" / "assets" / "plotly"),
+    ("vendor", Path(synth_engine.__file__).parent / "evaluation" / "assets" / "plotly"),
 ]
 # Deployed: names with hashes, compressed once by collectstatic. Local: straight from where the files lie.
 STATIC_ROOT = env.str("SYNTHWEB_STATIC_ROOT", default="") or None

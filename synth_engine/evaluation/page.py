@@ -41,7 +41,7 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
             ),
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
             (
-                f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{sections}{_rows(shown)}"
+                f"<main><h1>{escape(title)}</h1>{_outside(report)}{_head(shown)}{_columns(shown)}{sections}{_rows(shown)}"
                 f"{_left_out(shown)}</main>"
             ),
             (
@@ -62,6 +62,17 @@ def _tones() -> str:
     """The style sheet of the tones: dark where the reader's colour scheme is, but never on paper."""
     dark = f":root:not([data-paper]) {{ {style.declarations('dark')} }}"
     return f":root {{ {style.declarations('light')} }} @media (prefers-color-scheme: dark) {{ {dark} }}\n"
+
+
+def _outside(report: Report) -> str:
+    """That the synthetic table was made elsewhere, and what that means."""
+    stated = report.get("outside")
+    if stated is None:
+        return ""
+    return (
+        f'<p class="verdict" id="outside"><strong>Synthetic table of unknown privacy: '
+        f"{escape(stated['made_by'])}.</strong> {escape(stated['notice'])}.</p>"
+    )
 
 
 def _head(shown: view.Comparison) -> str:

@@ -285,6 +285,16 @@ class DPSynPlan(Plan):
     cliques: tuple[Clique, ...]
     noises: tuple[Noise, ...]
 
+    @property
+    def advice(self) -> str:
+        if self.config.synthesis != "sts":
+            return ""
+        return (
+            "Records made one by one from sorted groups had more error than independent columns nearly "
+            "everywhere they were compared (docs/papers.md). Take minimum-cost flow, unless the paper is "
+            "to be repeated."
+        )
+
     def ask(self, session: Session) -> None:
         for clique, noise in zip(self.cliques, self.noises, strict=True):
             session.measure(clique, noise=noise)

@@ -11,19 +11,17 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 import pandas as pd
 
-from synth_engine import codec, strict_json, verifier
+from synth_engine import codec, strict_json
 from synth_engine.domain import Attribute, Derived, Domain
 from synth_engine.errors import InputError, SpecError
-from synth_engine.mixing import raking
+from synth_engine.mixing import of_release, raking
 from synth_engine.mixing.raking import COUNT, WEIGHT, PublicTotals
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy.loss import plain, scientific
 from synth_engine.strict_json import JsonObject
 
 SCHEMA = "synth_engine/repair-receipt/1"
@@ -308,25 +306,7 @@ def _effective(weights: np.ndarray) -> int:
 def receipt(
     release: Mapping[str, Any], *, model: Mapping[str, Any], made: Mapping[str, Any]
 ) -> JsonObject:
-    """The receipt of a repaired table. release: the receipt of the release, which is verified; model: its
-    document. made: what else the receipt states of the table. Errors: VerificationError."""
-    verified = verifier.verify(dict(release))
-    guarantee = release["guarantee"]
-    document: JsonObject = {
-        "schema": SCHEMA,
-        "statement": STATEMENT,
-        "release": {
-            "receipt": verified.core,
-            **({"caveats": list(verified.caveats)} if verified.caveats else {}),
-            "model_sha256": receipts.digest(model),
-            "relation": release["relation"],
-            "unit": release["unit"],
-            "guarantee": {
-                "epsilon": plain(Fraction(guarantee["epsilon"])),
-                "delta": scientific(Fraction(guarantee["delta"])),
-                "sentence": guarantee["sentence"],
-            },
-        },
-        **made,
-    }
-    return document | {"digest": receipts.digest(document)}
+    """The receipt of a repaired table; arguments and errors as of `of_release.receipt`."""
+    return of_release.receipt(
+        release, model=model, schema=SCHEMA, statement=STATEMENT, made=made
+    )

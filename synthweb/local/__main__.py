@@ -1,4 +1,5 @@
-"""`python -m synthweb.local run|stop|reset|demo-logins`: what the Makefile calls."""
+"""`python -m synthweb.local run|stop|reset|demo-logins`: what the Makefile calls, and `synthweb` where wheels
+are installed."""
 
 from __future__ import annotations
 
@@ -7,12 +8,16 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 
+from synthweb.lib import shipped
 from synthweb.local import broker, installation, paths, supervisor
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Do one of the verbs; problems are one line, not a traceback."""
-    parser = argparse.ArgumentParser(prog="python -m synthweb.local", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="synthweb" if shipped.IS_INSTALLED else "python -m synthweb.local",
+        description=__doc__,
+    )
     parser.add_argument("verb", choices=["run", "stop", "reset", "demo-logins"])
     parser.add_argument("--force", action="store_true", help="reset without asking")
     chosen = parser.parse_args(arguments)
@@ -38,4 +43,5 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

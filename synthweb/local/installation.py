@@ -13,7 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 
-from synthweb.lib import installation_format
+from synthweb.lib import installation_format, shipped
 from synthweb.lib.env import flag
 from synthweb.local import broker, keys, processes
 from synthweb.local.paths import REPOSITORY, Places
@@ -50,7 +50,8 @@ class Installation:
         with self._lock() as lock:
             if lock is None:
                 _say(
-                    f"synthweb is already running at {self._address()} (`make stop` stops it)."
+                    f"synthweb is already running at {self._address()} "
+                    f"(`{shipped.command('stop')}` stops it)."
                 )
                 return 0
             keys.make(self._places.keys)
@@ -76,7 +77,10 @@ class Installation:
                 _say("Stopping …")
                 watching.stop()
                 self._examples.close()
-        _say("Stopped. Everything is kept in var/; `make run` goes on from here.")
+        folder = self._places.var if shipped.IS_INSTALLED else "var/"
+        _say(
+            f"Stopped. Everything is kept in {folder}; `{shipped.command('run')}` goes on from here."
+        )
         return 0
 
     def stop(self) -> int:
@@ -104,7 +108,9 @@ class Installation:
             return 0
         with self._lock() as lock:
             if lock is None:
-                raise InstallationRefused("synthweb is running: `make stop` first.")
+                raise InstallationRefused(
+                    f"synthweb is running: `{shipped.command('stop')}` first."
+                )
             _say(
                 f"This deletes {self._places.var}: users, datasets, releases, the ledger of this "
                 "installation, its logs and its keys. Uploaded tables can never be read again. Code and "
@@ -125,7 +131,7 @@ class Installation:
             sys.stdout.write(self._places.demo_logins.read_text())
         except FileNotFoundError:
             raise InstallationRefused(
-                "There are no demo users yet: `make run` makes them at its first start."
+                f"There are no demo users yet: `{shipped.command('run')}` makes them at its first start."
             ) from None
         return 0
 

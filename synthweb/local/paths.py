@@ -1,4 +1,4 @@
-"""Where the local installation keeps its things: all below one folder, which git ignores."""
+"""Where the local installation keeps its things: all below one folder, which git ignores in a checkout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from synthweb.lib import shipped
+
+REPOSITORY = shipped.ROOT
 LONGEST_SOCKET = 100  # a Unix socket's address holds 107 bytes
 
 
@@ -77,5 +79,5 @@ def _number(path: Path) -> int:
 
 
 def of_this_machine() -> Places:
-    """The places of this checkout, or of SYNTHWEB_VAR."""
-    return Places(Path(os.environ.get("SYNTHWEB_VAR") or REPOSITORY / "var").absolute())
+    """The places of this installation, or of SYNTHWEB_VAR."""
+    return Places(Path(os.environ.get("SYNTHWEB_VAR") or shipped.data_folder()).absolute())

@@ -49,7 +49,7 @@ PATHS: tuple[tuple[object, tuple[str, ...]], ...] = (  # (title, slugs)
     ),
     (
         gettext_lazy("Analyst: use a release"),
-        ("rest", "client", "description", "comparison", "notifications"),
+        ("rest", "client", "r", "spreadsheets", "description", "comparison", "notifications"),
     ),
     (gettext_lazy("Custodian: grant budget"), ("ledger", "forecast", "threat-model")),
     (gettext_lazy("Auditor: check it"), ("ledger", "threat-model", "proofs/README")),

@@ -184,7 +184,7 @@ def test_lists_are_read_to_their_end_and_narrowed(
     }
     for number in range(4):
         Release.objects.create(**fields, run_code=f"run{number}", name=f"Copy {number}")
-    monkeypatch.setattr("synthweb_client.client.PAGE", 2)
+    monkeypatch.setattr("synthweb_client.transport.PAGE", 2)
     client = connect(cast.steward)
     names = [release.name for release in client.releases(sort="name")]
     assert names == ["Copy 0", "Copy 1", "Copy 2", "Copy 3", "First release"]

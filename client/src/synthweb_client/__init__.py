@@ -1,5 +1,5 @@
-"""Reads releases of a synthweb server: facts, first rows, estimates with intervals, samples, and receipts
-verified on arrival.
+"""A synthweb server from a program: releases with facts, first rows, estimates with intervals, samples and
+receipts that are verified on arrival; tables, budget and runs for stewards.
 
     from synthweb_client import Client
 
@@ -8,9 +8,17 @@ verified on arrival.
             print(release.code, release.name, release.facts.guarantee)
 """
 
-from synthweb_client import figures
+from synthweb_client import figures, rows
+from synthweb_client.budget import Account, AccountFacts, BudgetRequest, Entry, RequestFacts
 from synthweb_client.cities import City
 from synthweb_client.client import Client
+from synthweb_client.datasets import (
+    Brought,
+    Dataset,
+    DatasetFacts,
+    DescriptionVersion,
+    Refusal,
+)
 from synthweb_client.documents import (
     Allowance,
     Amount,
@@ -47,6 +55,7 @@ from synthweb_client.errors import (
     NotReady,
     ReceiptRefused,
     ReleaseUnavailable,
+    RunEnded,
     ServerRefused,
     SynthwebError,
     TokenRefused,
@@ -55,28 +64,55 @@ from synthweb_client.errors import (
 from synthweb_client.implicates import CombinedEstimate, combine
 from synthweb_client.links import Link
 from synthweb_client.receipts import Receipt
-from synthweb_client.releases import Release, Sample
+from synthweb_client.release_documents import (
+    Citation,
+    ColumnError,
+    Distance,
+    Edition,
+    ExpectedErrors,
+    Node,
+    PaidCheck,
+    Share,
+    Verdict,
+    Void,
+)
+from synthweb_client.releases import Release
 from synthweb_client.repaired import RepairedTable
+from synthweb_client.runs import Run, RunEvent, RunFacts
+from synthweb_client.samples import Sample
 from synthweb_client.transport import API_VERSION, Retries
 from synthweb_client.validations import Validation
 from synthweb_client.webhooks import WebhookEvent, verify_webhook
 
 __all__ = [
     "API_VERSION",
+    "Account",
+    "AccountFacts",
     "Allowance",
     "Amount",
     "Bar",
+    "Brought",
+    "BudgetRequest",
     "Busy",
     "Cell",
+    "Citation",
     "City",
     "CityFacts",
     "Client",
     "Column",
+    "ColumnError",
     "ColumnLook",
     "CombinedEstimate",
     "ConnectionFailed",
+    "Dataset",
+    "DatasetFacts",
+    "DescriptionVersion",
+    "Distance",
+    "Edition",
+    "Entry",
     "Estimate",
     "EstimatedColumn",
+    "ExpectedErrors",
     "FirstRows",
     "IncompatibleServer",
     "Licence",
@@ -86,9 +122,11 @@ __all__ = [
     "Marginal",
     "Me",
     "NewerServer",
+    "Node",
     "NotMeasured",
     "NotReady",
     "PaidCell",
+    "PaidCheck",
     "PaidFigure",
     "PaidGroup",
     "Price",
@@ -96,22 +134,32 @@ __all__ = [
     "Quality",
     "Receipt",
     "ReceiptRefused",
+    "Refusal",
     "Release",
     "ReleaseFacts",
     "ReleaseUnavailable",
     "RepairedFacts",
     "RepairedTable",
+    "RequestFacts",
     "Retries",
+    "Run",
+    "RunEnded",
+    "RunEvent",
+    "RunFacts",
     "Sample",
     "SampleFacts",
     "ServerRefused",
+    "Share",
     "SynthwebError",
     "TokenRefused",
     "Validation",
     "ValidationFacts",
+    "Verdict",
+    "Void",
     "WebhookEvent",
     "WebhookRefused",
     "combine",
     "figures",
+    "rows",
     "verify_webhook",
 ]

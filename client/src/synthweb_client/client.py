@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
-
 from synthweb_client import documents, receipts
+from synthweb_client.budget import Account, AccountFacts, BudgetRequest, RequestFacts
 from synthweb_client.cities import City
+from synthweb_client.datasets import Dataset, DatasetFacts, kind_of
+from synthweb_client.documents import Document
 from synthweb_client.files import whole
 from synthweb_client.links import Link
-from synthweb_client.releases import Release, naming
+from synthweb_client.release_access import naming
+from synthweb_client.releases import Release
+from synthweb_client.runs import Run, RunFacts
+from synthweb_client.samples import Sample
 from synthweb_client.transport import Retries, Transport
-
-PAGE = 200  # releases asked for at once, the most that the server gives
 
 
 class Client:
@@ -75,22 +77,155 @@ class Client:
         """Releases that you may read, the newest first. search: words of name, description or code. dataset:
         its code. sort: created_at, name or epsilon, with a minus for the reverse."""
         wanted = {"q": search, "dataset": dataset, "mechanism": mechanism, "sort": sort}
-        params = {name: value for name, value in wanted.items() if value}
-        offset = 0
-        while True:
-            paging = {"limit": str(PAGE), "offset": str(offset)}
-            answer = self._transport.get("releases", params=params | paging)
-            page = documents.read(answer.content, documents.Page)
-            for result in page.results:
-                yield self._release(msgspec.json.encode(result))
-            if page.next is None or not page.results:
-                return
-            offset += len(page.results)
+        for facts in self._every("releases", wanted, documents.ReleaseFacts):
+            yield Release(self._transport, facts, key=self._key)
 
     def release(self, code: str) -> Release:
         """One release by its code. Errors: ReleaseUnavailable."""
         with naming(code):
             return self._release(self._transport.get("releases", code).content)
+
+    def sample(self, code: str) -> Sample:
+        """One of your samples by its code. Errors: ServerRefused; ReleaseUnavailable."""
+        facts = documents.read(
+            self._transport.get("samples", code).content, documents.SampleFacts
+        )
+        return Sample(self._transport, facts, release=self.release(facts.release))
+
+    def mechanisms(self) -> tuple[Mapping[str, Any], ...]:
+        """The methods that a release can be made by, each with the JSON schema of its parameters."""
+        answer = self._transport.get("mechanisms")
+        return documents.read(answer.content, tuple[dict[str, Any], ...])
+
+    def datasets(
+        self, *, search: str = "", state: str = "", account: str = ""
+    ) -> Iterator[Dataset]:
+        """The tables of your organisation, for stewards, custodians and auditors, the newest first. state:
+        uploaded, ready, refused or deleted. account: code of the budget that they spend from."""
+        wanted = {"q": search, "state": state, "account": account, "sort": "-created_at"}
+        for facts in self._every("datasets", wanted, DatasetFacts):
+            yield Dataset(self._transport, facts)
+
+    def dataset(self, code: str) -> Dataset:
+        """One of them by its code. Errors: ServerRefused."""
+        answer = self._transport.get("datasets", code)
+        return Dataset(self._transport, documents.read(answer.content, DatasetFacts))
+
+    def upload(
+        self,
+        path: str | Path,
+        *,
+        name: str,
+        description: str = "",
+        key: str | None = None,
+    ) -> Dataset:
+        """Upload a table: .csv, .csv.gz, .parquet, .xlsx, .xls, .sav, .dta or .dat. It is encrypted as it
+        arrives; `Dataset.wait` waits for the worker that reads it. The token needs the scope `spend`. key:
+        makes the request harmless to repeat."""
+        path = Path(path)
+        said = {"name": name, "description": description}
+        with path.open("rb") as file:
+            answer = self._transport.send_file(
+                "POST",
+                "datasets",
+                file=file,
+                kind=kind_of(path),
+                params={field: text for field, text in said.items() if text},
+                key=key,
+            )
+        return Dataset(self._transport, documents.read(answer.content, DatasetFacts))
+
+    def accounts(self, *, dataset: str = "") -> Iterator[Account]:
+        """Budget accounts that you may see, the newest first. dataset: code of one that spends from it."""
+        wanted = {"dataset": dataset, "sort": "-created_at"}
+        for facts in self._every("accounts", wanted, AccountFacts):
+            yield Account(self._transport, facts)
+
+    def account(self, code: str) -> Account:
+        """One of them by its code. Errors: ServerRefused."""
+        answer = self._transport.get("accounts", code)
+        return Account(self._transport, documents.read(answer.content, AccountFacts))
+
+    def budget_requests(self, *, state: str = "", dataset: str = "") -> Iterator[BudgetRequest]:
+        """Requests for budget, the newest first. state: open, granted, refused. dataset: its code."""
+        wanted = {"state": state, "dataset": dataset, "sort": "-created_at"}
+        for facts in self._every("budget-requests", wanted, RequestFacts):
+            yield BudgetRequest(self._transport, facts)
+
+    def budget_request(self, code: str) -> BudgetRequest:
+        """One of them by its code. Errors: ServerRefused."""
+        answer = self._transport.get("budget-requests", code)
+        return BudgetRequest(self._transport, documents.read(answer.content, RequestFacts))
+
+    def request_budget(
+        self,
+        dataset: str,
+        *,
+        reason: str,
+        epsilon: str | None = None,
+        delta: str | None = None,
+        rho: str | None = None,
+        account: str | None = None,
+        records: int | None = None,
+        key: str | None = None,
+    ) -> BudgetRequest:
+        """Ask for budget for a described table: epsilon and delta, or rho. The token needs the scope `spend`.
+        dataset: its code. account: code of one that protects the same people. records: about how many there
+        are, as anybody could guess."""
+        body: dict[str, object] = {
+            "dataset": dataset,
+            "rule": "basic" if rho is None else "zcdp",
+            "reason": reason,
+        }
+        amounts = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        more = {**amounts, "account": account, "records": records}
+        body |= {field: value for field, value in more.items() if value is not None}
+        answer = self._transport.post("budget-requests", body=body, key=key)
+        return BudgetRequest(self._transport, documents.read(answer.content, RequestFacts))
+
+    def runs(self, *, search: str = "", dataset: str = "", state: str = "") -> Iterator[Run]:
+        """Runs, for stewards and auditors, the newest first. state: held, finished, failed, …"""
+        wanted = {"q": search, "dataset": dataset, "state": state, "sort": "-created_at"}
+        for facts in self._every("runs", wanted, RunFacts):
+            yield Run(self._transport, facts)
+
+    def run(self, code: str) -> Run:
+        """One of them by its code. Errors: ServerRefused."""
+        return Run(
+            self._transport,
+            documents.read(self._transport.get("runs", code).content, RunFacts),
+        )
+
+    def synthesize(
+        self,
+        dataset: str,
+        *,
+        epsilon: str,
+        delta: str = "0",
+        mechanism: str = "auto",
+        parameters: Mapping[str, Any] | None = None,
+        name: str = "",
+        key: str | None = None,
+        **more: Any,
+    ) -> Run:
+        """Ask for a release of a described table with budget; what it costs is held at once, and
+        `Run.wait` waits for it. The token needs the scope `spend`.
+
+        dataset: its code. parameters: of the mechanism, by its JSON schema. key: makes the request harmless
+        to repeat: with the same one there is one run. more: `rows`, `records`, `prior`, `criteria` and
+        `earmark`, as REST takes them.
+        """
+        body = {
+            "dataset": dataset,
+            "mechanism": mechanism,
+            "parameters": dict(parameters or {}),
+            "epsilon": epsilon,
+            "delta": delta,
+            "name": name,
+            **more,
+        }
+        answer = self._transport.post("runs", body=body, key=key)
+        return Run(self._transport, documents.read(answer.content, RunFacts))
 
     def scenarios(self) -> tuple[Mapping[str, Any], ...]:
         """What can be wrong with test data: every kind of step with the JSON schema of its parameters."""
@@ -212,6 +347,13 @@ class Client:
             "before": before,
         }
         return self._city(self._transport.post("cities", body=body, key=key).content)
+
+    def _every(
+        self, what: str, wanted: Mapping[str, str], kind: type[Document]
+    ) -> Iterator[Document]:
+        """All entries of a list, narrowed by what is wanted."""
+        given = {name: value for name, value in wanted.items() if value}
+        return self._transport.every(what, kind=kind, params=given)
 
     def _city(self, content: bytes) -> City:
         return City(self._transport, documents.read(content, documents.CityFacts))

@@ -14,7 +14,7 @@ from typing import IO
 import httpx
 
 from synthweb_client.errors import ConnectionFailed
-from synthweb_client.transport import Again, Transport
+from synthweb_client.transport import Again, Params, Transport
 
 ACCEPTED = 202
 PAUSE = 2.0
@@ -44,6 +44,7 @@ def download(
     to: IO[bytes],
     rows: int | None = None,
     report: Report,
+    params: Params | None = None,
 ) -> float | None:
     """Write the file at this address to the beginning of `to`, and compare it with the SHA-256 that the
     server states, if it does.
@@ -55,7 +56,7 @@ def download(
         to.seek(0)
         to.truncate()
         try:
-            with transport.stream(*path, attempt=attempt) as response:
+            with transport.stream(*path, attempt=attempt, params=params) as response:
                 if response.status_code == ACCEPTED:
                     return float(response.headers.get("Retry-After", PAUSE))
                 digest = _receive(

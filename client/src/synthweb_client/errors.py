@@ -7,6 +7,7 @@ SynthwebError
 ├── WebhookRefused        a call of a webhook is not signed with its secret, or old
 ├── NotReady              a worker has not finished what was asked for
 ├── NotMeasured           a validation ended without an answer
+├── RunEnded              a run failed or was cancelled
 └── ServerRefused         the server answered with an error: status, code, detail, errors
     ├── TokenRefused          401: unknown, expired or revoked
     ├── ReleaseUnavailable    404 of a release: not shared with you, or no longer
@@ -46,6 +47,10 @@ class NotReady(SynthwebError):
 
 class NotMeasured(SynthwebError):
     """A validation failed or was cancelled; its data steward sees why."""
+
+
+class RunEnded(SynthwebError):
+    """A run failed or was cancelled; its log says where."""
 
 
 class NewerServer(UserWarning):

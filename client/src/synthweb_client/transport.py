@@ -14,13 +14,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
-from synthweb_client.documents import Problem
+from synthweb_client import documents
+from synthweb_client.documents import Document, Problem
 from synthweb_client.errors import (
     Busy,
     ConnectionFailed,
@@ -37,6 +38,7 @@ KEY_HEADER = "Idempotency-Key"
 COME_BACK = {429, 502, 503, 504}
 NOT_FOUND = 404
 ROOT = "/api/v1"
+PAGE = 200  # entries of a list asked for at once, the most that the server gives
 Params = Mapping[str, str | list[str]]
 
 
@@ -99,19 +101,67 @@ class Transport:
 
     def post(self, *path: str, body: object, key: str | None = None) -> httpx.Response:
         """The answer to a POST. Every attempt has the same key, so that the request takes effect once."""
-        headers = {
-            KEY_HEADER: key or str(uuid.uuid4()),
-            "Content-Type": "application/json",
-        }
+        return self.send("POST", *path, body=body, key=key)
+
+    def send(
+        self,
+        method: str,
+        *path: str,
+        body: object,
+        params: Params | None = None,
+        key: str | None = None,
+    ) -> httpx.Response:
+        """The answer to a request with a document as its body; as `post`."""
         content = msgspec.json.encode(body)
-        return self._answered("POST", path, content=content, headers=headers)
+        headers = {"Content-Type": "application/json"} | _key(key)
+        sent = {"content": content, "headers": headers, "params": dict(params or {})}
+        return self._answered(method, path, **sent)
+
+    def send_file(
+        self,
+        method: str,
+        *path: str,
+        file: IO[bytes],
+        kind: str,
+        params: Params | None = None,
+        key: str | None = None,
+    ) -> httpx.Response:
+        """The answer to a request whose body is a file, sent from its beginning at each attempt. kind: its
+        media type."""
+        headers = {"Content-Type": kind} | _key(key)
+        return self._answered(
+            method, path, content=file, headers=headers, params=dict(params or {})
+        )
+
+    def delete(self, *path: str) -> None:
+        """Delete what this address names."""
+        self._answered("DELETE", path)
+
+    def every(
+        self, *path: str, kind: type[Document], params: Mapping[str, str] | None = None
+    ) -> Iterator[Document]:
+        """All entries of a list, asked for page by page."""
+        offset = 0
+        while True:
+            paging = {"limit": str(PAGE), "offset": str(offset)}
+            answer = self.get(*path, params=dict(params or {}) | paging)
+            page = documents.read(answer.content, documents.Page)
+            for result in page.results:
+                yield documents.read(msgspec.json.encode(result), kind)
+            if page.next is None or not page.results:
+                return
+            offset += len(page.results)
 
     @contextmanager
-    def stream(self, *path: str, attempt: int) -> Iterator[httpx.Response]:
+    def stream(
+        self, *path: str, attempt: int, params: Params | None = None
+    ) -> Iterator[httpx.Response]:
         """One attempt at an answer whose body is read as it comes. Raises `Again` where another attempt may
         help."""
         try:
-            with self._http.stream("GET", self._address(path)) as response:
+            with self._http.stream(
+                "GET", self._address(path), params=dict(params or {})
+            ) as response:
                 if response.status_code >= 300:
                     response.read()
                 self._check(response, attempt=attempt)
@@ -131,6 +181,8 @@ class Transport:
 
     def _answered(self, method: str, path: tuple[str, ...], **request: Any) -> httpx.Response:
         for attempt in self.attempts():
+            if hasattr(request.get("content"), "seek"):
+                request["content"].seek(0)
             try:
                 try:
                     response = self._http.request(method, self._address(path), **request)
@@ -203,6 +255,11 @@ class Again(Exception):
         super().__init__(str(error))
         self.error = error
         self.seconds = seconds
+
+
+def _key(key: str | None) -> dict[str, str]:
+    """What makes a request take effect once, whatever is repeated."""
+    return {KEY_HEADER: key or str(uuid.uuid4())}
 
 
 def _retry_after(response: httpx.Response) -> float | None:
