@@ -9,10 +9,10 @@
     if (!source) return;
     try {
       await navigator.clipboard.writeText((source.value ?? source.textContent).trim());
-      button.textContent = "Copied";
+      button.textContent = document.body.dataset.copied;
     } catch {
       window.getSelection().selectAllChildren(source);
-      button.textContent = "Selected: press Ctrl+C";
+      button.textContent = document.body.dataset.selected;
     }
   });
 
@@ -31,17 +31,17 @@
     if (!event.detail.triggeringEvent) event.detail.headers["X-Background"] = "1";
   });
 
-  const tell = (text) => {
+  // what: of the texts that the place has, "" for none
+  const tell = (what) => {
     const place = document.getElementById("connection");
     if (!place) return;
-    place.textContent = text;
-    place.hidden = !text;
+    place.textContent = place.dataset[what] ?? "";
+    place.hidden = !place.textContent;
   };
-  document.addEventListener("htmx:sendError", () => tell("The server does not answer. This page will try again."));
+  document.addEventListener("htmx:sendError", () => tell("silent"));
   document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.xhr.status === 403) tell("You are no longer signed in, or may not do this. Load the page again.");
-    else if (event.detail.xhr.status === 429) tell("Too much is asked for at once. Wait a few seconds, then change something again.");
-    else if (event.detail.xhr.status >= 500) tell("Something went wrong on the server. Nothing was changed.");
+    const status = event.detail.xhr.status;
+    tell(status >= 500 ? "500" : String(status));
   });
   document.addEventListener("htmx:afterOnLoad", () => tell(""));
 })();

@@ -3,7 +3,7 @@ for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor, log10
@@ -22,6 +22,10 @@ MAX_GROUPED = 40  # codes: beyond it the synthetic side is a dashed line over so
 MAX_CATEGORIES = 30
 # times the longest bar of a value: what all others together may be to be drawn as long as it is
 DWARFING_RATIO = 4
+SPIKE = 0.5
+"""Share of all records from which on one bar is a spike."""
+SPIKE_RATIO = 5
+"""Times the next bar that a spike is long: on its scale all others would be hairlines."""
 ROW_PIXELS = 34
 NARROW_ROW_PIXELS = 24  # from a dozen categories on
 
@@ -138,7 +142,40 @@ def _on_a_scale(entry: Json) -> tuple[Traces, Layout]:
         "yaxis": share_axis("share of records"),
         "bargap": 0,
     }
+    set_spike_apart(layout, entry, low, high)
     return two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
+
+
+def set_spike_apart(
+    layout: Layout, entry: Json, low: Sequence[float], high: Sequence[float]
+) -> None:
+    """Let the axis of shares end at the second longest bar, where the longest would leave the others no
+    length; the longest is cut, and its shares are written over it. low, high: where each bar begins and
+    ends."""
+    shares = [max(pair) for pair in zip(*entry["shares"].values(), strict=True)]
+    if len(shares) < 2:
+        return
+    top, second = sorted(range(len(shares)), key=lambda bar: -shares[bar])[:2]
+    if shares[top] < SPIKE or not 0 < SPIKE_RATIO * shares[second] <= shares[top]:
+        return
+    layout["yaxis"] |= {"range": [0, 1.15 * shares[second]]}
+    written = " / ".join(f"{share[top]:.1%}" for share in entry["shares"].values())
+    at_left = low[top] + high[top] < low[0] + high[-1]
+    layout["annotations"] = [
+        {
+            "xref": "x",
+            "yref": "paper",
+            "x": high[top] if at_left else low[top],
+            "y": 1,
+            "xanchor": "left" if at_left else "right",
+            "yanchor": "top",
+            "xshift": 6 if at_left else -6,
+            "showarrow": False,
+            "align": "left",
+            "text": f"↑ {escape(entry['labels'][top])}: {written}",
+            "font": {"size": 12},
+        }
+    ]
 
 
 def _bins(entry: Json) -> tuple[list[float], list[float]]:
@@ -243,7 +280,9 @@ def _in_order(entry: Json) -> tuple[Traces, Layout]:
         "yaxis": share_axis("share of records"),
         "bargap": 0,
     }
-    return two_sides(entry, [position - 0.5 for position in range(size)], [1.0] * size), layout
+    low = [position - 0.5 for position in range(size)]
+    set_spike_apart(layout, entry, low, [start + 1.0 for start in low])
+    return two_sides(entry, low, [1.0] * size), layout
 
 
 def _by_frequency(entry: Json) -> tuple[Traces, Layout]:

@@ -47,7 +47,8 @@ def _curve(
     # The band must not change between two views of one release: its seed is made of public
     # facts.
     entry = commutes.curve(sides, seed=f"{view.domain.digest}/{kind}")
-    traces, layout = curves.arrange(entry, unit=view.unit)
+    staying = {side: flows.staying for side, flows in sides.items()}
+    traces, layout = curves.arrange(entry, unit=view.unit, staying=staying)
     summary = _curve_words(view, entry, sides)
     figure = view.figure(
         traces, layout, words=f"Cumulative shares of records by distance. {summary}"
@@ -69,8 +70,8 @@ def _curve_words(view: CommuteView, entry: DistanceEntry, sides: Mapping[str, Fl
         return text
     at = view.distance(entry["ks_at_km"])
     return (
-        f"{entry['verdict']['words']} Distance of Kolmogorov and "
-        f"Smirnov {entry['ks']:.3f}, at {at}. {text}"
+        f"{entry['verdict']['words']} The largest gap is {100 * entry['ks']:.1f} of 100 records, within "
+        f"{at}. {text}"
     )
 
 

@@ -70,6 +70,11 @@ class Flows:
         """0 of no records."""
         return float(self.counts @ self.km) / max(1, self.total)
 
+    @property
+    def staying(self) -> float:
+        """The share of records that end where they start; 0 of no records."""
+        return float(self.counts[self.km == 0].sum()) / max(1, self.total)
+
     def up_to(self, km: float) -> Flows:
         """Selects records that go at most so many kilometres."""
         return self._where(self.km <= km)

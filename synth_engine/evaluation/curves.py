@@ -3,10 +3,13 @@ one; below them, on a strip of its own, their difference."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor, log10
 
-from synth_engine.evaluation.distance_distribution import DistanceEntry
+import numpy as np
+
+from synth_engine.evaluation.distance_distribution import DistanceEntry, median
 from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.style import (
     FEWER,
@@ -44,11 +47,20 @@ KILOMETRES = Unit("km", "kilometres", 1.0)
 MILES = Unit("miles", "miles", KILOMETRES_A_MILE)
 
 
-def arrange(entry: DistanceEntry, *, unit: Unit = KILOMETRES) -> tuple[list[Trace], Layout]:
-    """Traces and axes for the distances between two places."""
+def arrange(
+    entry: DistanceEntry,
+    *,
+    unit: Unit = KILOMETRES,
+    staying: Mapping[str, float] | None = None,
+) -> tuple[list[Trace], Layout]:
+    """Traces and axes for the distances between two places. staying: by side the share of records whose two
+    places are one, if it is known: it is written where the curve jumps."""
     edges, within = [unit.of(edge) for edge in entry["edges_km"]], entry["within"]
     traces = _band(entry, edges) if "band" in entry else []
     traces += [_curve(side, entry, edges, share, unit=unit) for side, share in within.items()]
+    traces += [
+        _median(side, entry, share, unit) for side, share in within.items() if share[-1] > 0
+    ]
     if entry["ks"] and entry["ks_at_km"] is not None:
         traces.append(_gap(entry, entry["ks_at_km"], unit))
     # The last edge is the largest distance possible in the public box: up to it the axis would
@@ -82,8 +94,48 @@ def arrange(entry: DistanceEntry, *, unit: Unit = KILOMETRES) -> tuple[list[Trac
     }
     if "real" in within:
         traces += _difference(entry, edges)
-        _add_strip(layout, _ends_of_strip(entry))
+        _add_strip(layout, _ends_of_strip(entry), chance=entry["ks_by_chance"])
+    if staying and round(100 * max(staying.values())):
+        layout.setdefault("annotations", []).append(_stay(staying))
     return traces, layout
+
+
+def _stay(staying: Mapping[str, float]) -> Layout:
+    """Words at the jump of the curve at no distance: those of the synthetic side, which every view has."""
+    share = staying.get("synthetic", max(staying.values()))
+    return {
+        "xref": "x",
+        "yref": "y",
+        "x": 0,
+        "y": share,
+        "xanchor": "left",
+        "yanchor": "top",
+        "xshift": 6,
+        "showarrow": False,
+        "text": f"{round(100 * share)} of 100 start and end at one place",
+        "font": {"size": 11},
+    }
+
+
+def _median(side: str, entry: DistanceEntry, share: list[float], unit: Unit) -> Trace:
+    """A mark on the curve where half of the records are."""
+    at = median(np.array(entry["edges_km"]), np.array(share))
+    colour = REAL if side == "real" else SYNTHETIC
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": f"median, {side}",
+        "showlegend": False,
+        "x": [unit.of(at)],
+        "y": [0.5],
+        "marker": {
+            "symbol": "line-ns-open",
+            "color": colour,
+            "size": 14,
+            "line": {"width": 2},
+        },
+        "hovertemplate": f"half within %{{x:.4~g}} {unit.short}<extra></extra>",
+    }
 
 
 def _difference(entry: DistanceEntry, edges: list[float]) -> list[Trace]:
@@ -133,8 +185,9 @@ def _ends_of_strip(entry: DistanceEntry) -> float:
     return next(times * power for times in (1, 2, 3, 5, 10) if times * power >= largest)
 
 
-def _add_strip(layout: Layout, end: float) -> None:
-    """The strip is a second axis below the first; its scale stands over it in words."""
+def _add_strip(layout: Layout, end: float, *, chance: float | None) -> None:
+    """The strip is a second axis below the first; its scale stands over it in words. chance: the largest gap
+    that chance alone gives on average: a grey band."""
     layout["yaxis"] |= {"domain": [STRIP + STRIP_GAP, 1.0]}
     layout["xaxis"] |= {"anchor": "y2"}
     layout["yaxis2"] = {
@@ -162,6 +215,22 @@ def _add_strip(layout: Layout, end: float) -> None:
         }
     ]
     layout["height"] = HEIGHT_WITH_STRIP
+    if chance is not None:
+        band = min(end, 100 * chance)
+        layout["shapes"] = [
+            {
+                "type": "rect",
+                "xref": "paper",
+                "yref": "y2",
+                "x0": 0,
+                "x1": 1,
+                "y0": -band,
+                "y1": band,
+                "fillcolor": QUIET,
+                "line": {"width": 0},
+                "layer": "below",
+            }
+        ]
 
 
 def _band(entry: DistanceEntry, edges: list[float]) -> list[Trace]:

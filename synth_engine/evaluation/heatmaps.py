@@ -10,6 +10,7 @@ from synth_engine.evaluation.cards import MARKS, MAX_TABLE_ROWS, Card, make_card
 from synth_engine.evaluation.colour_ends import without_chance
 from synth_engine.evaluation.figure import CliqueEntry
 from synth_engine.evaluation.plots import Figure, Report, Trace, frame
+from synth_engine.evaluation.seriation import chained
 from synth_engine.evaluation.style import escape
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Json
@@ -18,7 +19,8 @@ MAX_NAMED_COLUMNS = 40
 """Columns that a map names one by one, with all numbers of a pair under the pointer; of more it names some,
 and has the number that is drawn."""
 
-
+MOST_WITH_VALUES = 12
+"""Columns of a map whose squares have room for numbers."""
 HoverLine = tuple[str, str, str]
 """Label, field of an entry, and d3 format of a number under the pointer."""
 DIGITS = 6
@@ -55,13 +57,20 @@ def pair_map(
     is_chance: Callable[[Json], bool] | None = None,
 ) -> Figure:
     """A field of every pair as colours, a triangle below the diagonal: each pair and each name once. `words`
-    describes the map to those who cannot see it. is_chance: of a difference, the entries that are grey."""
+    describes the map to those who cannot see it. is_chance: of a difference, the entries that are grey. Few
+    columns have their values in the squares. Where numbers stand under the pointer, columns that go together
+    by any of them stand beside each other, so that maps of the same entries have one order."""
     shown = entries or PairEntries(
         names=report["columns"],
         pairs=report["pairs"],
         hover=DISTANCES if field == "tvd" else DEPENDENCES,
     )
     names, pairs = shown.names, shown.pairs
+    if shown.hover:
+        names = chained(
+            names,
+            {frozenset(pair["attributes"]): _strength(pair, shown.hover) for pair in pairs},
+        )
     # A report has each pair once, in either order.
     by_pair = {frozenset(pair["attributes"]): pair for pair in pairs}
     across, down = names[:-1], names[1:]
@@ -100,6 +109,8 @@ def pair_map(
         },
         **scale,
     }
+    if len(names) <= MOST_WITH_VALUES:
+        trace["texttemplate"] = "%{z:.2f}"
     if len(names) <= MAX_NAMED_COLUMNS and shown.hover:
         # Numbers, of which the browser makes words: words for each square would be most of a page.
         trace["hovertemplate"] = _hover_template(shown.hover)
@@ -126,6 +137,10 @@ def pair_map(
     }
     traces = [trace] if is_chance is None else without_chance(trace, cells, is_chance)
     return frame(report, traces, layout | {"showlegend": False}, words=words)
+
+
+def _strength(pair: Json, hover: Sequence[HoverLine]) -> float:
+    return max(abs(pair[name]) for _, name, _ in hover)
 
 
 def is_same(field: str) -> Callable[[Json], bool]:

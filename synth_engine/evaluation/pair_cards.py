@@ -12,11 +12,10 @@ from synth_engine.evaluation.dependences import LEAST
 from synth_engine.evaluation.heatmaps import PairEntries
 from synth_engine.evaluation.model_pairs import DECIMALS, GROUPS, Pairs, strongest
 from synth_engine.evaluation.plots import Figure
+from synth_engine.evaluation.seriation import chained
 from synth_engine.evaluation.wording import PRIVATE, Json
 
 MAX_TABLE_ROWS = 50
-MOST_WITH_VALUES = 12
-"""Columns of a map whose squares have room for numbers."""
 
 
 def card_of_one(names: Sequence[str], pairs: Pairs, *, letter: str, most: float) -> Card:
@@ -36,7 +35,7 @@ def map_of_release(
     names: Sequence[str], pairs: Pairs, together: Collection[tuple[str, str]], *, words: str
 ) -> Figure:
     """A map of one release by itself. The colours go from 0 to 1 in every release; pairs that are not in
-    `together` are no more than chance, and grey. Few columns have their values in the squares."""
+    `together` are no more than chance, and grey. Columns that go together stand beside each other."""
     scale = {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": 1.0}
     known = set(together)
 
@@ -47,11 +46,8 @@ def map_of_release(
     chosen = {
         pair: value for pair, value in pairs.items() if pair[0] in names and pair[1] in names
     }
-    figure = _map(names, chosen, scale, words, "%{z:.3f}", is_chance=is_chance)
-    if len(names) <= MOST_WITH_VALUES:
-        for trace in figure["data"]:
-            trace["texttemplate"] = "%{z:.2f}"
-    return figure
+    ordered = chained(names, {frozenset(pair): value for pair, value in chosen.items()})
+    return _map(ordered, chosen, scale, words, "%{z:.3f}", is_chance=is_chance)
 
 
 def card_of_difference(names: Sequence[str], pairs: Pairs, *, letters: tuple[str, str]) -> Card:

@@ -181,6 +181,7 @@ def draw_histogram(report: Report, entry: Json) -> Figure:
         "bargap": 0,
     }
     named = {**histogram, "name": entry["name"]}
+    bars.set_spike_apart(layout, named, low, high)
     words = (
         f"Shares of values of {entry['name']} as they are written, real beside synthetic. "
         f"{entry['verdict']['words']} {tails(histogram)}"

@@ -376,7 +376,7 @@ class RhoForm(forms.Form):
 
     prefix = "policy"
     rho = forms.FloatField(
-        label=_("One ρ for all tables"),
+        label=_("How sure, for all tables"),
         required=False,
         min_value=0.000001,
         max_value=0.999999,

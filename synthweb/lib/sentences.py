@@ -22,6 +22,8 @@ AXIS_TITLES: tuple[str, ...] = (
     _("average commute, %(unit)s"),
     _("error of the average, %(unit)s"),
     _("synthetic minus real, ±%(number)s points of 100"),
+    _("%(number)s of 100 start and end at one place"),
+    _("↑ %(value)s: %(real)s / %(synthetic)s"),
     _("kilometres between %(first)s and %(second)s"),
     _("miles between %(first)s and %(second)s"),
 )
@@ -237,10 +239,16 @@ PATTERNS: tuple[str, ...] = (
     _("the public number of records"),
     _("the noisy number of an earlier release"),
     # the log of a run
+    _("An error of kind %(kind)s stopped the worker."),
     _("Submitted; the price is held."),
     _("The release is ready."),
     _("The figures are ready."),
     _("Failed. %(reason_text)s"),
+    # what is missing before a release
+    _("this dataset has no confirmed description"),
+    _("describe its columns and confirm"),
+    _("this dataset has no privacy budget"),
+    _("ask a custodian for one"),
     # a budget over time
     _("%(letter)s %(charged)s charged, %(held)s held, %(free)s free of %(granted)s"),
     # why a price would not be held

@@ -23,8 +23,10 @@ from synth_engine.evaluation.scale_text import is_moment, number_text, span_text
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.models.model import Model
 from synthweb.lib.number_format import share
+from synthweb.releases import whiskers
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import ExpectedRanges, Release
+from synthweb.releases.whiskers import ChartedFigure, WhiskerChart
 
 KEPT = 1_000
 """Answers to whether a release has columns with ranges, in the memory of a process."""
@@ -52,10 +54,11 @@ class FigureLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnLines:
-    """The figures of one column."""
+    """The figures of one column, and their picture where there is something to draw."""
 
     name: str
     lines: tuple[FigureLine, ...]
+    chart: WhiskerChart | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +158,7 @@ def page(release: Release) -> ExpectedPage | None:
     domain = model_of(release.code).domain
     return ExpectedPage(
         columns=tuple(
-            ColumnLines(name=column.name, lines=lines_of(domain.attribute(column.name), column))
+            _column(domain.attribute(column.name), column)
             for column in columns
             if column.figures
         ),
@@ -164,6 +167,21 @@ def page(release: Release) -> ExpectedPage | None:
         errors=error_lines(release),
         pending=are_errors_pending(release),
     )
+
+
+def _column(attribute: Attribute, column: ExpectedColumn) -> ColumnLines:
+    lines = lines_of(attribute, column)
+    charted = [
+        ChartedFigure(
+            figure=figure,
+            label=line.label,
+            estimate=line.estimate,
+            low=line.low,
+            high=line.high,
+        )
+        for figure, line in zip(column.figures, lines, strict=True)
+    ]
+    return ColumnLines(name=column.name, lines=lines, chart=whiskers.chart_of(charted))
 
 
 def lines_of(attribute: Attribute, column: ExpectedColumn) -> tuple[FigureLine, ...]:

@@ -68,7 +68,7 @@ def _visit(*, kind: str = "user") -> Callable[[Visit], Callable[..., HttpRespons
                 # Guessing is slowed down by address, as it is for tokens of REST.
                 if not rates.within("stranger", line_of(request)):
                     return _sealed(_too_often(request))
-                raise
+                return _sealed(_no_link(request))
             # Each visitor for themselves: one who asks too often keeps nobody else out.
             if not rates.within(kind, f"{link.code} {line_of(request)}"):
                 return _sealed(_too_often(request))
@@ -85,6 +85,11 @@ def _sealed(response: HttpResponseBase) -> HttpResponseBase:
     response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
     response["Referrer-Policy"] = "no-referrer"
     return response
+
+
+def _no_link(request: HttpRequest) -> HttpResponse:
+    """The same page for a link that ended, one that was withdrawn, and an address that nobody ever had."""
+    return render(request, "public/no_link.html", status=HTTPStatus.NOT_FOUND)
 
 
 def _too_often(request: HttpRequest) -> HttpResponse:
@@ -117,7 +122,6 @@ def release(request: HttpRequest, link: PublicLink) -> HttpResponse:
             "licence": licences.of_release(shared),
             "page": look_page.page_of(shared, request.GET),
             "answer": quality.answer_of(shared, paid_figures=False),
-            "seed": look.seed_of(shared),
         }
     )
     return render(request, "public/release.html", context)

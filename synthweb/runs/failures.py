@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from synth_engine import pipeline
 from synth_engine.errors import InputError, PrivacyError, SynthError, VerificationError
 from synthweb.datasets import vault
 from synthweb.runs import artefacts
 from synthweb.runs.turns import Failure
 
-NO_ROOM = (
+NO_ROOM = _(
     "The disk has no room for the noisy answers, so nothing was charged. Have the operator free space where "
     "the folder of artefacts lies, then submit the run again."
 )
@@ -35,7 +37,7 @@ def failure_of(error: Exception, *, described: Mapping[str, Any] | None = None) 
         case artefacts.NoRoom():
             return {"code": "no-room", "text": NO_ROOM}
         case SynthError():
-            return {"code": "engine", "text": "The engine stopped."}
+            return {"code": "engine", "text": _("The engine stopped.")}
     return {
         "code": "internal",
         "text": f"An error of kind {type(error).__name__} stopped the worker.",

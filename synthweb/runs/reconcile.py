@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop as _
 
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
@@ -31,8 +32,10 @@ logger = logging.getLogger(__name__)
 BATCH = 200
 INTERRUPTED = {
     "code": "interrupted-after-charge",
-    "text": "The worker stopped where noise may have been drawn that is stored nowhere. Nothing is drawn "
-    "twice for one charge, so the charge stays.",
+    "text": _(
+        "The worker stopped where noise may have been drawn that is stored nowhere. Nothing is drawn "
+        "twice for one charge, so the charge stays."
+    ),
 }
 
 

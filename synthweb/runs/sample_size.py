@@ -160,10 +160,10 @@ def _divided(domain: Domain, min_records_to_split: int) -> str:
 def _reason(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> str:
     lost, count = len(verdict.lost), len(domain.modelled)
     if verdict.level == "enough":
-        weakest, strength = verdict.strengths[0]
-        sentence = gettext(
-            "Even in “%(weakest)s”, the weakest column, a code holds %(times)s times its noise on average."
-        ) % {"weakest": weakest, "times": _times(strength)}
+        weakest, _strength = verdict.strengths[0]
+        sentence = gettext("Even the most detailed column, “%(weakest)s”, stays readable.") % {
+            "weakest": weakest
+        }
         return f"{sentence} {OPEN}" if domain.undeclared else sentence
     if verdict.not_found and not lost:
         return gettext("Of the others, single columns hold more than their noise.")
@@ -187,10 +187,6 @@ def _reason(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> str:
             lost,
         )
     return sentence % {"lost": lost, "count": count}
-
-
-def _times(value: float) -> str:
-    return grouped(round(value)) if value >= 100 else written_number(f"{value:.3g}")
 
 
 def _advice(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> list[str]:

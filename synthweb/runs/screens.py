@@ -37,6 +37,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import (
     criteria_fields,
     databases,
+    failure_words,
     linking,
     planning,
     public_tables,
@@ -279,6 +280,7 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "is_database": databases.is_of_database(run),
         "link": None if run.link_side is None else run.link_side.link,
         "spent": run.charged_at is not None,
+        "failure": failure_words.of_run(run),
         "stages": stage_lines(run),
         "elapsed": _seconds(run.started_at or run.created_at, run.finished_at),
         "expected": run.expected,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from django.db import DatabaseError
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop as _
 
 from synth_engine.errors import InputError
 from synthweb.lib import tracing
@@ -27,7 +28,7 @@ Failure = Mapping[str, object]
 RowT = TypeVar("RowT", bound=models.Leased)
 GAVE_UP = {
     "code": "gave-up",
-    "text": "The worker was lost again and again on this, probably for lack of memory.",
+    "text": _("The worker was lost again and again on this, probably for lack of memory."),
 }
 
 

@@ -46,6 +46,7 @@ from synthweb.runs import (
     screens,
     selectors,
     services,
+    silence,
 )
 from synthweb.runs.estimate import Estimate, estimate, takes_large_share
 from synthweb.runs.extras import Extras
@@ -282,6 +283,7 @@ def run(request: SignedInRequest, code: str) -> HttpResponse:
     run = selectors.run_for(request.user, code)
     notices.see(user=request.user, pk=run.pk)
     context = screens.run(run, may_act=datasets.may(request.user, run.dataset, Need.SPEND))
+    context |= {"silence": silence.of_run(run, request.GET)}
     if not request.headers.get("HX-Request"):
         return render(request, "runs/run.html", context)
     if run.is_open:

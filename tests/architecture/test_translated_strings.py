@@ -42,8 +42,6 @@ OTHER_TABLES = frozenset(
         "releases/screens.py:VERBS",
         "runs/methods.py:BEYOND",
         "runs/job_kinds/table_job.py:READING_FAILED",
-        "runs/reconcile.py:INTERRUPTED",
-        "runs/turns.py:GAVE_UP",
         "settings.py:SPECTACULAR_SETTINGS",
         "settings.py:UNFOLD",
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from django.conf import settings
@@ -19,6 +18,30 @@ from synthweb.accounts.models import User
 from tests.e2e.patience import SECONDS, complaints, is_swapped, until
 
 MOST_TABS = 120
+FIELD = "one.getAttribute('name') === words"
+BUTTON = (
+    "one.matches('a, button, summary') && one.innerText.replace(/\\s+/g, ' ').includes(words)"
+)
+LOOK = """
+return [performance.timeOrigin, (() => {
+const words = arguments[0];
+const wanted = (one) => WANTED;
+const shown = (one) => one.getClientRects().length > 0;
+const here = document.activeElement;
+if (wanted(here)) return "here";
+const all = [...document.querySelectorAll("a, button, summary, input, select, textarea")];
+const found = all.filter((one) => wanted(one) && shown(one));
+if (!found.length) return "nowhere";
+const list = here.closest("[data-roving]");
+const links = list ? [...list.querySelectorAll(list.dataset.roving)] : [];
+if (links.includes(here) && found.some((one) => links.includes(one))) return "listed";
+if (here.matches(".skip-link") && !found.some((one) => one.closest(".topbar"))) return "below";
+return "elsewhere";
+})()];
+"""
+"""Of which page, and where something is for somebody who looks at it: under the focus, in the list of the
+focus, below the menu that a link skips, elsewhere, or not in sight."""
+KEYS = {"listed": Keys.ARROW_RIGHT, "below": Keys.ENTER, "elsewhere": Keys.TAB}
 
 
 class Keyboard:
@@ -26,6 +49,7 @@ class Keyboard:
 
     def __init__(self, browser: webdriver.Chrome) -> None:
         self.browser = browser
+        self.tabs = 0  # how often Tab was pressed
 
     @property
     def here(self) -> WebElement:
@@ -34,29 +58,41 @@ class Keyboard:
     def strike(self, *keys: str) -> None:
         ActionChains(self.browser).send_keys(*keys).perform()
 
-    def to(self, wanted: Callable[[WebElement], bool]) -> WebElement:
-        """Tab until the focus is there; everything that can be done must be reached this way. The page that
-        was asked for may still be on its way: one goes round the former until it comes."""
+    def to(self, wanted: str, words: str) -> WebElement:
+        """Go to what `FIELD` or `BUTTON` describes: past the menu where it is not in it, within a list by
+        arrow keys, by Tab otherwise. Everything that can be done must be reached this way. What is not there
+        may still be on its way."""
+        look = LOOK.replace("WANTED", wanted)
         end = time.monotonic() + SECONDS
-        tabs = 0
+        page, tabs = 0, 0
         while tabs < MOST_TABS or time.monotonic() < end:
             try:
+                begun, place = self.browser.execute_script(look, words)
                 here = self.here
-                if wanted(here):
-                    return here
             except WebDriverException as error:
                 if not is_swapped(error):
                     raise
                 continue
-            self.strike(Keys.TAB)
-            tabs += 1
-        raise AssertionError("the keyboard does not get there")
+            if begun != page:  # what was pressed on a page that was being left does not count
+                self.tabs -= tabs
+                page, tabs = begun, 0
+            if place == "here":
+                return here
+            if place == "nowhere":
+                assert time.monotonic() < end, f"{words} is nowhere"
+                time.sleep(0.1)
+                continue
+            self.strike(KEYS[place])
+            if place == "elsewhere":
+                self.tabs += 1
+                tabs += 1
+        raise AssertionError(f"the keyboard does not get to {words}")
 
     def field(self, name: str) -> WebElement:
-        return self.to(lambda one: one.get_dom_attribute("name") == name)
+        return self.to(FIELD, name)
 
     def press(self, words: str) -> None:
-        self.to(lambda one: one.tag_name in ("a", "button", "summary") and words in one.text)
+        self.to(BUTTON, words)
         self.strike(Keys.ENTER)
 
     def choose(self, file: Path) -> None:

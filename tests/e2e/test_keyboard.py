@@ -19,6 +19,8 @@ from tests.e2e.keyboard import Keyboard
 from tests.web import scene
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+MOST_TABS = 150
+"""Presses of Tab from the sign-in to the receipt of a compared release."""
 
 
 def read_tables() -> None:
@@ -89,4 +91,5 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.press("Verify here")
     keyboard.reads("recomputed")
     assert Release.objects.get().epsilon == 500_000_000
+    assert keyboard.tabs <= MOST_TABS
     assert not keyboard.complaints()

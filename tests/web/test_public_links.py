@@ -66,8 +66,19 @@ def test_whoever_has_the_address_reads_the_release_and_nobody_else(
     } == set()
     assert played.dataset.name not in text
     other = made.token[:-1] + ("A" if made.token[-1] != "A" else "B")
-    assert visitor.get(page(other)).status_code == 404
-    assert visitor.get(page("A" * 43)).status_code == 404
+    unknown = [visitor.get(page(token)) for token in (other, "A" * 43)]
+    for answer in unknown:
+        assert answer.status_code == 404
+        assert "noindex" in answer["X-Robots-Tag"]
+        assert "data-no-link" in html_of(answer)
+        assert 'href="/"' not in html_of(answer)  # a visitor has no start page
+    PublicLink.objects.update(expires_at=timezone.now())
+    ended = visitor.get(page(made.token))
+    # Nobody is told that there was one.
+    shown = {
+        html_of(answer).split("<main")[1].split("</main>")[0] for answer in (ended, *unknown)
+    }
+    assert len(shown) == 1
     # The token is nowhere in the database.
     assert not PublicLink.objects.filter(digest__contains=made.token).exists()
     assert made.token not in repr(list(AuditEntry.objects.values_list("detail", flat=True)))

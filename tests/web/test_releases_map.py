@@ -185,7 +185,7 @@ def test_a_steward_sees_them_beside_the_real_table_and_each_look_is_audited(
         "Real data, not differentially private" in text
         and "Error of the average commute" in text
     )
-    assert "Distance of Kolmogorov and Smirnov" in text and "200 real" in text
+    assert "The largest gap is" in text and "200 real" in text
     found = lines(client, address("compare-map-csv", release, "commutes-matrix"))
     assert AuditEntry.objects.filter(action="report.opened").count() == before + 2
     assert {row["Real records"] for row in found} == {"100"}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
 from synth_engine.spec import Spec
+from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
-from synthweb.runs import services, worker
+from synthweb.runs import failure_words, services, silence, worker
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.planning import ReleaseRequest
 from tests.cast import Cast
@@ -148,10 +151,22 @@ def test_what_cannot_be_paid_has_no_button_and_cannot_be_posted(
     assert not SynthesisRun.objects.exists()
 
 
-def test_a_dataset_without_budget_says_which_step_is_missing(browser: Open, cast: Cast) -> None:
-    made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Fresh")
-    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[made.code])))
-    assert "describe its columns" in page
+@pytest.mark.parametrize("name", ["new", "propose-link", "ask-filled"])
+def test_a_page_before_its_time_leads_to_the_step_that_is_missing(
+    name: str, browser: Open, cast: Cast
+) -> None:
+    made = scene.read(
+        scene.upload(steward=cast.steward, organisation=cast.organisation, name="Fresh")
+    )
+    client, address = browser(cast.steward), reverse(f"runs:{name}", args=[made.code])
+
+    def button() -> str:
+        page = html_of(client.get(address))
+        return page.split('class="empty"')[1].split('href="')[1].split('"')[0]
+
+    assert button() == reverse("datasets:describe", args=[made.code])
+    datasets.declare_domain(actor=cast.steward, dataset=made, document=scene.DOMAIN)
+    assert button() == reverse("ledger:ask", args=[made.code])
 
 
 # --- watching -----------------------------------------------------------------------------------------------
@@ -204,6 +219,38 @@ def test_a_failed_run_shows_our_words_and_whether_anything_was_spent(
     page = html_of(browser(cast.steward).get(reverse("runs:run", args=[run.code])))
     assert "plans this run differently" in page
     assert "Nothing was spent" in page
+    said = failure_words.of_run(SynthesisRun.objects.get(pk=run.pk))
+    assert said is not None
+    assert f'data-failure="{said.code}"' in page
+    assert all(html.escape(words) in page for words in (said.what, said.where, said.how))
+
+
+def test_a_run_whose_worker_is_silent_says_so(
+    browser: Open, cast: Cast, dataset: Dataset
+) -> None:
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    client, address = browser(cast.steward), reverse("runs:run", args=[run.code])
+
+    def is_gone(**asked: int) -> bool:
+        return "data-worker-gone" in html_of(client.get(address, asked))
+
+    assert not is_gone(beats=0, asked=1000)  # nobody has begun it
+    SynthesisRun.objects.filter(pk=run.pk).update(
+        started_at=Now(), lease_held=True, lease_seconds=60, heartbeats=7
+    )
+    assert not is_gone()
+    assert not is_gone(beats=7, asked=39)
+    assert is_gone(beats=7, asked=40)
+    assert not is_gone(beats=6, asked=1000)  # it has beaten since
+    assert "beats=7&amp;asked=12" in html_of(client.get(address, {"beats": 7, "asked": 11}))
+    SynthesisRun.objects.filter(pk=run.pk).update(lease_held=False)
+    assert is_gone()
+
+
+@pytest.mark.parametrize("sent", ["", "-1", "x", "٣", "1" * 5000])
+def test_what_is_no_number_of_heartbeats_counts_as_a_first_look(sent: str) -> None:
+    run = SynthesisRun(heartbeats=3, lease_held=True, lease_seconds=60)
+    assert silence.of_run(run, {"beats": sent, "asked": "5"}).asked == 0
 
 
 def test_the_list_filters_by_state_and_words(

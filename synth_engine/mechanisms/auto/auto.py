@@ -151,9 +151,9 @@ class Auto(Weighted):
         "project"
     )
     keeps: ClassVar[tuple[str, ...]] = (
-        "histograms of single columns",
-        "relations of all pairs of columns, the stronger the better",
-        "relations of three to six columns that pairs do not show, where they are strong",
+        "each column",
+        "how any two columns go together",
+        "strong patterns of three to six columns",
         "number of records",
     )
     parameters: ClassVar[ParameterSchema] = {
