@@ -7,6 +7,22 @@
   const together = byId("together"), selectShown = byId("select-shown");
   const lines = () => [...document.querySelectorAll(".columns > .column")];
   const boxOf = (line) => line.querySelector("input[name=select]");
+  // Boxes are there once several columns are to be set together: a list of two thousand has one control a line.
+  const fillBoxes = () => {
+    if (!together?.open) return;
+    for (const line of lines()) {
+      if (boxOf(line)) continue;
+      const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "select", className: "form-check-input" });
+      box.value = line.id.replace("line-", "");
+      box.setAttribute("aria-label", `${line.parentElement.dataset.select} ${line.querySelector(".column-main").dataset.name}`);
+      line.querySelector(".column-select").append(box);
+    }
+  };
+  together?.addEventListener("toggle", fillBoxes);
+  fillBoxes();
+
+  // Within the pane alone: the page stays where it is.
+  const scrollTo = (line) => { line.parentElement.scrollTop = line.offsetTop - line.parentElement.offsetTop - 80; };
 
   // --- find -----------------------------------------------------------------------------------------------------
   const filter = () => {
@@ -16,7 +32,8 @@
     for (const line of all) {
       const data = line.querySelector(".column-main").dataset;
       const named = words.every((word) => data.name.toLowerCase().includes(word));
-      const wanted = show.value === "" || (show.value === "open" ? data.state !== "confirmed" : data.state === show.value);
+      const asked = "asked" in data;
+      const wanted = show.value === "" || { open: data.state !== "confirmed", asked }[show.value] || data.state === show.value;
       line.hidden = !(named && wanted && (light.value === "" || data.light === light.value) && (kind.value === "" || data.kind === kind.value));
       if (!line.hidden) shown += 1;
     }
@@ -81,13 +98,13 @@
     const press = target.dataset?.press;
     if (press) target.closest(".column-main").querySelector(`button[value="${press}"]`)?.click();
   });
-  // Arrows lead from line to line, to the same box or button, past what is filtered out.
-  const PLACES = ["input[name=select]", "button[value^='show:']", "button[value^='confirm:']", "button[value^='edit:']"];
+  // Arrows lead from line to line, to the same box or name, past what is filtered out.
+  const PLACES = ["input[name=select]", ".column-show"];
   document.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const place = step && PLACES.find((each) => event.target.matches(`.column-main:not(.is-editing) > * ${each}, .column-main > .column-name > .column-show`) && event.target.matches(each));
+    const place = step && PLACES.find((each) => event.target.matches(`.column-main ${each}`));
     if (!place) return;
-    const shown = lines().filter((line) => !line.hidden && !line.querySelector(".is-editing"));
+    const shown = lines().filter((line) => !line.hidden);
     const next = shown[shown.indexOf(event.target.closest(".column")) + step];
     if (!next) return;
     event.preventDefault();
@@ -103,10 +120,20 @@
       together.querySelector('button[value="confirm-selected"]').click();
     } else if (event.target.matches("#because-open")) {
       event.preventDefault();
-      document.querySelector('button[value="finish-open"]').click();
+      document.querySelector('button[value="accept"]').click();
     } else if (event.target.matches(".together-fields input")) {
       event.preventDefault();
       together.querySelector('button[value="set-selected"]').click();
+    }
+  });
+  // A button of a line sends what stands in this line alone.
+  document.addEventListener("htmx:configRequest", (event) => {
+    const line = event.target.closest?.(".column-main");
+    if (!line) return;
+    const own = `${line.dataset.index}-`;
+    const sent = event.detail.formData;
+    for (const name of [...sent.keys()]) {
+      if (!name.startsWith(own) && !["do", "total", "csrfmiddlewaretoken"].includes(name)) sent.delete(name);
     }
   });
   // One column is shown whole: when another one is, the former is closed, and what was typed in it is kept.
@@ -120,13 +147,35 @@
         else {
           other.classList.remove("is-current");
           other.querySelector(".column-show").removeAttribute("aria-current");
-          if (!other.querySelector(".column-asks")) other.querySelector(".column-detail")?.remove();
+          if (!other.querySelector(".because")) other.querySelector(".column-detail")?.remove();
         }
       }
     }
+    fillBoxes();
     countLights();
     count();
+    // After an answer the next question is shown; taking an answer back stays.
+    const pressed = event.detail.requestConfig?.elt?.value ?? "";
+    if (shown && /^choose-./.test(pressed) && !pressed.startsWith("choose-:")) {
+      const asked = lines().filter((line) => line.querySelector("[data-asked]"));
+      const here = shown.closest(".column");
+      const next = asked.find((line) => here.compareDocumentPosition(line) & Node.DOCUMENT_POSITION_FOLLOWING) ?? asked[0];
+      next?.querySelector(".column-show").click();
+      if (next) scrollTo(next);
+    }
   });
+  // A link to something that is folded away opens it.
+  const unfold = (place) => {
+    const fold = byId(place)?.closest("details");
+    if (fold) fold.open = true;
+  };
+  unfold(location.hash.slice(1));
+  document.addEventListener("click", (event) => {
+    const place = event.target.closest?.('a[href^="#"]')?.getAttribute("href");
+    if (place) unfold(place.slice(1));
+  });
+  const current = document.querySelector(".bench .column:has(.is-current)");
+  if (current) scrollTo(current);
   const countLights = () => {
     for (const option of light.options) {
       if (!option.value) continue;
@@ -149,6 +198,8 @@
     several.addEventListener("change", () => { one.checked = false; person.focus(); });
     const follow = () => { one.checked = most.value.trim() === "1" && person.value === ""; several.checked = !one.checked; };
     for (const input of [most, person]) input.addEventListener("change", follow);
+    // What was typed before may be back.
+    addEventListener("pageshow", follow);
   }
   document.documentElement.classList.add("scripted");
   if (search) count();

@@ -41,9 +41,9 @@ MOST_EDGES = 400
 @dataclass(frozen=True, kw_only=True)
 class ColumnCheck:
     """How cells fit a description. unreadable, outside: shares of the cells that are not missing, 0 to 1.
-    reasons: why cells are lost, with their repairs; doubts: what may be meant otherwise. histogram: bars of
-    the values as they are written, with `cuts`, the bounds between declared bins on the same axis; None for a
-    kind without an order."""
+    reasons: why cells are lost, with their repairs; doubts: what may be meant otherwise. has_values: whether
+    some cells are values with an order. histogram: bars of the values as they are written, with `cuts`, the
+    bounds between declared bins on the same axis; None for a kind without an order, or where none is drawn."""
 
     light: Light
     unreadable: float = 0.0
@@ -51,6 +51,7 @@ class ColumnCheck:
     missing: float = 0.0
     reasons: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    has_values: bool = False
     histogram: Json | None = field(default=None, repr=False)
 
 
@@ -88,6 +89,7 @@ def check_column(
         missing=raw.missing / max(raw.records, 1),
         reasons=tuple(reasons),
         doubts=tuple(doubts),
+        has_values=raw.numbers is not None and bool(raw.numbers.total),
         histogram=histogram,
     )
 

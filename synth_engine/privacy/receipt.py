@@ -126,6 +126,7 @@ class Receipt(TypedDict):
     sample: JsonObject | None
     chosen_after_looking: bool
     suggestions_shown: NotRequired[bool]
+    ranges_after_looking: NotRequired[bool]
     outside_guarantee: NotRequired[bool]
     source: NotRequired[Mapping[str, object]]
     versions: Mapping[str, str]
@@ -347,6 +348,12 @@ def mark_suggestions_shown(document: Receipt) -> Receipt:
     """The receipt says that suggestions read from the data were shown before the description was confirmed.
     Only that: which fact equals a suggestion would confirm the suggestion."""
     return seal({**document, "suggestions_shown": True})
+
+
+def mark_ranges_after_looking(document: Receipt) -> Receipt:
+    """The receipt says that a range of its description was changed after a histogram of the real values had
+    been opened."""
+    return seal({**document, "ranges_after_looking": True})
 
 
 def of_query(document: Receipt, *, query_sha256: str, vouched_by: str) -> Receipt:

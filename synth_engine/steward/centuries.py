@@ -7,8 +7,8 @@ import datetime
 
 import numpy as np
 
+from synth_engine.domain.column_names import words
 from synth_engine.kinds.century import has_two_digits
-from synth_engine.steward.codes import words
 from synth_engine.steward.written_dates import CENTURY_PIVOT, DateLayout
 
 ASKED = "Its years have two digits. Which hundred years are they of?"

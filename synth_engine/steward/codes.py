@@ -5,7 +5,6 @@ column looks like, in words, and is only ever a suggestion."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from synth_engine.domain.column_names import words
 
 Role = Literal["codes", "key", "free text"]
 _POSTAL = frozenset(
@@ -80,14 +81,6 @@ class CodeVerdict:
 
     role: Role
     why: str
-
-
-def words(name: str) -> list[str]:
-    """The words of a column's name, folded, in their order."""
-    spaced = re.sub(
-        r"(?<=[a-zà-ÿ0-9])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zà-ÿ])", " ", name
-    )
-    return [word.casefold() for word in re.findall(r"[^\W\d_]+", spaced)]
 
 
 def says_codes(name: str) -> str | None:

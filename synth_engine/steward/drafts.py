@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from synth_engine.codec import numbers
-from synth_engine.domain import rounding
+from synth_engine.codec import RawCounter, numbers
+from synth_engine.domain import parse_attribute, public_ranges, rounding
 from synth_engine.formats import Marks
 from synth_engine.kinds.fragments import MAX_EXACT
 from synth_engine.steward import value_lists
+from synth_engine.steward.cell_sample import MAX_CELLS
 from synth_engine.steward.hints import Hint, ReadingChoice
-from synth_engine.steward.summary import Wide
+from synth_engine.steward.summary import Column, Wide
 from synth_engine.steward.value_lists import FOUND
 
 CODES = (
@@ -25,6 +26,10 @@ CODES = (
 )  # whole numbers from here on that have equally many digits are codes more often than amounts
 LEARNED = "Where they lie is learned within the budget, unless bounds are written somewhere."
 MAX_DECIMALS = 6
+_MOST_BEYOND = (
+    0.01  # share of the rows beyond a public range, of a column that it still describes
+)
+_FEW_BEYOND = 2  # rows beyond it, that say nothing in a small table
 MADE_OUT = ReadingChoice(
     key="found", label="Texts, of which each release finds the frequent ones", facts=FOUND
 )
@@ -133,6 +138,31 @@ def _smallest_step(values: Any) -> float:
         if np.abs(scaled - np.rint(scaled)).max() <= 1e-6:
             return float(f"1e-{decimals}")
     return float(f"1e-{MAX_DECIMALS}")
+
+
+def bounded(name: str, draft: Mapping[str, Any], column: Column) -> dict[str, Any]:
+    """The draft of numbers with the public range of which the column's name speaks. Without one, where more
+    than a few rows lie beyond it or a marker of missing values within, the draft as it is: bounds are never
+    fitted to values."""
+    known = public_ranges.of_name(name)
+    numbered = draft["kind"] == "scale" and draft["of"] in ("integer", "number")
+    if known is None or not numbered or "low" in draft:
+        return dict(draft)
+    bounds = {"low": known.low, "high": known.high}
+    if any(
+        numbers.within(marker, known.low, known.high) for marker in draft.get("missing") or ()
+    ):
+        return dict(draft)
+    attribute = parse_attribute({"name": name, **facts_of(draft), **bounds})
+    cells = column.cells(MAX_CELLS)
+    counter = RawCounter(attribute, marks=column.marks)
+    counts = np.array(cells["counts"], dtype=np.int64)
+    counter.add(pa.array(cells["texts"], type=pa.string()), times=counts)
+    fit = counter.finish().fit
+    if fit is not None and fit.outside > max(_FEW_BEYOND, _MOST_BEYOND * counts.sum()):
+        return dict(draft)
+    public = f"By its name, from {known.low} to {known.high}: {known.reason}"
+    return {**draft, **bounds, "why": draft["why"].replace(LEARNED, public)}
 
 
 def left_out(why: str, choices: Sequence[ReadingChoice]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ THREADS = 2  # columns of a block are looked at side by side
 class ReadingDocument(TypedDict):
     """A reading as JSON."""
 
+    reader: int
     columns: list[str]
     suggestions: list[dict[str, object]]
     preview: list[list[str]]
@@ -81,6 +82,7 @@ class Reading:
 
     def to_json(self) -> ReadingDocument:
         return {
+            "reader": suggest.READER,
             "columns": list(self.columns),
             "suggestions": self.suggestions,
             "preview": self.preview,

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.steward.codes import words
+from synth_engine.domain.column_names import words
 
 _NUMBERED = (
     "id ids nr nrs no num number numbers nummer nummern numero número numéro núm ref reference referenz "

@@ -47,6 +47,9 @@ from synth_engine.steward.summary import (
 )
 from synth_engine.steward.value_lists import FOUND, MAX_CATEGORIES
 
+READER = 1
+"""The version of the rules by which drafts are made; it rises when one of them changes. What was described by
+an earlier one stays as it was described: a draft proposes, and changes nothing that is confirmed."""
 MAX_CATEGORY_LENGTH = 200
 MAX_LABELS_LENGTH = 800  # characters
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("1", "0"), ("1.0", "0.0"))
@@ -124,6 +127,7 @@ def suggestion(
         draft = (
             _draft_from_codebook(name, column, codebook, holders) if codebook else None
         ) or _draft_column(name, column, holders)
+    draft = drafts.bounded(name, draft, column)
     hint, question = draft.pop("hint", None) or Hint(), draft.pop("numbers", None)
     return ColumnSuggestion(
         attribute={"name": name, **draft, "provenance": "suggested"},

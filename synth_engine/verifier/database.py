@@ -24,6 +24,7 @@ from synth_engine.verifier.receipt import Verified, verify
 from synth_engine.verifier.statement import (
     LOOKED_CAVEAT,
     OUTSIDE_CAVEAT,
+    RANGES_SENTENCE,
     SUGGESTIONS_SENTENCE,
     amounts_sentence,
     check_voucher,
@@ -161,6 +162,7 @@ def _sentences(receipt: Mapping[str, Any], epsilon: Fraction, *, premise: str) -
         premise,
         *formulas,
         *([SUGGESTIONS_SENTENCE] if "suggestions_shown" in stated else []),
+        *([RANGES_SENTENCE] if "ranges_after_looking" in stated else []),
     ]
 
 

@@ -62,6 +62,7 @@ _FIELDS = {
 }  # fmt: skip
 _OPTIONAL = {
     "suggestions_shown": bool,
+    "ranges_after_looking": bool,
     "outside_guarantee": bool,
     "source": dict,
 }

@@ -262,6 +262,8 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         lines.append(_sentence_of_source(receipt["source"]))
     if receipt.get("suggestions_shown"):
         lines.append(SUGGESTIONS_SENTENCE)
+    if receipt.get("ranges_after_looking"):
+        lines.append(RANGES_SENTENCE)
     if not_found := receipt["post_processing"].get("not_found"):
         lines.append(
             f"Nothing was found of: {', '.join(not_found)}. The run states this; the receipt holds no "
@@ -285,6 +287,10 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
 SUGGESTIONS_SENTENCE = (
     "Suggestions read from the data were shown before the description was confirmed; that every fact in it "
     "is public rests on the word of the person who confirmed it."
+)
+RANGES_SENTENCE = (
+    "A range of the description was changed after a histogram of the real values had been opened; the "
+    "guarantee does not cover what was chosen because of it."
 )
 LOOKED_CAVEAT = (
     "A choice was made after a look at real data; that look is not covered by the guarantee."

@@ -9,9 +9,11 @@ from typing import TypedDict
 
 from django.utils.translation import gettext_noop
 
-from synth_engine.domain import Attribute
+from synth_engine.domain import Attribute, public_ranges
+from synth_engine.values import is_public_list
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
+from synthweb.datasets.learned import is_found, is_learned
 from synthweb.datasets.list_fields import normalise
 
 MAX_STATEMENT_LENGTH = 500
@@ -24,8 +26,31 @@ LEARNED = "Written nowhere: each release learns the bounds privately, within its
 """The statement of a column whose bounds are learned."""
 FOUND = "Written nowhere: each release finds the frequent values privately, within its budget."
 """The statement of a column of texts whose values are found."""
+PUBLIC_RANGE = "Public by the name of the column: "
+"""Begins the statement of a column with a public range; its reason follows."""
+PUBLIC_LIST = "Public: a list that is the same in every table, such as yes and no."
+"""The statement of a column whose values are such a list."""
 # Kinds that leave nothing in the description: the column is left out.
 NO_FACTS = {"identifier"}
+
+
+def known(column: Column, attribute: Attribute | None) -> str | None:
+    """The statement of a column that needs none of its steward, because it states nothing or what is public
+    whatever a table holds; None where somebody has to say where its facts are written. attribute: how the
+    column reads; None where it is not sound."""
+    if column.get("kind") in NO_FACTS:
+        return ""
+    if is_learned(column):
+        return LEARNED
+    if is_found(column):
+        return FOUND
+    if attribute is None:
+        return None
+    public = public_ranges.states(attribute.name, attribute.to_json())
+    if public is not None:
+        return f"{PUBLIC_RANGE}{public.reason}"
+    listed = attribute.kind in ("boolean", "categorical") and not attribute.has_other
+    return PUBLIC_LIST if listed and is_public_list(attribute.value_labels) else None
 
 
 @dataclass(frozen=True, kw_only=True)

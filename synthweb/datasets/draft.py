@@ -58,13 +58,15 @@ class Column(TypedDict, total=False):
 
 class Draft(TypedDict, total=False):
     """What was typed about a table so far, as its JSON in the database. total: how many columns the table
-    has; answers: to questions about columns, by their keys."""
+    has; answers: to questions about columns, by their keys; looked: the ranges of columns when the
+    histogram of their real values was opened first."""
 
     columns: dict[str, Column]
     table: Fields
     constraints: list[JsonObject]
     total: int
     answers: dict[str, str]
+    looked: dict[str, Mapping[str, object]]
 
 
 KINDS = {kind: form.label for kind, form in FORMS.items()}

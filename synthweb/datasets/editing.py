@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synth_engine.errors import DomainError
-from synthweb.datasets import bulk_edit
+from synthweb.datasets import basis, bulk_edit, looks
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.basis import FOUND, LEARNED, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
@@ -19,16 +19,17 @@ from synthweb.datasets.kinds.unshown import READS
 from synthweb.datasets.learned import (
     as_found,
     as_learned,
-    is_found,
-    is_learned,
     may_be_found,
     may_be_learned,
+    not_found,
 )
 from synthweb.datasets.list_fields import normalise
 from synthweb.datasets.read_lists import values_read
 from synthweb.lib.saved_meanwhile import Difference, digest
 
 _LISTED = 5  # columns named in a remark
+ACCEPT = "accept"
+"""The verb of the button that takes all columns that are clear."""
 LISTS = ("lists", "lists-finish")
 """The verbs of the buttons of the page that shows lists that were read from the table; the second one
 confirms the description."""
@@ -47,7 +48,8 @@ NOTHING_ASKED = (
 
 @dataclass(kw_only=True)
 class EditOutcome:
-    """Columns to keep (None: forget what was typed), answers to questions about columns by key, lines that
+    """Columns to keep (None: forget what was typed), answers to questions about columns by key, ranges of
+    columns at whose real values somebody looks now, lines that
     stay open in the editor, lines that stay selected, lines that ask where their facts are written, lines and
     facts about the table that were saved otherwise meanwhile, of which nothing is kept, lines whose list was
     read from the table and which somebody has to decide about, what stood in the way, what was done, and what
@@ -55,6 +57,7 @@ class EditOutcome:
 
     columns: dict[str, Column | None] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    looked: dict[str, Mapping[str, object]] = field(default_factory=dict)
     editing: list[int] = field(default_factory=list)
     selected: list[int] = field(default_factory=list)
     asking: list[int] = field(default_factory=list)
@@ -81,8 +84,8 @@ def _apply(editor: DraftEditor, posted: Posted) -> None:
     for index in posted.editing:
         if index != posted.index:
             editor.keep(index)
-    if posted.verb == "finish-open":
-        editor.apply_to_group("confirm-open")
+    if posted.verb == ACCEPT:
+        editor.accept()
     elif posted.verb in LISTS:
         editor.decide_lists()
     else:
@@ -107,16 +110,15 @@ def computed(facts: Mapping[str, Any], *, place: int) -> Column:
 
 def _press(editor: DraftEditor, posted: Posted) -> None:
     match posted.verb:
-        case "edit" | "kind":
+        case "edit" | "kind" | "keep" | "shut":
             editor.keep(posted.index)
-            editor.open(posted.index)
-        case "keep" | "shut":
-            editor.keep(posted.index)
-            editor.shut(posted.index)
+            (editor.open if posted.verb in ("edit", "kind") else editor.shut)(posted.index)
         case "confirm":
             editor.confirm(posted.index, because=posted.because(posted.index))
         case "learn":
             editor.learn(posted.index)
+        case "look":
+            editor.look(posted.index)
         case "written":
             editor.write(posted.index)
         case "drop":
@@ -156,13 +158,12 @@ class DraftEditor:
         if index not in self.names:
             return
         column = self._described(index)
-        # Where no bound and no value is stated, none has to be written anywhere.
-        because = because or _nowhere(column)
-        if not because:
+        known = because or _known(self.names[index], column)
+        if known is None:
             self.keep(index)
             self.outcome.asking.append(index)
             return
-        self._confirm(index, column, because=because)
+        self._confirm(index, column, because=known)
 
     def learn(self, index: int | None) -> None:
         """Take a line of numbers or days without its bounds, or one of texts without its list, which are
@@ -174,6 +175,22 @@ class DraftEditor:
             self._confirm(index, as_learned(column), because=LEARNED)
         elif may_be_found(column):
             self._confirm(index, as_found(column), because=FOUND)
+
+    def look(self, index: int | None) -> None:
+        """Note the range of a line before the histogram of its real values is opened; without one it stays
+        shut."""
+        if index not in self.names:
+            return
+        name = self.names[index]
+        self.keep(index)
+        standing = self.standing(name)
+        if not looks.has_range(standing):
+            return
+        column = drafts.merge_over_suggestion(self.posted.suggested(index), standing)
+        try:
+            self.outcome.looked[name] = looks.range_of(attribute_of(name, column))
+        except DomainError:
+            return
 
     def decide_lists(self) -> None:
         """Lines whose list was read from the table: each is taken as public, with a statement of its own, or
@@ -253,18 +270,43 @@ class DraftEditor:
                 self.outcome.columns[self.names[index]] = None
             self.shut(index)
 
+    def accept(self) -> None:
+        """Confirm all columns that are clear, without a further look at any: of a list that was read each
+        release finds the values, if it can find all of them; the others are shown in full first."""
+        chosen, _ = self._clear_and_asked()
+        self._drop_person(chosen)
+        read = {index: self._read_list(index) for index in chosen}
+        self.outcome.lists = [index for index in chosen if not_found(read[index])]
+        for index in chosen:
+            if read[index] and index not in self.outcome.lists:
+                found = as_found(self._described(index))
+                self._confirm(index, found, because=FOUND, together=True)
+        rest = [index for index in chosen if not read[index]]
+        self._confirm_group(rest, because=self.posted.because())
+
+    def _clear_and_asked(self) -> tuple[list[int], list[int]]:
+        """The columns that are open, without a question and with one: nobody answers a question by confirming
+        everything else."""
+        still = [
+            index
+            for index, name in self.names.items()
+            if not self.columns.get(name, {}).get("confirmed")
+        ]
+        asked = [index for index in still if self._is_asked(index)]
+        return [index for index in still if index not in asked], asked
+
+    def _drop_person(self, chosen: list[int]) -> None:
+        """Leave out the column that identifies people, which is never described, and take it from these."""
+        person = (self.posted.table or {}).get("unit_column")
+        for index in [each for each in chosen if self.names[each] == person]:
+            self.drop(index)
+            chosen.remove(index)
+
     def apply_to_group(self, verb: str) -> None:
         """The group actions; confirming many at once takes one statement for all of them."""
         chosen = self.posted.selected
         if verb == "confirm-open":
-            chosen = [
-                i
-                for i, name in self.names.items()
-                if not self.columns.get(name, {}).get("confirmed")
-            ]
-            # Nobody answers a question by confirming everything else.
-            asked = [index for index in chosen if self._is_asked(index)]
-            chosen = [index for index in chosen if index not in asked]
+            chosen, asked = self._clear_and_asked()
             if asked:
                 names = ", ".join(self.names[index] for index in asked[:_LISTED])
                 more = f" and {len(asked) - _LISTED} more" if len(asked) > _LISTED else ""
@@ -273,12 +315,9 @@ class DraftEditor:
                     "leave it out."
                 )
         if verb.startswith("confirm"):
-            person = (self.posted.table or {}).get("unit_column")
-            for index in [each for each in chosen if self.names[each] == person]:
-                self.drop(index)  # the column that identifies people is never described
-                chosen.remove(index)
+            self._drop_person(chosen)
             # Whoever confirms many columns at once has not looked at each list.
-            self.outcome.lists = [index for index in chosen if self._has_read_list(index)]
+            self.outcome.lists = [index for index in chosen if self._read_list(index)]
             chosen = [index for index in chosen if index not in self.outcome.lists]
         if not chosen:
             nothing = verb != "confirm-open" and not self.outcome.lists
@@ -295,16 +334,17 @@ class DraftEditor:
     def _confirm_group(self, chosen: list[int], *, because: str) -> None:
         """Confirm lines together; without a statement those alone that need none, and the others stay
         selected."""
-        stated = [index for index in chosen if because or _nowhere(self._described(index))]
-        for index in stated:
-            column = self._described(index)
-            self._confirm(index, column, because=because or _nowhere(column), together=True)
-        if len(stated) < len(chosen):
-            self.outcome.problem = STATEMENT_NEEDED
-            self.outcome.selected = [index for index in chosen if index not in stated]
+        columns = {index: self._described(index) for index in chosen}
+        for index, column in columns.items():
+            known = because or _known(self.names[index], column)
+            if known is None:
+                self.outcome.problem = STATEMENT_NEEDED
+                self.outcome.selected.append(index)
+            else:
+                self._confirm(index, column, because=known, together=True)
 
-    def _has_read_list(self, index: int) -> bool:
-        return bool(values_read(self._described(index), self.posted.suggested(index)))
+    def _read_list(self, index: int) -> list[str]:
+        return values_read(self._described(index), self.posted.suggested(index))
 
     def _is_asked(self, index: int) -> bool:
         """Whether a line has a question that nobody has answered, nor typed something instead."""
@@ -399,8 +439,9 @@ class DraftEditor:
         )
 
 
-def _nowhere(column: Column) -> str:
-    """The statement of a column that states no bounds and no values; empty for others."""
-    if is_learned(column):
-        return LEARNED
-    return FOUND if is_found(column) else ""
+def _known(name: str, column: Column) -> str | None:
+    """The statement of a column that needs none of its steward (`basis.known`)."""
+    try:
+        return basis.known(column, attribute_of(name, column))
+    except DomainError:
+        return basis.known(column, None)

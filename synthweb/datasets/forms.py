@@ -68,7 +68,7 @@ class Posted:
         """Where the facts of a line, or of several lines at once, are written, as the steward says."""
         if index is not None:
             key = f"{index}-because"
-        elif self.verb == "finish-open":
+        elif self.verb == "accept":
             key = "because-open"
         else:
             key = "because"

@@ -19,7 +19,7 @@ from synth_engine.evaluation.column_check import ColumnCheck, Light
 from synth_engine.kinds.completions import Completions
 from synth_engine.plans import domain_learning, sample_size
 from synth_engine.plans.scale_learning import MAX_BINS
-from synthweb.datasets import basis, hints, inputs, sets
+from synthweb.datasets import basis, hints, inputs, looks, sets
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of, separable
@@ -31,11 +31,10 @@ from synthweb.datasets.kinds.typed import CHECKED, TypedFields
 from synthweb.datasets.learned import is_learned, may_be_found, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.datasets.read_lists import values_read
-from synthweb.lib.language import written_number
+from synthweb.lib.language import translated, translated_sentences, written_number
 from synthweb.lib.number_format import grouped, shortened
 from synthweb.lib.saved_meanwhile import digest
 
-EXAMPLES = 4
 LineLight = Light | Literal["kept"]
 """A light of a line: that of its cells, or that a column was confirmed although they do not fit."""
 LIGHTS: dict[LineLight, str | Promise] = {
@@ -55,7 +54,6 @@ class ColumnLine:
     name: str
     suggested: Column | None
     typed: Column | None
-    examples: Sequence[str] = ()
     editing: bool = False
     selected: bool = False
     asking: bool = False  # where its facts are written was not said yet
@@ -74,6 +72,7 @@ class ColumnLine:
         None  # of a line that was saved otherwise meanwhile, what is kept of it
     )
     meanwhile: bool = False  # whether it is such a line
+    looked: bool = False  # whether the histogram of its real values was opened
 
     @property
     def version(self) -> str:
@@ -138,7 +137,7 @@ class ColumnLine:
         """How real cells fit what is described; None where there are none, or nothing sound is described."""
         if self.cells is None or isinstance(self._read, DomainError):
             return None
-        return self.cells.check(self._read, draws=self.current)
+        return self.cells.check(self._read, draws=self.current and self.looked)
 
     @cached_property
     def light(self) -> LineLight:
@@ -260,6 +259,23 @@ class ColumnLine:
         return Bars.of(self.check.histogram, affordable=bins)
 
     @property
+    def is_shut(self) -> bool:
+        """Whether its real values have a histogram that nobody has opened."""
+        return not self.looked and self.check is not None and self.check.has_values
+
+    @property
+    def has_range(self) -> bool:
+        """Whether a range is stated and kept, so that the histogram may be opened."""
+        return looks.has_range(self.typed)
+
+    @property
+    def needs_statement(self) -> bool:
+        """Whether somebody has to say where its facts are written, before it is confirmed with others."""
+        attribute = self._read if isinstance(self._read, Attribute) else None
+        clear = self.is_open and not self.question and not self.read_list
+        return clear and basis.known(self.column, attribute) is None
+
+    @property
     def is_open(self) -> bool:
         return self.state != "confirmed"
 
@@ -292,18 +308,21 @@ class ColumnLine:
 
     @property
     def why(self) -> str:
-        return (
-            str(self.suggested.get("why", "")) if self.suggested and not self.confirmed else ""
-        )
+        return translated_sentences(self._why)
+
+    @property
+    def _why(self) -> str:
+        """The same as the engine says it."""
+        if self.suggested is None or self.confirmed:
+            return ""
+        return str(self.suggested.get("why", ""))
 
     @property
     def reason(self) -> str:
         """The first sentence of it, for the line."""
-        return (
-            self.why.partition(". ")[0].removesuffix(".") + "."
-            if self.why and self.state == "suggested"
-            else ""
-        )
+        if not self._why or self.state != "suggested":
+            return ""
+        return translated(self._why.partition(". ")[0].removesuffix(".") + ".")
 
     @property
     def _hint(self) -> Mapping[str, Any]:
@@ -312,7 +331,11 @@ class ColumnLine:
     @property
     def question(self) -> str:
         """What has to be answered first; empty once it is, or something was typed."""
-        return "" if self.answer or self.typed else str(self._hint.get("question") or "")
+        return (
+            ""
+            if self.answer or self.typed
+            else translated(str(self._hint.get("question") or ""))
+        )
 
     @property
     def answer(self) -> str:
@@ -323,7 +346,7 @@ class ColumnLine:
     def choices(self) -> list[tuple[str, str, bool]]:
         """Key and label of everything that the column could be, and whether it is that now."""
         return [
-            (each["key"], each["label"], each["key"] == self.answer)
+            (each["key"], translated(each["label"]), each["key"] == self.answer)
             for each in self._hint.get("choices") or ()
         ]
 
@@ -345,11 +368,15 @@ class ColumnLine:
     def suggested_json(self) -> str:
         # The page sends it back with each press: what is confirmed is then what was shown, and
         # the preview need not be opened again.
-        return (
-            ""
-            if self.confirmed or self.suggested is None
-            else json.dumps(self.suggested, ensure_ascii=False)
-        )
+        if self.confirmed or self.suggested is None:
+            return ""
+        # A hint without a choice answers nothing.
+        sent = {
+            key: each
+            for key, each in self.suggested.items()
+            if key != "hint" or self._hint.get("choices") or self._hint.get("question")
+        }
+        return json.dumps(sent, ensure_ascii=False)
 
     @property
     def summary(self) -> str:
@@ -468,21 +495,6 @@ class ColumnLine:
         shows it."""
         return basis.count_facts(self.name, self.column, self.suggested)
 
-    @property
-    def sent(self) -> str:
-        """Names of the inputs that this line sends when one of its buttons is pressed."""
-        keys = {"name", "version", "suggested", "written", "kind", "origin", "because"}.union(
-            *drafts.FIELDS.values()
-        )
-        return ",".join(
-            [
-                "do",
-                "total",
-                "csrfmiddlewaretoken",
-                *(f"{self.index}-{key}" for key in sorted(keys)),
-            ]
-        )
-
 
 def summary(attribute: Attribute) -> str:
     """Values, bounds and bins in one line."""
@@ -529,6 +541,27 @@ def _counted(number: int) -> str:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ColumnCount:
+    """How many columns there are, how many are open, and how many of these have a question. The others are
+    clear."""
+
+    total: int
+    still: int
+    asked: int
+
+    @property
+    def clear(self) -> int:
+        return self.still - self.asked
+
+    @classmethod
+    def of(cls, lines: Sequence[ColumnLine]) -> ColumnCount:
+        still = [line for line in lines if not line.confirmed]
+        return cls(
+            total=len(lines), still=len(still), asked=sum(bool(line.question) for line in still)
+        )
+
+
 # --- all lines ----------------------------------------------------------------------------------------------
 def lines(
     *,
@@ -547,8 +580,9 @@ def lines(
     )
     records = drafts.max_records(draft)
     placed = drafts.placed_columns(draft) | set(placed)
-    learning = count_learned(payload, draft)
-    finding = count_found(payload, draft)
+    suggestions = hints.suggested_columns(payload, draft) if payload else {}
+    learning, finding = learned_and_found(suggestions, typed)
+    looked = draft.get("looked") or {}
     if payload is None:
         known = {
             column.get("place", place): name
@@ -568,19 +602,17 @@ def lines(
                 placed=name in placed,
                 learning=learning,
                 finding=finding,
+                looked=name in looked,
             )
             for index, name in sorted(known.items())
         ]
-    suggestions = hints.suggested_columns(payload, draft)
     evidence = Evidence(payload)
-    examples = payload.get("preview", ())
     return [
         ColumnLine(
             index=index,
             name=name,
             suggested=suggestions.get(name),
             typed=typed.get(name),
-            examples=_examples(examples, index),
             editing=editing is None or index in editing,
             selected=index in selected,
             asking=index in asking,
@@ -590,35 +622,22 @@ def lines(
             cells=evidence.of(name),
             learning=learning,
             finding=finding,
+            looked=name in looked,
         )
         for index, name in enumerate(payload["columns"])
     ]
 
 
-def count_learned(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int:
-    """How many columns are described, or suggested, without the bounds that a release then learns."""
-    return sum(map(is_learned, _shown(payload, draft)))
-
-
-def count_found(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int:
-    """How many columns of texts are described, or suggested, by a public set in which a release finds their
-    values."""
-    return sum(column.get("kind") == "weak" for column in _shown(payload, draft))
-
-
-def _shown(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> list[Column]:
-    """What each column shows: what was typed, over what was suggested."""
-    typed = drafts.columns(draft)
-    suggested = hints.suggested_columns(payload, draft) if payload else {}
-    return [
+def learned_and_found(
+    suggested: Mapping[str, Column], typed: Mapping[str, Column]
+) -> tuple[int, int]:
+    """How many columns are described, or suggested, without the bounds that a release then learns, and how
+    many by a public set in which it finds their values."""
+    shown = [
         drafts.merge_over_suggestion(suggested.get(name), typed.get(name))
         for name in {*typed, *suggested}
     ]
-
-
-def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:
-    seen = dict.fromkeys(row[index] for row in rows if index < len(row))
-    return [_cell(text, most=24) for text in list(seen)[:EXAMPLES]]
+    return sum(map(is_learned, shown)), sum(column.get("kind") == "weak" for column in shown)
 
 
 def first_rows(payload: Mapping[str, Any]) -> list[list[str]]:

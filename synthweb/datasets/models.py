@@ -258,7 +258,9 @@ class DomainBasis(AppendOnly):
     many of its `facts` equal a suggestion that was read from the data; None where the suggestions had expired
     by then. Analysts never see that number: it tells something of the data. `equal_facts`: which of them,
     inputs by column; as `facts_as_suggested`, for steward and custodian alone. `after_looking`: whether a
-    comparison with the real table had been opened before."""
+    comparison with the real table had been opened before. `ranges_after_looking`: columns whose range was
+    changed after the histogram of their real values had been opened. `reader`: the version of the rules by
+    which the suggestions were made; None where they had expired, or came from elsewhere."""
 
     version = models.OneToOneField(
         DomainVersion, on_delete=models.PROTECT, related_name="basis"
@@ -270,6 +272,8 @@ class DomainBasis(AppendOnly):
     facts_as_suggested = models.PositiveIntegerField(null=True, blank=True)
     equal_facts = models.JSONField(default=dict)
     after_looking = models.BooleanField(default=False)
+    ranges_after_looking = models.JSONField(default=list)
+    reader = models.PositiveSmallIntegerField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"basis of {self.version}"

@@ -37,8 +37,7 @@ from synthweb.datasets import (
 )
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
-from synthweb.datasets.editing import EditOutcome
-from synthweb.datasets.evidence import Evidence
+from synthweb.datasets.editing import CHOOSE, EditOutcome
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.learned import not_found
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
@@ -160,7 +159,6 @@ def describe(
     wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
     names = payload["columns"] if payload else list(drafts.columns(dataset.draft))
     to_mend = [names.index(e.column) for e in errors if e.field and e.column in names]
-    current = _current(query, dataset.draft, names) if not to_mend else to_mend[0]
     lines = grid.lines(
         payload=payload,
         draft=dataset.draft,
@@ -172,6 +170,7 @@ def describe(
         ],
     )
     rows = _public_rows(dataset)
+    current = to_mend[0] if to_mend else _current(query, lines)
     lines = [
         replace(
             line,
@@ -197,6 +196,9 @@ def describe(
         "selecting": any(line.selected for line in lines),
         "total": len(lines),
         "open": sum(line.is_open for line in lines),
+        "count": grid.ColumnCount.of(lines),
+        "read_lists": sum(bool(line.read_list) and not line.question for line in lines),
+        "needs_statement": any(line.needs_statement for line in lines),
         "names": [line.name for line in lines],
         "filters": {key: query.get(key, "")[:200] for key in FILTERS},
         "shown": SHOWN,
@@ -242,17 +244,24 @@ LIGHT_SIGNS: dict[str, str] = {
 }
 
 
-def _current(query: QueryDict, draft: drafts.Draft, names: Sequence[str]) -> int | None:
-    """The line that is shown whole: the one that was asked for, the only one that is edited or asks, or the
-    first open one."""
+def _current(query: QueryDict, lines: Sequence[grid.ColumnLine]) -> int | None:
+    """The line that is shown whole: the one that was asked for, the only one that is edited or asks, the
+    first with a question, or the first open one."""
     for key in ("column", "edit", "ask"):
         chosen = numbers(query.get(key, ""))
         if len(chosen) == 1:
             return min(chosen)
         if chosen:
             return None
-    confirmed = set(drafts.confirmed_names(draft))
-    return next((index for index, name in enumerate(names) if name not in confirmed), 0)
+    still = [line for line in lines if not line.confirmed]
+    asked = [line for line in still if line.question]
+    return next((line.index for line in (*asked, *still)), 0)
+
+
+def is_complete(dataset: Dataset) -> bool:
+    """Whether all columns of the table are confirmed."""
+    still, total = drafts.open_count(dataset.draft) or (0, 0)
+    return total > 0 and still == 0
 
 
 def choices(dataset: Dataset) -> dict[str, object]:
@@ -388,33 +397,25 @@ def table_facts(dataset: Dataset) -> dict[str, str]:
 def after_a_press(
     user: User, dataset: Dataset, posted: Posted, outcome: EditOutcome
 ) -> dict[str, object]:
-    """One line again, after one of its buttons was pressed, and the new count. The cells beside it are those
+    """One line again, after one of its buttons was pressed, and the new counts. The cells beside it are those
     of the preview, whose opening the audit log notes once a sitting."""
     index = posted.index if posted.index in posted.names else next(iter(posted.names), 0)
     name = posted.names.get(index, "")
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    line = grid.ColumnLine(
-        index=index,
-        name=name,
+    lines = grid.lines(payload=payload, draft=dataset.draft)
+    line = replace(
+        _line_of(name, index, lines, dataset.draft),
         suggested=_after_answer(posted.suggested(index), outcome.answers.get(name)),
-        typed=drafts.columns(dataset.draft).get(name),
         editing=index in outcome.editing,
         asking=index in outcome.asking,
-        sharing=drafts.count_sharing_columns(dataset.draft, total=posted.total or 1),
-        max_records=drafts.max_records(dataset.draft),
-        cells=Evidence(payload).of(name),
         current=posted.verb != "shut",
-        learning=grid.count_learned(payload, dataset.draft),
-        finding=grid.count_found(payload, dataset.draft),
         rows=_public_rows(dataset),
     )
     if index in outcome.meanwhile:
         unsaved = {name: posted.typed(index)}
         line = replace(line, **_as_typed(line, unsaved))
     # In this order: points cost a query, and only a line with very many codes mentions them.
-    if line.many and name in drafts.placed_columns(dataset.draft) | selectors.draft_points(
-        dataset
-    ):
+    if line.many and name in selectors.draft_points(dataset):
         line = replace(line, placed=True)
     still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {
@@ -422,9 +423,21 @@ def after_a_press(
         "line": line,
         "open": still,
         "total": total,
+        "count": grid.ColumnCount.of(lines),
         **choices(dataset),
         "again": True,
     }
+
+
+def _line_of(
+    name: str, index: int, lines: Sequence[grid.ColumnLine], draft: drafts.Draft
+) -> grid.ColumnLine:
+    """The line of a column; a bare one where nothing is known of it any more."""
+    known = next((line for line in lines if line.name == name), None)
+    bare = grid.ColumnLine(
+        index=index, name=name, suggested=None, typed=drafts.columns(draft).get(name)
+    )
+    return replace(known or bare, index=index)
 
 
 def _after_answer(suggested: drafts.Column | None, answer: str | None) -> drafts.Column | None:
@@ -442,21 +455,14 @@ def line_as_typed(
     typed = None if index is None else posted.typed(index)
     if index is None or typed is None:
         return None
-    records = drafts.max_records(dataset.draft)
     name = posted.names.get(index, "")
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    total = posted.total or len(drafts.columns(dataset.draft)) or 1
-    return grid.ColumnLine(
-        index=index,
-        name=name,
+    lines = grid.lines(payload=payload, draft=dataset.draft)
+    return replace(
+        _line_of(name, index, lines, dataset.draft),
         suggested=None,
         typed={**typed, "whole": True},
-        max_records=records,
-        sharing=drafts.count_sharing_columns(dataset.draft, total=total),
-        cells=Evidence(payload).of(name),
         current=True,
-        learning=grid.count_learned(payload, dataset.draft),
-        finding=grid.count_found(payload, dataset.draft),
         rows=_public_rows(dataset),
     )
 
@@ -474,12 +480,15 @@ def address_after(
     address = reverse("datasets:describe", args=[dataset.code])
     parameters = {key: query.get(key, "")[:200] for key in FILTERS}
     parameters |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected)}
-    if posted.verb == "show" and posted.index is not None:
+    if posted.verb in ("show", "look") and posted.index is not None:
         parameters["column"] = str(posted.index)
     parameters |= {"ask": ranges(outcome.asking), "brought": "1" if brought else ""}
     if any(parameters.values()):
         address += "?" + urlencode({key: text for key, text in parameters.items() if text})
-    return f"{address}#line-{posted.index}" if posted.index is not None else address
+    # After an answer, the next question is shown.
+    if posted.index is None or posted.verb.startswith(CHOOSE):
+        return address
+    return f"{address}#line-{posted.index}"
 
 
 def columns_shown(user: User, dataset: Dataset) -> tuple[list[str], bool]:
@@ -517,12 +526,9 @@ def lists(
     so far; asking: lines whose list is said to be public, and not where it is written. Opens the preview,
     which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    lines = [
-        line
-        for line in grid.lines(payload=payload, draft=dataset.draft, asking=asking)
-        if line.read_list and not line.question
-    ]
-    columns = grid.count_found(payload, dataset.draft) + len(lines)
+    every = grid.lines(payload=payload, draft=dataset.draft, asking=asking)
+    lines = [line for line in every if line.read_list and not line.question]
+    columns = len(lines) + max((line.finding for line in lines), default=0)
     return {
         "dataset": dataset,
         "crumbs": crumbs(
@@ -538,6 +544,7 @@ def lists(
             )
             for line in lines
         ],
+        "finishes": sum(not line.confirmed for line in every) == len(lines),
         "finding_percent": f"{100 * float(domain_learning.text_share(max(1, columns))):.2g}",
         "statement": basis.STATEMENT,
         "longest_statement": basis.MAX_STATEMENT_LENGTH,

@@ -193,6 +193,16 @@ def suggestions_to_count(dataset: Dataset) -> dict[str, Column] | None:
         return None
 
 
+def reader_of(dataset: Dataset) -> int | None:
+    """The version of the rules by which its suggestions were made; None where there are none."""
+    stored = preview_store.latest(dataset, Preview.Kind.TABLE, "")
+    try:
+        reader = None if stored is None else preview_store.read(stored).get("reader")
+    except files.StorageError:
+        return None
+    return reader if isinstance(reader, int) else None
+
+
 def basis_of(version: DomainVersion) -> DomainBasis | None:
     """On what a description rests; None for one from before that was recorded."""
     return DomainBasis.objects.filter(version=version).first()
@@ -354,6 +364,12 @@ def database_rests_on_suggestions(root: Dataset) -> bool:
     return DomainBasis.objects.filter(
         version__dataset__database_table__root=root, suggestions_shown=True
     ).exists()
+
+
+def database_has_ranges_after_looking(root: Dataset) -> bool:
+    """Whether a range of the description of one of its tables was changed after a look at its real values."""
+    bases = DomainBasis.objects.filter(version__dataset__database_table__root=root)
+    return bases.exclude(ranges_after_looking=[]).exists()
 
 
 def newest_database(root: Dataset) -> DatabaseVersion | None:

@@ -155,7 +155,7 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         return redirect("datasets:lists", dataset.code)
     if posted.verb == "finish":
         return _finish(request, dataset)
-    if posted.verb == "finish-open" and not outcome.problem:
+    if posted.verb == editing.ACCEPT and not outcome.problem and screens.is_complete(dataset):
         return _finish(request, dataset)
     if outcome.problem:
         return _refuse_group(request, dataset, posted, outcome)
@@ -191,7 +191,7 @@ def _refuse_group(
     query = request.GET.copy()
     query["select"] = screens.ranges(posted.selected or outcome.selected)
     context = screens.describe(request.user, dataset, query)
-    if posted.verb == "finish-open":
+    if posted.verb == editing.ACCEPT:
         context |= {"statement_missing": outcome.problem}
     else:
         context |= {"group": posted.group_typed, "group_problem": outcome.problem}
@@ -263,6 +263,7 @@ def _keep(request: SignedInRequest, dataset: Dataset, posted: Posted) -> editing
                 table=table,
                 total=posted.total,
                 answers=outcome.answers,
+                looked=outcome.looked,
             ),
         )
     if outcome.done:

@@ -251,6 +251,8 @@ def deciding(
         "version": (version := newest(budget_request.dataset)),
         "as_suggested": None if version is None else datasets.facts_as_suggested(user, version),
     }
+    rests_on = None if version is None else datasets.basis_of(version)
+    context["ranges_after_looking"] = rests_on.ranges_after_looking if rests_on else []
     covering = selectors.account_of(budget_request.dataset)
     context["line"] = account_line(covering) if covering else None
     if budget_request.state != BudgetRequest.State.OPEN:

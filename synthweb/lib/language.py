@@ -22,6 +22,7 @@ from synthweb.lib import sentences
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+_SENTENCE_END = re.compile(r"(?<=[.?]) (?=[A-Z“0-9])")
 DECIMAL_POINT = re.compile(r"(?<![0-9.])([0-9]+)\.([0-9]+)(?![0-9]*\.[0-9])")
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 ENGLISH = "en"  # of all messages
@@ -78,6 +79,12 @@ def translated(text: str) -> str:
     if message != text:
         return message
     return sentences.translated_sentence(text, message=translated, number=written_number)
+
+
+def translated_sentences(text: str) -> str:
+    """A text of several sentences, each of them in the language of the page."""
+    whole = translated(text)
+    return whole if whole != text else " ".join(map(translated, _SENTENCE_END.split(text)))
 
 
 def written_number(text: str) -> str:

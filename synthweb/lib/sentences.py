@@ -3,9 +3,9 @@ their patterns.
 
 A pattern is a message of the catalogue whose fields are `%(field)s`. A text that matches one as a whole is
 shown as the translated pattern with the same fields. A field whose name ends in `_text` is a message or a
-sentence itself, one in `_names` is a list of messages, and one in `_parts` a list of sentences between
-semicolons; numbers are written as the language writes them; every other field, such as the name of a column
-or a value, stays as it is.
+sentence itself, one in `_names` is a list of messages, one in `_and` has "and" between some, one in `_parts`
+is a list of sentences between semicolons, and one in `_cells` has "and" between cells; numbers are written as
+the language writes them; every other field, such as the name of a column or a value, stays as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from functools import lru_cache
 
 from django.utils import translation
 from django.utils.translation import gettext_noop as _
+
+from synthweb.lib import sentences_of_drafts
 
 AXIS_TITLES: tuple[str, ...] = (
     _("mean of %(column)s"),
@@ -261,6 +263,7 @@ PATTERNS: tuple[str, ...] = (
     _("There is no such part of the budget, or nothing of it is left; choose another, or pay from what is "
     "free"),
     *AXIS_TITLES,
+    *sentences_of_drafts.PATTERNS,
 )  # fmt: skip
 """The first one that matches counts, so that a longer pattern stands before one that it contains."""
 
@@ -303,6 +306,11 @@ def fields_of(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
 def _shown(name: str, value: str, message: Callable[[str], str]) -> str:
     if name.endswith("_names"):
         return ", ".join(message(part) for part in value.split(", "))
+    if name.endswith("_and"):
+        both = f" {translation.gettext('and')} "
+        return both.join(message(part) for part in value.split(" and "))
+    if name.endswith("_cells"):
+        return value.replace("” and “", f"” {translation.gettext('and')} “")
     if name.endswith("_parts"):
         return "; ".join(message(part) for part in value.split("; "))
     return message(value) if name.endswith("_text") else value

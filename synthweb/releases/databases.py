@@ -67,6 +67,8 @@ def publish(
         stated["chosen_after_looking"] = "true"
     if datasets.database_rests_on_suggestions(origin.dataset):
         stated["suggestions_shown"] = "true"
+    if datasets.database_has_ranges_after_looking(origin.dataset):
+        stated["ranges_after_looking"] = "true"
     if vouchers := datasets.vouchers_of_run(origin.run_code):
         stated["formulas_vouched_by"] = vouchers
     if budget.outside_of(origin.account).exists():

@@ -315,6 +315,10 @@ def _limits(
                 "Suggestions read from the real table were shown before its description was confirmed."
             )
         )
+    if document.get("ranges_after_looking"):
+        limits.append(
+            _("A range was changed after a histogram of the real values had been opened.")
+        )
     learned = learned_domain.learned(release)
     if not_found := learned_domain.not_found(release):
         limits.insert(

@@ -226,6 +226,8 @@ def receipt_of(origin: Origin, plan: Plan, answers: Answers) -> receipts.Receipt
     if basis is not None and basis.suggestions_shown:
         # In the core, not in a mark: they were seen before the run was asked for.
         receipt = receipts.mark_suggestions_shown(receipt)
+    if basis is not None and basis.ranges_after_looking:
+        receipt = receipts.mark_ranges_after_looking(receipt)
     if vouchers := datasets.vouchers_of_run(origin.run_code):
         receipt = receipts.of_formulas(receipt, vouched_by=vouchers)
     if budget.outside_of(origin.account).exists():

@@ -27,6 +27,7 @@ def test_constraints_are_added_refused_and_taken_away_by_keyboard(
     keyboard.is_signed_in(cast.steward, address=live_server.url)
     prefer(chrome, theme)
     chrome.get(address)
+    keyboard.press("Rules for every record")
     keyboard.reads("None so far")
 
     keyboard.press("Add when a value is missing")

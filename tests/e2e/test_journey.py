@@ -185,6 +185,7 @@ def test_the_main_job_from_upload_to_audit(
     person.picture("02-describe-suggestions")
     person.press("Confirm this description")
     person.wait_for_text("15 columns not confirmed yet")
+    person.find("#import-title").click()
     person.find("#id_document").send_keys(str(DOMAIN))
     person.press("Import into the draft")
     person.wait_for_text("15 of 15 columns still open")  # a file confirms nothing by itself

@@ -80,9 +80,11 @@ def test_the_second_of_two_tabs_is_told_and_takes_its_own(
     chrome.switch_to.new_window("tab")
     try:
         chrome.get(address)
+        click(chrome, "#who-several")
         type_in(chrome, "max_records", "7")
         second = chrome.current_window_handle
         chrome.switch_to.window(first)
+        click(chrome, "#who-several")
         type_in(chrome, "max_records", "3")
         save(chrome)
         until(chrome, lambda page: page.find_elements(By.CSS_SELECTOR, ".alert-success"))
@@ -106,9 +108,12 @@ def test_what_was_typed_on_describe_is_back_after_the_session_ended(
     chrome: webdriver.Chrome, signed_in: str, cast: Cast, dataset: Dataset, pressed: str
 ) -> None:
     chrome.get(signed_in + reverse("datasets:describe", args=[dataset.code]))
+    click(chrome, "button[value='show:1']")
+    until(chrome, lambda page: page.find_elements(By.ID, "edit-1"))
     click(chrome, "#edit-1")
     until(chrome, lambda page: page.find_elements(By.NAME, "1-because"))
     type_in(chrome, "1-because", "The act of 1911.")
+    click(chrome, "#who-several")
     type_in(chrome, "max_records", "7")
     UserSession.objects.all().delete()
     if pressed == "save":
@@ -135,6 +140,7 @@ def test_nothing_typed_stays_in_the_browser_after_signing_out(
     chrome: webdriver.Chrome, signed_in: str, dataset: Dataset
 ) -> None:
     chrome.get(signed_in + reverse("datasets:describe", args=[dataset.code]))
+    click(chrome, "#who-several")
     type_in(chrome, "max_records", "7")
     assert chrome.execute_script(KEPT) == 1
     chrome.execute_script("document.querySelector('[data-signs-out]').requestSubmit()")

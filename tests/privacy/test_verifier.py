@@ -297,6 +297,7 @@ PURE: list[tuple[str, object, str]] = [
     ("chosen_after_looking", 0, "wrong type"),
     ("chosen_after_looking", DROP, "missing or unknown fields"),
     ("suggestions_shown", 12, "wrong type"),
+    ("ranges_after_looking", ["age"], "wrong type"),
     ("outside_guarantee", "yes", "wrong type"),
     ("note", "trust me", "missing or unknown fields"),
     ("guarantee.note", "trust me", "missing or unknown parts"),
@@ -656,6 +657,8 @@ def test_what_was_shown_is_said_and_what_is_drawn_later_stands_beside_the_core()
         shown["suggestions_shown"] is True
     )  # that they were shown, and never how many facts equal one
     assert not any("uggestion" in sentence for sentence in verifier.verify(document).sentences)
+    changed_later = receipt.mark_ranges_after_looking(document)
+    assert any("histogram" in each for each in verifier.verify(changed_later).sentences)
     drawn = receipt.with_sample(document, receipt.Sample(rows=5, seed="public"))
     verifier.verify(drawn)
     assert {k for k in document if document[k] != drawn[k]} == {"sample"}

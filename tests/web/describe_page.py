@@ -140,8 +140,7 @@ class DescribePage:
         Where it leads to the page of lists that were read from the table, each is said to be public there."""
         answer = self.press_alone(button, edit=edit, in_place=in_place, **typed)
         if answer.status_code == 302 and answer.url == self.lists_address:
-            verb = "lists-finish" if button == "finish-open" else "lists"
-            return self.answer_lists(verb, public="The codebook.")
+            return self.answer_lists("lists", public="The codebook.")
         return answer
 
     @property

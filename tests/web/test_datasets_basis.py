@@ -13,6 +13,7 @@ from synthweb.audit import labels
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, services
+from synthweb.datasets.basis import FOUND
 from synthweb.datasets.models import DomainBasis, Preview
 from synthweb.ledger import services as ledger
 from synthweb.releases import services as releases
@@ -307,17 +308,20 @@ def test_a_damaged_store_of_suggestions_costs_no_confirmation(
 def test_one_press_confirms_all_open_columns_and_the_description(
     describe_page: DescribePage,
 ) -> None:
-    answer = describe_page.press("finish-open", **{"because-open": "The codebook."})
+    answer = describe_page.press("accept", **{"because-open": "The codebook."})
     assert answer.status_code == 302
     basis = DomainBasis.objects.get()
-    assert {each["because"] for each in basis.statements} == {"The codebook."}
+    assert {each["because"]: each["columns"] for each in basis.statements} == {
+        "The codebook.": ["age", "works", "id"],
+        FOUND: ["sector"],  # read from the table: its values are found, and not published
+    }
     assert basis.suggestions_shown
 
 
 def test_without_a_statement_that_press_confirms_nothing_and_says_so_at_the_field(
     describe_page: DescribePage,
 ) -> None:
-    answer = describe_page.press("finish-open", **{"because-open": " "})
+    answer = describe_page.press("accept", **{"because-open": " "})
     assert answer.status_code == 422
     assert "Say first where these facts are written" in answer.text
     assert 'aria-invalid="true"' in answer.text

@@ -90,13 +90,25 @@ def test_one_click_answers_it_and_the_facts_stay_out_of_the_database(
 ) -> None:
     for in_place in (True, False):
         answer = describe_page.press("choose-month-first:0", in_place=in_place)
-        shown = answer.text if in_place else line(describe_page.page(), 0)
+        shown = answer.text if in_place else line(describe_page.page("?column=0"), 0)
         assert kind(shown) == "scale"
         assert "dates, bounds learned within the budget" in shown
         assert set(buttons(shown)) == {"choose-day-first:0", "choose-:0"}
     assert describe_page.draft["answers"] == {"day": "month-first"}
     assert describe_page.draft["columns"] == {}
     assert "2021" not in json.dumps(describe_page.draft)
+
+
+def test_questions_come_one_at_a_time_and_the_others_wait(describe_page: DescribePage) -> None:
+    page = describe_page.page()
+    assert "column-detail" in line(page, 0)
+    assert all("column-detail" not in line(page, index) for index in (1, 2, 3))
+    assert page.count("data-asked") == 2
+    answer = describe_page.press("choose-month-first:0")
+    assert "#" not in answer.url
+    after = describe_page.client.get(answer.url).text
+    assert "column-detail" in line(after, 1)
+    assert "column-detail" not in line(after, 0)
 
 
 def test_an_answer_can_be_changed_and_taken_back_in_place(describe_page: DescribePage) -> None:
@@ -159,7 +171,7 @@ def test_what_else_a_column_could_be_is_offered_in_its_editor(
     shown = line(describe_page.page("?edit=2"), 2)
     assert buttons(shown) == {"choose-value:2": "999 is a number like the others"}
     describe_page.press("choose-value:2", edit="2")
-    after = line(describe_page.page(), 2)
+    after = line(describe_page.page("?column=2"), 2)
     assert kind(after) == "scale"
     assert set(buttons(after)) == {"choose-:2"}
 

@@ -38,8 +38,11 @@ def describe_page(browser: Open, cast: Cast) -> DescribePage:
 
 
 def finish(describe_page: DescribePage) -> Any:
-    """The press of the button that confirms everything, and nothing after it."""
-    return describe_page.press_alone("finish-open", **{"because-open": "The codebook."})
+    """All open columns are confirmed with a statement, and the description where no list is left to be
+    decided about."""
+    answer = describe_page.press_alone("confirm-open", because="The codebook.")
+    to_lists = answer.url == describe_page.lists_address
+    return answer if to_lists else describe_page.press_alone("finish")
 
 
 def discharges() -> str:
@@ -163,7 +166,7 @@ def test_a_browser_that_hides_what_was_suggested_confirms_no_list(
     fields = describe_page.inputs("?edit=0")
     del fields["0-suggested"]
     describe_page.client.post(
-        describe_page.address, fields | {"do": "finish-open", "because-open": "The codebook."}
+        describe_page.address, fields | {"do": "confirm-open", "because": "The codebook."}
     )
     assert describe_page.draft["columns"]["sector"]["confirmed"] is False
     assert not DomainVersion.objects.exists()
@@ -233,7 +236,7 @@ def test_a_list_was_read_whatever_kind_takes_it(
 def test_the_column_that_identifies_people_is_left_out(browser: Open, cast: Cast) -> None:
     describe_page = DescribePage(browser(cast.steward), ready(cast))
     describe_page.press(
-        "finish-open", unit_column="age", max_records="3", **{"because-open": "The codebook."}
+        "accept", unit_column="age", max_records="3", **{"because-open": "The codebook."}
     )
     document = DomainVersion.objects.get().document
     assert document["unit"] == {"max_records": 3, "column": "age"}

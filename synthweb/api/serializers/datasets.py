@@ -281,6 +281,14 @@ class BasisSerializer(serializers.Serializer[Any]):
     after_looking = serializers.BooleanField(
         help_text="Whether a comparison with the real table was opened before it was confirmed."
     )
+    ranges_after_looking = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Columns whose range was changed after a histogram of their real values was opened.",
+    )
+    reader = serializers.IntegerField(
+        allow_null=True,
+        help_text="The version of the rules by which the suggestions were made; null where there were none.",
+    )
     facts = serializers.IntegerField(allow_null=True)
     facts_as_suggested = serializers.IntegerField(
         allow_null=True,
@@ -338,6 +346,8 @@ class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):
             "statements": basis.statements,
             "suggestions_shown": basis.suggestions_shown,
             "after_looking": basis.after_looking,
+            "ranges_after_looking": basis.ranges_after_looking,
+            "reader": basis.reader,
             "facts": counted and counted[1],
             "facts_as_suggested": counted and counted[0],
         }

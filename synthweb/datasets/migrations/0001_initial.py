@@ -76,6 +76,8 @@ class Migration(migrations.Migration):
                 ('facts_as_suggested', models.PositiveIntegerField(blank=True, null=True)),
                 ('equal_facts', models.JSONField(default=dict)),
                 ('after_looking', models.BooleanField(default=False)),
+                ('ranges_after_looking', models.JSONField(default=list)),
+                ('reader', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('version', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='basis', to='datasets.domainversion')),
             ],
             options={

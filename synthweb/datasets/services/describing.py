@@ -26,6 +26,7 @@ from synthweb.datasets import (
     constraining,
     field_errors,
     file_form,
+    looks,
     points,
     read_lists,
     selectors,
@@ -100,7 +101,7 @@ class DraftChanges:
     columns: by name, None forgets one. table: facts about the whole table. total: how many columns there are.
     constraints: what holds in every record. context: what stands beside the columns (points, partitions,
     totals, as in a DOMAIN.json). answers: to questions about columns by their keys, an empty one takes it
-    back.
+    back. looked: ranges of columns at whose real values somebody looks now.
     """
 
     columns: Mapping[str, drafts.Column | None] | None = None
@@ -109,6 +110,7 @@ class DraftChanges:
     constraints: Sequence[JsonObject] | None = None
     context: Mapping[str, object] | None = None
     answers: Mapping[str, str] | None = None
+    looked: Mapping[str, Mapping[str, object]] | None = None
 
 
 @contextmanager
@@ -133,6 +135,7 @@ def keep(
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     )
     draft: drafts.Draft = {} if replace_draft else locked.draft.copy()
+    draft |= looks.noted(locked.draft, changes.looked)
     columns_kept = dict(draft.get("columns") or {})
     columns = _counted(locked, changes.columns or {})
     before = set(drafts.confirmed_names(locked.draft))
@@ -480,6 +483,8 @@ def _store(
         facts_as_suggested=facts.equal,
         equal_facts=dict(facts.names),
         after_looking=selectors.comparison_was_opened(locked),
+        ranges_after_looking=looks.changed_after(locked.draft, domain.attributes),
+        reader=selectors.reader_of(locked),
     )
     audit.record(
         actor=actor,
