@@ -70,6 +70,13 @@ def _parser() -> argparse.ArgumentParser:
 
     command = functools.partial(_command, words)
     command("mechanisms", commands.mechanisms, about="list the mechanisms as JSON")
+    _forecast_arguments(
+        command(
+            "forecast",
+            commands.forecast,
+            about="say as JSON what a release would tell, from public facts alone",
+        )
+    )
     _synthesize_arguments(
         command(
             "synthesize",
@@ -152,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         *(
             sub
             for name, sub in words.choices.items()
-            if name not in ("mechanisms", "scenarios", "verify", "check", "fit")
+            if name not in ("mechanisms", "forecast", "scenarios", "verify", "check", "fit")
         )
     )
     _database_commands(words)
@@ -802,24 +809,36 @@ def _data_arguments(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
-    _data_arguments(sub)
-    _form_arguments(sub)
+def _forecast_arguments(sub: argparse.ArgumentParser) -> None:
+    _method_arguments(sub)
+    sub.add_argument(
+        "--records",
+        metavar="N",
+        required=True,
+        help="about how many there are, as far as that is public",
+    )
+    sub.set_defaults(rows="0", seed=None)
+
+
+def _method_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--mechanism", metavar="ID", required=True)
-    sub.add_argument("--epsilon", metavar="E", required=True)
-    sub.add_argument(
-        "--delta", metavar="D", default="0", help="0 (the default) asks for a pure guarantee"
-    )
-    sub.add_argument(
-        "--rows", metavar="N", default="0", help="0 or absent: the noisy number of records"
-    )
+    _loss_arguments(sub)
     sub.add_argument(
         "--param",
         metavar="KEY=VALUE",
         action="append",
         default=[],
         help="of the mechanism; repeatable",
+    )
+
+
+def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
+    _data_arguments(sub)
+    _form_arguments(sub)
+    _method_arguments(sub)
+    sub.add_argument(
+        "--rows", metavar="N", default="0", help="0 or absent: the noisy number of records"
     )
     sub.add_argument(
         "--seed",

@@ -119,7 +119,7 @@ def synthesize(options: argparse.Namespace) -> None:
         # again.
         except (OSError, InputError):
             raise SynthError(documents.rescue(spent=str(spent))) from None
-    _advise(release, epsilon=spec.epsilon)
+    _advise(release)
     _write_implicates(release, copies, options)
 
 
@@ -354,11 +354,11 @@ def _receipt(
     return document if sign is None else receipts.signed(document, sign)
 
 
-def _advise(release: Release, *, epsilon: Fraction) -> None:
+def _advise(release: Release) -> None:
     """Says on stderr that a release holds little but noise; from public facts and the (noisy) number of
     records alone."""
+    from synth_engine.evaluation import forecast as forecasts
     from synth_engine.evaluation import tree_notes
-    from synth_engine.plans import sample_size
 
     sys.stderr.write(
         "".join(f"note: {sentence}\n" for sentence in tree_notes.sentences(release.model))
@@ -379,16 +379,38 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
         )
     if not any(measured.clique for measured in release.answers.measurements):
         return  # of the number of records alone there is enough to say
-    verdict = sample_size.verdict(
-        release.model.domain, rows=max(1, release.model.rows), epsilon=epsilon
+    rows = max(1, release.model.rows)
+    found = forecasts.forecast(
+        release.plan.domain,
+        release.plan.spec,
+        rows=rows,
+        opens_at=release.plan.min_records_to_split(rows),
     )
-    if verdict.level == "too-little":
+    if found.level == "too-little":
+        changes = "".join(f" Would do: {each.in_words}." for each in found.repairs)
         sys.stderr.write(
-            f"note: in {len(verdict.lost)} of {len(verdict.strengths)} columns noise outweighs what the "
-            f"table holds. The release is valid, but says little. About {verdict.least_rows:,} records or "
-            f"an epsilon of {verdict.least_epsilon:.3g} would do, or fewer columns, fewer values and wider "
-            "bins.\n"
+            f"note: {len(found.named('not found'))} of {len(found.columns)} columns are not found: the noise "
+            f"is larger than what the table holds. The release is valid, but says little.{changes}\n"
         )
+
+
+def forecast(options: argparse.Namespace) -> None:
+    """Prints what a release would tell as JSON, from public facts alone."""
+    from synth_engine import domain as domains
+    from synth_engine import mechanisms as registry
+    from synth_engine.evaluation import forecast as forecasts
+
+    domain, spec = domains.read(options.domain), _spec(options)
+    rows = _whole(options.records, name="records")
+    if not rows:
+        raise SpecError(
+            "a forecast is for some number of records", repair="give --records, about"
+        )
+    plan = registry.plan(domain, spec)
+    found = forecasts.forecast(
+        domain, spec, rows=rows, opens_at=plan.min_records_to_split(rows)
+    )
+    sys.stdout.write(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n")
 
 
 def sample(options: argparse.Namespace) -> None:

@@ -389,8 +389,9 @@ SPECTACULAR_SETTINGS = {
         "CompositionRule": "synthweb.ledger.models.Rule",
         "FigureKind": "synth_engine.plans.release_check.KINDS",
         "CriterionKind": "synth_engine.plans.release_check.CRITERION_KINDS",
-        "Closeness": "synth_engine.evaluation.expected_quality.CLOSENESS_LEVELS",
-        "Relations": "synth_engine.evaluation.expected_relations.RELATION_LEVELS",
+        "ForecastLevel": "synth_engine.evaluation.forecast.LEVELS",
+        "ColumnWord": "synth_engine.evaluation.quality_words.COLUMN_WORDS",
+        "Relations": "synth_engine.evaluation.quality_words.RELATION_LEVELS",
     },
 }
 

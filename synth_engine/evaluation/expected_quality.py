@@ -5,16 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
+from synth_engine.evaluation import quality_words
 from synth_engine.evaluation.expected import ExpectedColumn, ExpectedFigure
-
-Closeness = Literal["close", "fair", "rough", "unknown"]
-"""unknown: the release has no expected range of the column."""
-CLOSENESS_LEVELS = get_args(Closeness)
-
-CLOSE, FAIR = 0.01, 0.05
-"""The largest deviation of a column that is close, and of one that is fair."""
+from synth_engine.evaluation.quality_words import ColumnWord
 
 
 def deviation_of(column: ExpectedColumn) -> float | None:
@@ -44,22 +38,24 @@ def _distance(figure: ExpectedFigure) -> float:
     return max(band.high - band.estimate.value, band.estimate.value - band.low)
 
 
-def closeness_of(column: ExpectedColumn) -> Closeness:
-    """How close a column is expected to be."""
-    deviation = deviation_of(column)
-    if deviation is None:
-        return "unknown"
-    return "close" if deviation <= CLOSE else "fair" if deviation <= FAIR else "rough"
+def word_of(column: ExpectedColumn) -> ColumnWord:
+    """How well a column is expected to be known: by the worse of its shares and its mean."""
+    words = []
+    if (share := share_deviation(column)) is not None:
+        words.append(quality_words.of_share(share))
+    if (mean := mean_deviation(column)) is not None:
+        words.append(quality_words.of_mean(mean))
+    return quality_words.worst_column(words)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedQuality:
-    """How many columns of a release are how close, and the word of their relations (`expected_relations`).
+    """How many columns of a release have which word, and the word of their relations (`expected_relations`).
     related: how many of all `pairs` of columns go together in the model."""
 
-    close: int
-    fair: int
-    rough: int
+    found: int
+    coarse: int
+    not_found: int
     unknown: int
     relations: str = "unknown"
     related: int = 0
@@ -67,20 +63,20 @@ class ExpectedQuality:
 
     @classmethod
     def of(cls, columns: Sequence[ExpectedColumn]) -> ExpectedQuality:
-        every = [closeness_of(column) for column in columns]
+        every = [word_of(column) for column in columns]
         return cls(
-            close=every.count("close"),
-            fair=every.count("fair"),
-            rough=every.count("rough"),
+            found=every.count("found"),
+            coarse=every.count("coarse"),
+            not_found=every.count("not found"),
             unknown=every.count("unknown"),
         )
 
     @property
-    def word(self) -> Closeness:
-        """The closeness that at least half of the columns with bands reach; unknown where none has bands."""
-        known = self.close + self.fair + self.rough
+    def word(self) -> ColumnWord:
+        """The word that at least half of the columns with bands reach; unknown where none has bands."""
+        known = self.found + self.coarse + self.not_found
         if not known:
             return "unknown"
-        if 2 * self.close >= known:
-            return "close"
-        return "fair" if 2 * (self.close + self.fair) >= known else "rough"
+        if 2 * self.found >= known:
+            return "found"
+        return "coarse" if 2 * (self.found + self.coarse) >= known else "not found"

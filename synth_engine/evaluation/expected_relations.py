@@ -10,20 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Literal, get_args
 
 from synth_engine.domain import Domain
+from synth_engine.evaluation import quality_words
 from synth_engine.evaluation.expected import variance_of
+from synth_engine.evaluation.quality_words import Relations
 from synth_engine.privacy.receipt import CallDocument
-
-Relations = Literal["kept", "weak", "lost", "unknown"]
-"""unknown: nothing is known of them, or there is one column alone."""
-RELATION_LEVELS = get_args(Relations)
-
-KEPT, WEAK = 0.25, 0.6
-"""The largest share of dependence that is lost of relations that are kept, and of weak ones."""
-KEPT_DISTANCE, WEAK_DISTANCE = 0.05, 0.15
-"""The largest mean distance of the measured tables, by their noise, for the same."""
 
 
 def level_of(
@@ -36,12 +28,8 @@ def level_of(
     if not related:
         return "lost"
     if lost is not None:
-        return _word(lost, KEPT, WEAK)
-    return "unknown" if distance is None else _word(distance, KEPT_DISTANCE, WEAK_DISTANCE)
-
-
-def _word(value: float, first: float, second: float) -> Relations:
-    return "kept" if value <= first else "weak" if value <= second else "lost"
+        return quality_words.of_lost(lost)
+    return "unknown" if distance is None else quality_words.of_distance(distance)
 
 
 def measured_distance(

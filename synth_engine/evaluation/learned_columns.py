@@ -4,22 +4,15 @@ model alone."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal, get_args
 
 from synth_engine.domain import OTHER, Attribute
 from synth_engine.evaluation import column_shapes
 from synth_engine.evaluation.expected import model_counts
+from synth_engine.evaluation.quality_words import WIDE_INTERVAL, ColumnWord
 from synth_engine.models.model import Model
 
-Found = Literal["found", "coarse", "not found"]
-FOUND_LEVELS = get_args(Found)
 
-COARSE = 0.2
-"""Share of the records with a value that one interval, or "other", may hold at most in a column that is
-found. Where values lie within an interval is not known, nor which values "other" stands for."""
-
-
-def of_model(model: Model, *, empty: Collection[str] = ()) -> dict[str, Found]:
+def of_model(model: Model, *, empty: Collection[str] = ()) -> dict[str, ColumnWord]:
     """The word of each column that was learned. empty: columns of which the receipt states that nothing was
     found."""
     return {
@@ -29,7 +22,7 @@ def of_model(model: Model, *, empty: Collection[str] = ()) -> dict[str, Found]:
     }
 
 
-def found_of(model: Model, attribute: Attribute) -> Found:
+def found_of(model: Model, attribute: Attribute) -> ColumnWord:
     """The word of one column."""
     if not attribute.is_found:
         return "not found"
@@ -39,9 +32,11 @@ def found_of(model: Model, attribute: Attribute) -> Found:
         return "found"
     shape = column_shapes.of_attribute(attribute, counts)
     if not len(shape.firsts):
-        return "coarse" if _of_other(attribute, shape.shares.tolist()) > COARSE else "found"
+        return (
+            "coarse" if _of_other(attribute, shape.shares.tolist()) > WIDE_INTERVAL else "found"
+        )
     wide = shape.shares[shape.lasts > shape.firsts]
-    return "coarse" if float(wide.max(initial=0.0)) > COARSE else "found"
+    return "coarse" if float(wide.max(initial=0.0)) > WIDE_INTERVAL else "found"
 
 
 def _of_other(attribute: Attribute, shares: list[float]) -> float:

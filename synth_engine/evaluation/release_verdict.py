@@ -11,19 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from synth_engine.evaluation import expected_quality, expected_relations
+from synth_engine.evaluation import expected_quality, quality_words
 from synth_engine.evaluation.expected import ExpectedColumn
-from synth_engine.evaluation.learned_columns import Found
 from synth_engine.evaluation.least_group import WITHIN, rounded_up
+from synth_engine.evaluation.quality_words import ColumnWord
 
 Level: TypeAlias = str
 SEVERITY: tuple[Level, ...] = ("good", "unknown", "weak", "lost")
 """The levels, from good to bad. What is unknown is no better than good, and hides nothing that is weak."""
 
-GOOD_SHARE, WEAK_SHARE = 0.05, 0.15
-"""The largest deviation of a share of records, or distance of tables, that is good, and that is weak."""
-GOOD_MEAN, WEAK_MEAN = 0.05, 0.2
-"""The same of means, in standard deviations."""
 FEW = 4
 """A group that is larger than this part of the records is none that anybody looks for."""
 _RELATION_LEVELS: Mapping[str, Level] = {
@@ -32,7 +28,12 @@ _RELATION_LEVELS: Mapping[str, Level] = {
     "lost": "lost",
     "unknown": "unknown",
 }
-_FOUND_WORDS: Mapping[str, Level] = {"found": "good", "coarse": "weak", "not found": "lost"}
+_COLUMN_LEVELS: Mapping[ColumnWord, Level] = {
+    "found": "good",
+    "coarse": "weak",
+    "not found": "lost",
+    "unknown": "unknown",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ class ReleaseEvidence:
 
     records: int
     columns: Sequence[ExpectedColumn]
-    learned: Mapping[str, Found]
+    learned: Mapping[str, ColumnWord]
     relations: str
     least_group: int | None
     search: TripleFindings | None = None
@@ -105,11 +106,17 @@ class PartVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnVerdict:
-    """One column. learned: empty where it was described and not learned."""
+    """One column, in the words of a forecast. learned: how well its values were learned, None where they were
+    described."""
 
     name: str
-    level: Level
-    learned: str = ""
+    word: ColumnWord
+    learned: ColumnWord | None = None
+
+    @property
+    def level(self) -> Level:
+        """The level that parts of its column have for it."""
+        return _COLUMN_LEVELS[self.word]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +135,7 @@ class ReleaseVerdict:
 def verdict(evidence: ReleaseEvidence) -> ReleaseVerdict:
     """Judge a release."""
     evidence = replace(evidence, columns=[*evidence.columns, *_not_modelled(evidence)])
-    columns = [_column(each, evidence.learned.get(each.name, "")) for each in evidence.columns]
+    columns = [_column(each, evidence.learned.get(each.name)) for each in evidence.columns]
     parts = [*_of_columns(evidence), *_of_relations(evidence)]
     least = _least_group(evidence)
     return ReleaseVerdict(
@@ -156,34 +163,30 @@ def worst(levels: Iterable[Level]) -> Level:
     return max(levels, key=SEVERITY.index, default="unknown")
 
 
-def _step(value: float | None, good: float, weak: float) -> Level:
-    if value is None:
-        return "unknown"
-    return "good" if value <= good else "weak" if value <= weak else "lost"
+def count_word(column: ExpectedColumn) -> ColumnWord:
+    """How well shares of a column are known; unknown where it has none."""
+    return quality_words.of_share(expected_quality.share_deviation(column))
 
 
-def count_level(column: ExpectedColumn) -> Level:
-    """How well shares of a column are kept; unknown where it has none."""
-    return _step(expected_quality.share_deviation(column), GOOD_SHARE, WEAK_SHARE)
-
-
-def mean_level(column: ExpectedColumn) -> Level:
-    """How well the mean of a column is kept; unknown where it has none."""
-    return _step(expected_quality.mean_deviation(column), GOOD_MEAN, WEAK_MEAN)
+def mean_word(column: ExpectedColumn) -> ColumnWord:
+    """How well the mean of a column is known; unknown where it has none."""
+    return quality_words.of_mean(expected_quality.mean_deviation(column))
 
 
 def _has_mean(column: ExpectedColumn) -> bool:
     return any(each.key == "mean" for each in column.figures)
 
 
-def _column(column: ExpectedColumn, learned: str) -> ColumnVerdict:
-    of_mean = [mean_level(column)] if _has_mean(column) else []
+def _column(column: ExpectedColumn, learned: ColumnWord | None) -> ColumnVerdict:
+    of_mean = [mean_word(column)] if _has_mean(column) else []
     # Of numbers without frequent values there is a mean and no share.
-    of_shares = [] if of_mean and count_level(column) == "unknown" else [count_level(column)]
-    levels = [*of_mean, *of_shares, *([_FOUND_WORDS[learned]] if learned else [])]
+    of_shares = [] if of_mean and count_word(column) == "unknown" else [count_word(column)]
+    words = [*of_mean, *of_shares, *([learned] if learned else [])]
     if learned == "not found":  # it has no ranges, because there is nothing to be far from
-        levels = ["lost"]
-    return ColumnVerdict(name=column.name, level=worst(levels), learned=learned)
+        words = ["not found"]
+    return ColumnVerdict(
+        name=column.name, word=quality_words.worst_column(words), learned=learned
+    )
 
 
 def _of_columns(evidence: ReleaseEvidence) -> list[PartVerdict]:
@@ -192,31 +195,27 @@ def _of_columns(evidence: ReleaseEvidence) -> list[PartVerdict]:
     with_means = [each for each in evidence.columns if _has_mean(each)]
     parts = [_part("counts", evidence, evidence.columns, _counted)]
     if with_means:
-        parts.append(_part("averages", evidence, with_means, mean_level))
+        parts.append(_part("averages", evidence, with_means, mean_word))
     return parts
 
 
-def _counted(column: ExpectedColumn) -> Level:
+def _counted(column: ExpectedColumn) -> ColumnWord:
     """Counts of a column of numbers without frequent values are as good as its mean."""
-    level = count_level(column)
-    return mean_level(column) if level == "unknown" and _has_mean(column) else level
+    word = count_word(column)
+    return mean_word(column) if word == "unknown" and _has_mean(column) else word
 
 
 def _part(
     key: str,
     evidence: ReleaseEvidence,
     columns: Sequence[ExpectedColumn],
-    level_of: Callable[[ExpectedColumn], Level],
+    word_of: Callable[[ExpectedColumn], ColumnWord],
 ) -> PartVerdict:
     levels: list[Level] = []
     for column in columns:
-        learned = evidence.learned.get(column.name)
-        if learned == "not found":
-            levels.append("lost")
-        else:
-            levels.append(
-                worst([level_of(column), _FOUND_WORDS[learned] if learned else "good"])
-            )
+        learned = evidence.learned.get(column.name, "found")
+        words = [learned] if learned == "not found" else [word_of(column), learned]
+        levels.append(_COLUMN_LEVELS[quality_words.worst_column(words)])
     paid = worst(["good", *_paid(evidence, 1)])
     good = levels.count("good") if paid == "good" else 0
     return PartVerdict(key=key, level=worst([*levels, paid]), good=good, of=len(levels))
@@ -243,7 +242,7 @@ def _triples(evidence: ReleaseEvidence) -> Level:
     search = evidence.search
     if search is None:
         return "unknown" if evidence.relations == "unknown" else "weak"
-    is_precise = search.by_noise <= expected_relations.KEPT_DISTANCE
+    is_precise = search.by_noise <= quality_words.KEPT_DISTANCE
     has_all = search.measured > 0 or search.largest <= search.by_noise
     return "good" if is_precise and has_all else "weak"
 
@@ -252,7 +251,7 @@ def _paid(evidence: ReleaseEvidence, columns: int) -> list[Level]:
     """The levels of paid distances by what is certain: the lower ends of their intervals. They make a part
     worse, and none better: a distance of some columns says nothing of the others."""
     return [
-        _step(each.low, GOOD_SHARE, WEAK_SHARE)
+        _COLUMN_LEVELS[quality_words.of_share(each.low)]
         for each in evidence.distances
         if each.columns == columns
     ]

@@ -150,24 +150,27 @@ class LearnedColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class LearningForecast:
-    """What learning costs. share: of the budget, None where the method learns in its one and only step.
-    if_declared: the forecast with the whole budget for the method, None where that cannot be said."""
+    """What learning costs. share: of the budget, None where the method learns in its one and only step."""
 
     share: float | None
     columns: Mapping[str, LearnedColumn]
-    if_declared: ErrorForecast | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorForecast:
     """Expected total variation distances, 0 to 1, from public facts alone. rows: the number of records it is
     made for. attributes: of each one-way marginal; mean: over these; mean_pairs: over two-way marginals.
+    column_noise: the mean absolute noise of a count of each column, in records; without the columns that are
+    not counted code by code. pair_noise: the same of a table of two columns where as many are counted as a
+    tree of all columns has edges; infinite where none is, None where that does not follow from the plan.
     assumes: what is taken for granted, for people."""
 
     rows: int
     attributes: Mapping[str, float]
     mean: float
     mean_pairs: float
+    column_noise: Mapping[str, float]
+    pair_noise: float | None
     assumes: str = ASSUMES
     learning: LearningForecast | None = None
     pairs_band: Band | None = None
@@ -189,6 +192,8 @@ def independent(noises: Mapping[str, Noise], table: StandIn) -> ErrorForecast:
         pairs=lambda mean, dependence: fmean(
             math.hypot(2 * mean, each, chance) for each in dependence
         ),
+        column_noise=_deviations(noises),
+        pair_noise=math.inf,
     )
 
 
@@ -215,7 +220,13 @@ def network(
         missed = UNLEARNT + (1 - UNLEARNT) * residual / (residual + fmean(dependences))
         return fmean(math.hypot(2 * mean, missed * each, chance) for each in dependences)
 
-    return _document(errors, table, pairs=pairs)
+    return _document(
+        errors,
+        table,
+        pairs=pairs,
+        column_noise=_deviations(noises),
+        pair_noise=measured.mean_deviation,
+    )
 
 
 def views(
@@ -234,7 +245,13 @@ def views(
         unshared = fmean(math.hypot(2 * mean, unlearnt * each, chance) for each in dependences)
         return covered * noisy + (1 - covered) * min(1.0, unshared)
 
-    return _document(table.column_errors(deviations), table, pairs=pairs)
+    return _document(
+        table.column_errors(deviations),
+        table,
+        pairs=pairs,
+        column_noise=deviations,
+        pair_noise=of_pairs if covered else math.inf,
+    )
 
 
 def pairs(
@@ -266,12 +283,30 @@ def pairs(
         left = (LEFT_ALONE if few_tables else 1.0) * min(errors)
         return math.hypot(math.sqrt(2) * mean, left + unrefined)
 
-    forecast = _document(table.column_errors(_deviations(noises)), table, pairs=of_pairs)
+    forecast = _document(
+        table.column_errors(_deviations(noises)),
+        table,
+        pairs=of_pairs,
+        column_noise=_deviations(noises),
+        pair_noise=_noise_of_a_tree(tables, columns=len(noises)),
+    )
     if few_tables and forecast.pairs_band is not None:
         low, high = forecast.pairs_band
         unmeasured = 2 * _chance(table)
         return replace(forecast, pairs_band=(low, max(high, min(1.0, unmeasured))))
     return forecast
+
+
+def _noise_of_a_tree(tables: Sequence[tuple[float, Noise | None]], *, columns: int) -> float:
+    """The mean absolute noise of a cell where as many tables are measured as a tree has edges."""
+    measured = [(part, noise) for part, noise in tables if noise is not None and part > 0]
+    if not measured:
+        return math.inf
+    part, noise = min(measured, key=lambda each: each[0])
+    # The budget is shared among tables: the variance of Gaussian noise grows with their number, and the scale
+    # of Laplace noise.
+    power = 1.0 if noise.law == "discrete-laplace" else 0.5
+    return noise.mean_deviation * math.pow(2 / columns / part, power)
 
 
 def _deviations(noises: Mapping[str, Noise]) -> dict[str, float]:
@@ -302,7 +337,11 @@ def uniform(*, sizes: Mapping[str, int], rows: int) -> ErrorForecast:
     """For columns of which nothing is measured, and every value is taken to be equally likely."""
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
     forecast = _document(
-        errors, typical(sizes, rows=rows), pairs=lambda mean, _: 1 - (1 - mean) ** 2
+        errors,
+        typical(sizes, rows=rows),
+        pairs=lambda mean, _: 1 - (1 - mean) ** 2,
+        column_noise=dict.fromkeys(errors, math.inf),
+        pair_noise=math.inf,
     )
     return replace(forecast, pairs_band=None)
 
@@ -374,8 +413,11 @@ def _document(
     table: StandIn,
     *,
     pairs: Callable[[float, Dependences], float],
+    column_noise: Mapping[str, float],
+    pair_noise: float | None,
 ) -> ErrorForecast:
-    """pairs: the mean error of pairs, from that of columns and from dependences."""
+    """pairs: the mean error of pairs, from that of columns and from dependences; the noise as of
+    `ErrorForecast`."""
     mean = math.fsum(errors.values()) / len(errors)
     columns = {name: float(error) for name, error in errors.items()}
     forecast = ErrorForecast(
@@ -383,6 +425,8 @@ def _document(
         attributes=columns,
         mean=mean,
         mean_pairs=0.0,
+        column_noise={name: float(noise) for name, noise in column_noise.items()},
+        pair_noise=pair_noise,
         relative_band=table.columns_band,
     )
     if len(errors) == 1:

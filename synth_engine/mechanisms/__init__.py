@@ -3,9 +3,8 @@ docs/methods.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 
 import pandas as pd
 
@@ -33,7 +32,7 @@ from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Codes, Model, generator
-from synth_engine.plans import forecast, parameters, two_stage
+from synth_engine.plans import parameters, two_stage
 from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
 from synth_engine.references import PublicTable
@@ -69,7 +68,6 @@ __all__ = [
     "draw_blocks",
     "draw_table",
     "estimate",
-    "forecast_curve",
     "plan",
     "recommended",
     "traits",
@@ -172,22 +170,6 @@ def estimate(
     """Calibrates a plan, once, and returns what it would give and need. Arguments and errors are those of
     `plan`; rows: how many records to assume."""
     return Estimate(plan=plan(domain, spec, rule=rule), rows=rows)
-
-
-def forecast_curve(
-    domain: Domain,
-    *,
-    spec: Spec,
-    epsilons: Sequence[Fraction],
-    rows: int | None = None,
-    rule: Rule = "basic",
-) -> list[forecast.Point]:
-    """The error to expect of every mechanism at each epsilon, from public facts alone: points with mechanism,
-    epsilon, oneway and pairs (mean total variation distance of one- and two-way tables). The mechanism of the
-    spec has its parameters, the others their defaults; one that does not offer this loss or domain has no
-    points. `rows`: how many records to reckon with; absent: the public number, else the spec's, else 10,000.
-    `rule`: of the account that would pay."""
-    return forecast.curve(REGISTRY, domain, spec=spec, epsilons=epsilons, rows=rows, rule=rule)
 
 
 def draw_blocks(

@@ -28,7 +28,7 @@ from synth_engine.measurement import (
 from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning, resources
-from synth_engine.plans.forecast import by_formula
+from synth_engine.plans.formula_noise import by_formula
 from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Mechanism, Plan, Rule, expected_rows
 from synth_engine.plans.resources import ResourceEstimate

@@ -277,7 +277,7 @@ class WeakDomainPlan(Plan):
         table = error_forecast.typical(stand_in.sizes, rows=self._guess(rows))
         forecast = error_forecast.independent(noises, table)
         learning = LearningForecast(
-            share=None, columns=domain_learning.describe(self.questions), if_declared=None
+            share=None, columns=domain_learning.describe(self.questions)
         )
         return replace(forecast, learning=learning)
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.plans.forecast import Point
-from synth_engine.plans.multi_stage import MultiStagePlan
-from synth_engine.plans.plan import Mechanism, Plan
+from synth_engine.plans.plan import Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.receipt import Guarantee
@@ -46,19 +44,3 @@ class Estimate:
     def min_records_to_split(self) -> int | None:
         """About how many records open a node of its tree; None of a method without one."""
         return self.plan.min_records_to_split(self.rows)
-
-    @property
-    def point(self) -> Point | None:
-        """The errors as a point of the chart beside epsilon; None where the chart computes its points in
-        another way: by a formula in place of calibration, after another stage, or not at all for such a
-        domain."""
-        config, domain = self.plan.config, self.plan.domain
-        charted = type(config).forecast is Mechanism.forecast and type(config).suits(domain)
-        if not charted or isinstance(self.plan, MultiStagePlan):
-            return None
-        return Point(
-            mechanism=self.plan.mechanism,
-            epsilon=float(self.plan.spec.epsilon),
-            oneway=self.errors.mean,
-            pairs=self.errors.mean_pairs,
-        )

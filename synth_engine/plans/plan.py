@@ -209,7 +209,7 @@ class Mechanism(ABC):
         self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
     ) -> ErrorForecast:
         """Forecasts like `expected_error` of the plan. Overridden where planning takes longer
-        than a chart of many points may."""
+        than a page may."""
         return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
 
     # For those that leave something open

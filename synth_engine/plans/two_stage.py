@@ -79,14 +79,26 @@ def plan(
     return staged
 
 
-def mechanism_stage(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
-    """Returns what a forecast assumes: a domain as it may become, and what is left for the
-    mechanism."""
+@dataclass(frozen=True, kw_only=True)
+class ForecastStage:
+    """What a forecast assumes of a mechanism: the questions before it, the domain as it may become, and the
+    request with what is left for the mechanism."""
+
+    questions: tuple[AnyQuestion, ...]
+    domain: Domain
+    spec: Spec
+
+
+def forecast_stage(config: Mechanism, domain: Domain, spec: Spec) -> ForecastStage:
+    """Returns what a forecast assumes where nothing is known but public facts."""
+    if not needed(config, domain):
+        return ForecastStage(questions=(), domain=domain, spec=spec)
     if not _learns(config, domain) and config.kind == "static":
-        return domain, replace(spec, epsilon=spec.epsilon * (1 - group_size_stage.SHARE))
+        left = replace(spec, epsilon=spec.epsilon * (1 - group_size_stage.SHARE))
+        return ForecastStage(questions=(), domain=domain, spec=left)
     first = _first_stage(config, domain, spec)
-    left = first.left
-    return first.guess, replace(spec, epsilon=conversion.epsilon_of(left, spec.delta))
+    left = replace(spec, epsilon=conversion.epsilon_of(first.left, spec.delta))
+    return ForecastStage(questions=first.questions, domain=first.guess, spec=left)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,15 +249,12 @@ class StagedPlan(MultiStagePlan):
             return self.config.calibrate(counted, self.spec, within=within)
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        """The error of the mechanism with what is left, and what it would be had everything been declared."""
+        """The error of the mechanism with what is left, and what is left open for it."""
         error = self.outlook.expected_error(rows=rows)
         if not self.questions:
             return error
-        # With the whole cap: the difference is what learning the columns costs in accuracy.
-        declared = self.config.calibrate(self._expected_domain, self.spec, within=self.cap)
         learning = LearningForecast(
             share=float(domain_learning.share(self.domain)),
             columns=domain_learning.describe(self.questions),
-            if_declared=declared.expected_error(rows=rows),
         )
         return replace(error, learning=learning)

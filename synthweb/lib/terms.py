@@ -89,8 +89,8 @@ TERMS = {
         _("Public pseudo-counts that are added to the records of a group before resampling."),
     ),
     "forecast": (
-        _("error forecast"),
-        _("The error that a run is expected to have, computed from public facts alone."),
+        _("forecast"),
+        _("What a release will tell of each column and of relations, from public facts alone."),
     ),
     "distance": (
         _("distance"),

@@ -36,7 +36,7 @@ from synthweb.releases import expected, quality_facts, tables
 from synthweb.releases.expected import FigureLine
 from synthweb.releases.models import FirstLook, Release
 
-VERSION = f"look/5, {SCHEMA}"
+VERSION = f"look/6, {SCHEMA}"
 """Of what is stored: rows of another version, or of another schema of models, are drawn again."""
 ROWS = 100
 MAX_COLUMNS = 100
@@ -51,7 +51,7 @@ Prepared = Literal["nothing", "rows", "all"]
 class ColumnError:
     """The expected error of a column: how close, the deviation as a text, and the bands of its figures."""
 
-    closeness: str
+    word: str
     deviation: str
     lines: tuple[FigureLine, ...]
 
@@ -199,7 +199,7 @@ def _stored(release: Release) -> FirstLook | None:
 def _errors(columns: Sequence[ExpectedColumn], domain: Domain) -> dict[str, Any]:
     return {
         column.name: {
-            "closeness": expected_quality.closeness_of(column),
+            "word": expected_quality.word_of(column),
             "deviation": _deviation(expected_quality.deviation_of(column)),
             "lines": [
                 dataclasses.asdict(line)
@@ -338,7 +338,7 @@ def _read_error(document: Mapping[str, Any] | None) -> ColumnError | None:
     if document is None:
         return None
     return ColumnError(
-        closeness=document["closeness"],
+        word=document["word"],
         deviation=document["deviation"],
         lines=tuple(FigureLine(**line) for line in document["lines"]),
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.evaluation import learned_columns
-from synth_engine.evaluation.learned_columns import Found
 from synth_engine.evaluation.least_group import least_group
+from synth_engine.evaluation.quality_words import ColumnWord
 from synth_engine.evaluation.release_verdict import TripleFindings
 from synth_engine.models.model import Model
 from synthweb.releases.models import Release
@@ -21,7 +21,7 @@ class QualityFacts:
     where no such table was counted. search: None where the method did not look for relations of three
     columns."""
 
-    learned: Mapping[str, Found]
+    learned: Mapping[str, ColumnWord]
     least_groups: tuple[int | None, int | None]
     search: TripleFindings | None
 

@@ -59,7 +59,7 @@ class ReportColumn:
     values: str
     missing: str
     unit: str
-    closeness: str
+    word: str
     deviation: str
     lines: tuple[FigureLine, ...]
     picture: str
@@ -214,7 +214,7 @@ def _column(column: look.LookColumn) -> ReportColumn:
         values=column.values,
         missing=column.missing,
         unit=column.unit,
-        closeness=error.closeness if error else "unknown",
+        word=error.word if error else "unknown",
         deviation=error.deviation if error else "",
         lines=error.lines if error else (),
         picture=model_thumbnail(
@@ -344,7 +344,7 @@ def _limits(
             )
             % {"names": ", ".join(names)}
         )
-    if without := [each.name for each in columns if each.closeness == "unknown"]:
+    if without := [each.name for each in columns if each.word == "unknown"]:
         limits.append(
             _("The expected error is not known of: %(names)s.") % {"names": ", ".join(without)}
         )

@@ -97,7 +97,7 @@ COLUMNS = (
         falls=True,
     ),
     SortColumn(
-        key="quality", title=gettext_noop("Expected"), order=("closeness", "relation_place")
+        key="quality", title=gettext_noop("Expected"), order=("word_place", "relation_place")
     ),
     SortColumn(key="shared", title=gettext_noop("Shared"), order=("shared_by", "readers")),
     SortColumn(

@@ -29,7 +29,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.http import Http404
 from django.utils import timezone
 
-from synth_engine.evaluation.expected_relations import RELATION_LEVELS
+from synth_engine.evaluation.quality_words import RELATION_LEVELS
 from synth_engine.relational.plan import MECHANISM
 from synthweb.accounts.models import Membership, Role, User
 from synthweb.accounts.permissions import GIVEN_BY_SHARING, Need
@@ -210,23 +210,23 @@ def with_sharing(releases: QuerySet[Release], user: Person) -> QuerySet[Release]
 
 def with_quality(releases: QuerySet[Release]) -> QuerySet[Release]:
     """The same releases, each with `column_count`, 0 before the first look is prepared, and the places of its
-    two words of quality: `closeness`, 0 close, 1 fair, 2 rough, 3 not known, 4 before it is computed
-    (`ExpectedQuality.word`), and `relation_place`, that in `RELATION_LEVELS`, or 4."""
-    close, fair, rough = (
+    two words of quality: `word_place`, that in `COLUMN_WORDS` of `ExpectedQuality.word`, or 4 before it is
+    computed, and `relation_place`, that in `RELATION_LEVELS`, or 4."""
+    found, coarse, not_found = (
         Cast(KeyTextTransform(level, "first_look__quality"), IntegerField())
-        for level in ("close", "fair", "rough")
+        for level in ("found", "coarse", "not_found")
     )
     return releases.annotate(
         column_count=Coalesce("first_look__columns", 0),
-        close_columns=close,
-        fair_columns=close + fair,
-        known_columns=close + fair + rough,
+        found_columns=found,
+        coarse_columns=found + coarse,
+        known_columns=found + coarse + not_found,
     ).annotate(
-        closeness=Case(
+        word_place=Case(
             When(known_columns=None, then=4),
             When(known_columns=0, then=3),
-            When(known_columns__lte=F("close_columns") * 2, then=0),
-            When(known_columns__lte=F("fair_columns") * 2, then=1),
+            When(known_columns__lte=F("found_columns") * 2, then=0),
+            When(known_columns__lte=F("coarse_columns") * 2, then=1),
             default=2,
             output_field=IntegerField(),
         ),

@@ -9,7 +9,7 @@ from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from synth_engine.evaluation.learned_columns import FOUND_LEVELS
+from synth_engine.evaluation.quality_words import ColumnWord
 from synth_engine.evaluation.release_verdict import (
     Level,
     PartVerdict,
@@ -55,10 +55,11 @@ _SENTENCES: tuple[tuple[Level, Mapping[str, Promise]], ...] = (
     ("lost", _LOST),
     ("unknown", _UNKNOWN),
 )
-_COLUMNS: Mapping[str, Promise] = {
-    "found": gettext_lazy("Learned and found: %(names)s."),
-    "coarse": gettext_lazy("Learned coarsely: %(names)s."),
+COLUMNS: Mapping[ColumnWord, Promise] = {
+    "found": gettext_lazy("Found: %(names)s."),
+    "coarse": gettext_lazy("Coarse: %(names)s."),
     "not found": gettext_lazy("Not found: %(names)s."),
+    "unknown": gettext_lazy("Not known: %(names)s."),
 }
 
 
@@ -105,29 +106,25 @@ def _groups(verdict: ReleaseVerdict) -> str:
 
 
 def of_columns(verdict: ReleaseVerdict) -> tuple[tuple[str, str], ...]:
-    """Codes and sentences that name columns: those that were learned, by how well, and the others that are
-    not good."""
+    """The words of columns, each with a sentence that names them, the worst first."""
+    return sentences_of_columns({each.name: each.word for each in verdict.columns})
+
+
+def sentences_of_columns(words: Mapping[str, ColumnWord]) -> tuple[tuple[str, str], ...]:
+    """The same of what is forecast, or known, of columns by name."""
+    worst_first: tuple[ColumnWord, ...] = ("not found", "coarse", "found", "unknown")
     named = [
-        (word, str(_COLUMNS[word]), [c.name for c in verdict.columns if c.learned == word])
-        for word in reversed(FOUND_LEVELS)
+        (word, [name for name, each in words.items() if each == word]) for word in worst_first
     ]
-    for level, words in (
-        ("lost", _("Mostly noise: %(names)s.")),
-        ("weak", _("Rough: %(names)s.")),
-        ("unknown", _("Not known: %(names)s.")),
-    ):
-        names = [
-            c.name for c in verdict.columns if c.level == level and c.learned in ("", "found")
-        ]
-        named.append((level, words, names))
     return tuple(
-        (code, words % {"names": _named(names)}) for code, words, names in named if names
+        (word, str(COLUMNS[word]) % {"names": listed(names)}) for word, names in named if names
     )
 
 
-def _named(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
     more = len(names) - MOST_NAMES
     if more <= 0:
         return ", ".join(names)
-    listed = ", ".join(names[:MOST_NAMES])
-    return _("%(names)s and %(more)s more") % {"names": listed, "more": grouped(more)}
+    first = ", ".join(names[:MOST_NAMES])
+    return _("%(names)s and %(more)s more") % {"names": first, "more": grouped(more)}

@@ -1,5 +1,4 @@
-"""What accuracy a budget buys, from public facts alone: the error to expect of each of the planned
-releases."""
+"""What accuracy a budget buys, from public facts alone: the forecast of each of the planned releases."""
 
 from __future__ import annotations
 
@@ -11,13 +10,14 @@ from django.utils.translation import gettext as _
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError
-from synth_engine.plans.forecast import Point
+from synth_engine.evaluation.forecast import Forecast
+from synth_engine.evaluation.forecast import forecast as forecast_of
+from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import ATTO, NANO, Amount
 from synthweb.ledger.consequences import AT_DELTA
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import guarantee_of
-from synthweb.lib.number_format import share
 from synthweb.runs import forecast, planning
 
 SHARES = ((Fraction(1, 2), "half"), (Fraction(1), "asked"), (Fraction(2), "double"))
@@ -27,13 +27,13 @@ FINEST = 10**6  # of an ε that is forecast: 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyLine:
-    """The shares of records that are off, if so much is granted. epsilon: of each release."""
+    """The forecast if so much is granted, in words. epsilon: of each release."""
 
     title: str
     as_asked: bool
     epsilon: Fraction
     columns: str
-    pairs: str
+    relations: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,15 +68,15 @@ def bought(
     lines = []
     for part, key in SHARES:
         epsilon, delta = _of_a_release(rule, amount, parts=part / (releases or 1))
-        point = _forecast(domain, name, epsilon=epsilon, delta=delta, rows=rows, rule=rule)
-        if point is not None:
+        found = _forecast(domain, name, epsilon=epsilon, delta=delta, rows=rows, rule=rule)
+        if found is not None:
             lines.append(
                 AccuracyLine(
                     title=titles[key],
                     as_asked=key == "asked",
                     epsilon=epsilon,
-                    columns=share(point["oneway"]),
-                    pairs=share(point["pairs"]),
+                    columns=forecast.columns_in_words(found),
+                    relations=forecast.relations_in_words(found),
                 )
             )
     method = next((one["title"] for one in mechanisms.describe() if one["id"] == name), name)
@@ -107,17 +107,17 @@ def _of_a_release(rule: str, amount: Amount, *, parts: Fraction) -> tuple[Fracti
 
 def _forecast(
     domain: Domain, name: str, *, epsilon: Fraction, delta: Fraction, rows: int, rule: str
-) -> Point | None:
+) -> Forecast | None:
     if epsilon <= 0:
         return None
+    spec = Spec(mechanism=name, epsilon=epsilon, delta=delta)
     try:
-        return forecast.expected(
+        return forecast_of(
             domain,
-            mechanism=name,
-            epsilon=epsilon,
-            delta=delta,
+            planning.with_records(spec, rows),
             rows=rows,
             rule="zcdp" if rule == Rule.ZCDP else "basic",
+            advises=False,
         )
     except (InputError, PrivacyError):
         return None

@@ -1,20 +1,15 @@
-"""What a release would mean, before anything is spent: guarantee, price, expected error, time. Public facts
+"""What a release would mean, before anything is spent: guarantee, price, forecast, time. Public facts
 alone."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from django.conf import settings
-from django.utils.translation import gettext_noop
 
 from synth_engine import mechanisms
-from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation import cell_sizes
-from synth_engine.inference.error_forecast import ErrorForecast
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger import yearly_limits
 from synthweb.ledger.amounts import ATTO, Amount, Shortfall
@@ -23,44 +18,26 @@ from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.lib import guarantee
 from synthweb.lib.hundred import HundredGuesses
-from synthweb.lib.number_format import share
 from synthweb.runs import (
     epsilon_proposal,
+    forecast,
     learning,
     priors,
     public_tables,
     release_plan,
-    sample_size,
     timing,
 )
-from synthweb.runs.forecast import Forecast, forecast
+from synthweb.runs.forecast import ForecastWords
 from synthweb.runs.learning import Learning
 from synthweb.runs.planning import ReleaseProposal
-from synthweb.runs.proposals import AnyProposal, rule_of
+from synthweb.runs.proposals import AnyProposal
 from synthweb.runs.public_tables import SharedColumns
 from synthweb.runs.release_plan import ReleasePlan
-from synthweb.runs.sample_size import Enough
 from synthweb.runs.timing import Band
 
 CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for twice
 # Bytes of the libraries; and of the table while it is read, as a multiple of its file.
 MEMORY_BASE, MEMORY_FACTOR = 250e6, 4
-DISTANCE_GRADES = (
-    (0.02, gettext_noop("very close")),
-    (0.05, gettext_noop("close")),
-    (0.15, gettext_noop("rough")),
-    (float("inf"), gettext_noop("mostly noise")),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorLine:
-    """One column's expected distance, with a word for it and the width of its bar."""
-
-    column: str
-    distance: float
-    grade: str
-    width: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,29 +89,12 @@ class Bar:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lowered:
-    """A δ below the usual one because the budget has no more of it: what is left, and the mean error with it
-    and with the usual one. `usual` is None where the method cannot be planned with the usual δ."""
-
-    left: int
-    mean: float
-    usual: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bands:
-    """Between which shares the errors of nine tables of ten are expected."""
-
-    columns: tuple[str, str]
-    pairs: tuple[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """Everything on the right of the new-release page. paid_from: the purpose of the part of the budget that
     pays, empty: what is free. refusal: why the ledger would not hold the price, empty where it would.
-    planned: of how many planned releases this is one; None of a run that an earmark pays for.
-    is_beyond_share: whether it takes more than its share of them."""
+    left_delta: the δ that the budget has left, where that is less than a release usually takes. planned: of
+    how many planned releases this is one; None of a run that an earmark pays for. is_beyond_share: whether it
+    takes more than its share of them."""
 
     sentence: str
     meaning: str
@@ -142,21 +102,17 @@ class Estimate:
     bars: tuple[Bar, ...]
     paid_from: str
     refusal: str
-    lines: tuple[ErrorLine, ...]
-    mean_distance: float
     rows: int
     rows_source: str
     time: Band
     memory: int
     digest: str
-    forecast: Forecast
-    bands: Bands | None
-    enough: Enough
+    forecast: ForecastWords
     learning: Learning | None
     priors: priors.PriorSummary | None
     advice: str
     cells: str
-    lowered: Lowered | None
+    left_delta: int | None
     table: SharedColumns | None
     needed_epsilons: tuple[str, ...]
     planned: ReleasePlan | None
@@ -187,8 +143,8 @@ class Estimate:
         )
 
 
-def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
-    """What `proposal` would mean. `hasty`: as of a forecast."""
+def estimate(proposal: ReleaseProposal) -> Estimate:
+    """What `proposal` would mean."""
     dataset, facts = proposal.request.dataset, proposal.request.facts
     known = proposal.request.known(proposal.plan.domain)
     rows, source = known.rows, known.source
@@ -213,8 +169,6 @@ def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
         bars=_bars(proposal, parts),
         paid_from="" if paying is None else paying.earmark.purpose,
         refusal=_refusal(proposal),
-        lines=_lines(error.attributes),
-        mean_distance=error.mean,
         rows=rows,
         rows_source=source,
         time=timing.forecast(dataset, method=proposal.asked.spec.mechanism, needed=needed),
@@ -222,28 +176,12 @@ def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
             MEMORY_BASE + max(MEMORY_FACTOR * timing.unpacked(dataset), needed.memory_bytes)
         ),
         digest=proposal.plan.digest,
-        forecast=forecast(
-            proposal.plan.domain,
-            # Without the public table, which no forecast of errors counts.
-            spec=mechanisms.without_prior(proposal.plan.spec),
-            rows=rows,
-            rule=rule_of(proposal.account),
-            hasty=hasty,
-            here=expected.point,
-        ),
-        bands=_bands(error),
-        enough=sample_size.verdict(
-            proposal.plan.domain,
-            rows=rows,
-            epsilon=proposal.asked.spec.epsilon,
-            min_records_to_split=expected.min_records_to_split,
-            delta=proposal.asked.spec.delta,
-        ),
+        forecast=forecast.in_words(forecast.of_proposal(proposal), proposal.plan.domain),
         learning=learning.cost(error),
         priors=priors.summarise(proposal.plan, assumes=error.assumes),
         advice=proposal.plan.advice,
         cells=_cells(proposal),
-        lowered=_lowered(proposal, mean=error.mean, rows=rows),
+        left_delta=_left_delta(proposal),
         table=public_tables.shared_columns(facts.table, proposal.plan),
         needed_epsilons=epsilon_proposal.sentences(proposal, rows=rows),
         planned=planned,
@@ -251,18 +189,8 @@ def estimate(proposal: ReleaseProposal, *, hasty: bool = False) -> Estimate:
     )
 
 
-def _bands(error: ErrorForecast) -> Bands | None:
-    """None where no band of pairs is stated: one column, or cells of a tree."""
-    if error.pairs_band is None:
-        return None
-    low, high = error.columns_band
-    low_pairs, high_pairs = error.pairs_band
-    return Bands(columns=(share(low), share(high)), pairs=(share(low_pairs), share(high_pairs)))
-
-
-def _lowered(proposal: ReleaseProposal, *, mean: float, rows: int) -> Lowered | None:
-    """What it costs that the budget has less δ left than a release usually takes; None where that is not
-    so."""
+def _left_delta(proposal: ReleaseProposal) -> int | None:
+    """The δ that the budget has left; None where a release gets as much as it usually takes."""
     # Under zCDP the δ is that of the whole account, and no run takes any of it.
     if (
         proposal.account.rule == Rule.ZCDP
@@ -270,17 +198,7 @@ def _lowered(proposal: ReleaseProposal, *, mean: float, rows: int) -> Lowered | 
     ):
         return None
     left = ledger.balance(proposal.account).free.delta
-    if left >= DELTA_OF_A_RELEASE:
-        return None
-    spec = dataclasses.replace(proposal.asked.spec, delta=Fraction(DELTA_OF_A_RELEASE, ATTO))
-    try:
-        expected = mechanisms.estimate(
-            proposal.plan.domain, spec, rows=rows, rule=rule_of(proposal.account)
-        )
-        usual: float | None = expected.errors.mean
-    except (InputError, PrivacyError):
-        usual = None
-    return Lowered(left=max(0, left), mean=mean, usual=usual)
+    return max(0, left) if left < DELTA_OF_A_RELEASE else None
 
 
 def _cells(proposal: ReleaseProposal) -> str:
@@ -345,21 +263,3 @@ def _refusal(proposal: ReleaseProposal) -> str:
     except (Earmarked, ShareReached, YearlyLimitReached) as error:
         return str(error)
     return ""
-
-
-def _lines(errors: Mapping[str, float]) -> tuple[ErrorLine, ...]:
-    """Worst first; a bar is full at a distance of one quarter."""
-    ordered = sorted(errors.items(), key=lambda item: -item[1])
-    return tuple(
-        ErrorLine(
-            column=column,
-            distance=distance,
-            grade=_grade(distance),
-            width=min(1.0, 4 * distance),
-        )
-        for column, distance in ordered
-    )
-
-
-def _grade(distance: float) -> str:
-    return next(word for bound, word in DISTANCE_GRADES if distance <= bound)

@@ -1,5 +1,4 @@
-"""What it costs to learn what a description leaves open, and what declaring it would save: from public facts
-alone."""
+"""What it costs to learn what a description leaves open, from public facts alone."""
 
 from __future__ import annotations
 
@@ -24,14 +23,11 @@ class OpenColumn:
 @dataclass(frozen=True, kw_only=True)
 class Learning:
     """share: of the budget, None where the method learns in its one and only step; most: its share for all
-    learning at most, where columns are hard to find; mean, if_declared: expected distance of a column with
-    learning, and with the whole budget for the method."""
+    learning at most, where columns are hard to find."""
 
     columns: tuple[OpenColumn, ...]
     share: float | None
     most: float
-    mean: float
-    if_declared: float | None
 
 
 def cost(error: ErrorForecast) -> Learning | None:
@@ -47,8 +43,6 @@ def cost(error: ErrorForecast) -> Learning | None:
         columns=columns,
         share=forecast.share,
         most=float(domain_learning.MAX_LEARNING_SHARE),
-        mean=error.mean,
-        if_declared=None if forecast.if_declared is None else forecast.if_declared.mean,
     )
 
 

@@ -83,7 +83,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     usual |= stated_records.initial(dataset)
     suggested = {**usual, **again.choices, **brought}
     form = _form(request, again, domain=domain, suggested=suggested, account=account)
-    estimate = _estimate(request, form, dataset, hasty=not form.is_bound or form.is_pressed)
+    estimate = _estimate(request, form, dataset)
     if form.is_pressed and estimate and form.nothing_pending():
         # Confirmed is the digest of a plan: what changed after
         # the question is asked about again.
@@ -161,7 +161,7 @@ def preview(request: SignedInRequest, code: str) -> HttpResponse:
     )
     context = {
         "form": form,
-        "estimate": _estimate(request, form, dataset, hasty=False),
+        "estimate": _estimate(request, form, dataset),
         "dataset": dataset,
         # Another method has other parameters.
         "swapped": request.POST.get("parameters_of", form.chosen) != form.chosen,
@@ -171,12 +171,8 @@ def preview(request: SignedInRequest, code: str) -> HttpResponse:
     return render(request, "runs/_estimate.html", context)
 
 
-def _estimate(
-    request: SignedInRequest, form: ReleaseForm, dataset: Dataset, *, hasty: bool
-) -> Estimate | None:
-    """The estimate of what is typed, or of the suggestions before anything is; errors go to the form.
-    `hasty`: as of a forecast; nobody should wait for other methods who has chosen one and pressed the
-    button."""
+def _estimate(request: SignedInRequest, form: ReleaseForm, dataset: Dataset) -> Estimate | None:
+    """The estimate of what is typed, or of the suggestions before anything is; errors go to the form."""
     page_form = form
     if not form.is_bound:
         form = form.as_suggested()
@@ -190,7 +186,7 @@ def _estimate(
         return None
     try:
         proposal = _asked(request, form, dataset).propose()
-        return estimate(proposal, hasty=hasty)
+        return estimate(proposal)
     except InputError as error:
         form.refuse(error)
     except (PrivacyError, Refused) as error:

@@ -21,10 +21,6 @@ from tests.cast import Cast
 from tests.e2e.patience import click, complaints, until
 from tests.web import scene
 
-BEYOND = """return Math.max(...[...document.querySelectorAll(".forecast-label")].map(
-    (name) => name.getBoundingClientRect().right - name.closest(".panel").getBoundingClientRect().right));"""
-"""By how many pixels the names at the ends of the forecast's lines stand out of their panel."""
-
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
@@ -58,14 +54,6 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(
             shown(words, "#estimate button")
 
         click(browser, "#expert > summary")
-        until(
-            browser, lambda page: "in a moment" not in page.find_element(By.ID, "forecast").text
-        )
-        for width in (600, 698, 840, 980, 1180, 1380, 1440):
-            browser.set_window_size(
-                width, 1000
-            )  # what depends on the width follows a frame later
-            until(browser, lambda page: page.execute_script(BEYOND) <= 0)
         field = browser.find_element(By.ID, "id_epsilon")
         slider = browser.find_element(By.ID, "epsilon-range")
         price("Spend ε 1 and run")

@@ -143,15 +143,6 @@ def test_too_many_cells_are_refused_at_calibration_with_a_repair() -> None:
     assert mechanism.suits(domain_of(100, 100, 100)) and not mechanism.suits(large)
 
 
-def test_a_chart_leaves_it_out_where_it_is_refused() -> None:
-    spec = Spec(mechanism="contingency-table", epsilon=Fraction(1))
-    for sizes, points in (((100, 100, 100), 1), ((100, 100, 101), 0)):
-        curve = mechanisms.forecast_curve(
-            domain_of(*sizes), spec=spec, epsilons=[Fraction(1)], rows=1_000
-        )
-        assert [p["mechanism"] for p in curve].count("contingency-table") == points
-
-
 # ---- what is made of the answer
 # --------------------------------------------------------------------------------
 
@@ -259,17 +250,14 @@ def test_the_forecast_is_within_a_factor_of_two(
         assert 0.5 < expected / found < 2
 
 
-def test_the_chart_forecasts_what_the_plan_does() -> None:
+def test_a_forecast_by_formula_is_that_of_the_plan() -> None:
     domain, epsilon = domain_of(9, 16, 7), Fraction(1, 2)
     spec = Spec(mechanism="contingency-table", epsilon=epsilon)
-    (point,) = [
-        point
-        for point in mechanisms.forecast_curve(domain, spec=spec, epsilons=[epsilon], rows=700)
-        if point["mechanism"] == "contingency-table"
-    ]
+    config = mechanisms.REGISTRY["contingency-table"].from_parameters({})
+    found = config.forecast(domain, spec, rows=700)
     plan = plan_of(domain, epsilon="1/2").expected_error(rows=700)
-    assert point["oneway"] == pytest.approx(plan.mean)
-    assert point["pairs"] == pytest.approx(plan.mean_pairs)
+    assert found.mean == pytest.approx(plan.mean)
+    assert found.mean_pairs == pytest.approx(plan.mean_pairs)
 
 
 def test_more_cells_need_more_memory_and_time() -> None:

@@ -3,7 +3,6 @@ leaves."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -14,6 +13,7 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Noise
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -157,25 +157,21 @@ def test_pairs_of_auto_come_out_within_a_factor_of_two_of_what_was_found(
     assert 0.5 < plan.expected_error(rows=rows).mean_pairs / found < 2
 
 
+def by_formula(mechanism: str, domain: Domain, *, spec: Spec, rows: int) -> ErrorForecast:
+    config = mechanisms.REGISTRY[mechanism].from_parameters({})
+    return config.forecast(domain, replace(spec, mechanism=mechanism), rows=rows)
+
+
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(
-    delta: Fraction,
-) -> None:
+@pytest.mark.parametrize("mechanism", FOR_KNOWN)
+def test_a_forecast_by_formula_agrees_with_the_plan(mechanism: str, delta: Fraction) -> None:
     domain = domain_of(*SIZES)
-    points = mechanisms.forecast_curve(
-        domain, spec=spec_of(delta=delta), epsilons=EPSILONS, rows=20_000
-    )
-    assert json.loads(json.dumps(points)) == points
-    assert [(p["mechanism"], p["epsilon"]) for p in points] == [
-        (name, float(epsilon)) for name in FOR_KNOWN for epsilon in EPSILONS
-    ]
-    for point in points:
-        spec = replace(
-            spec_of(point["mechanism"], delta=delta), epsilon=Fraction(str(point["epsilon"]))
-        )
+    for epsilon in EPSILONS:
+        spec = replace(spec_of(mechanism, delta=delta), epsilon=epsilon)
+        quick = by_formula(mechanism, domain, spec=spec, rows=20_000)
         found = mechanisms.plan(domain, spec).expected_error(rows=20_000)
-        assert point["oneway"] == pytest.approx(found.mean, rel=0.15)
-        assert point["pairs"] == pytest.approx(found.mean_pairs, rel=0.15)
+        assert quick.mean == pytest.approx(found.mean, rel=0.15)
+        assert quick.mean_pairs == pytest.approx(found.mean_pairs, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -196,12 +192,14 @@ def test_more_epsilon_and_more_records_never_make_the_forecast_worse(
 ) -> None:
     domain = domain_of(*SIZES)
     epsilons = [Fraction(k, 20) for k in (1, 2, 4, 10, 20, 60, 200)]
-    points = mechanisms.forecast_curve(
-        domain, spec=spec_of(delta=delta), epsilons=epsilons, rows=5_000
-    )
-    mine = [point for point in points if point["mechanism"] == mechanism]
-    for figure in ("oneway", "pairs"):
-        values = [point[figure] for point in mine]  # type: ignore[literal-required]
+    mine = [
+        by_formula(
+            mechanism, domain, spec=replace(spec_of(delta=delta), epsilon=epsilon), rows=5_000
+        )
+        for epsilon in epsilons
+    ]
+    for figure in ("mean", "mean_pairs"):
+        values = [getattr(one, figure) for one in mine]
         assert values == sorted(values, reverse=True)
         assert 0 < values[-1] < values[0] <= 1
     plan = mechanisms.plan(domain, spec_of(mechanism, delta=delta))
@@ -216,10 +214,13 @@ def test_a_network_is_expected_to_keep_relations_where_noise_is_small_and_not_wh
     None
 ):
     domain = domain_of(8, 8, 8, 8)
-    points = mechanisms.forecast_curve(domain, spec=spec_of(), epsilons=EPSILONS, rows=30_000)
-    pairs = {(point["mechanism"], point["epsilon"]): point["pairs"] for point in points}
-    assert pairs["bayesian-network", 10.0] < 0.7 * pairs["independent", 10.0]
-    assert pairs["random", 1.0] > 3 * pairs["independent", 1.0]
+
+    def pairs(mechanism: str, epsilon: int) -> float:
+        spec = replace(spec_of(), epsilon=Fraction(epsilon))
+        return by_formula(mechanism, domain, spec=spec, rows=30_000).mean_pairs
+
+    assert pairs("bayesian-network", 10) < 0.7 * pairs("independent", 10)
+    assert pairs("random", 1) > 3 * pairs("independent", 1)
 
 
 def test_pairs_too_large_to_be_counted_are_expected_to_come_out_as_of_independent_columns() -> (
@@ -284,34 +285,6 @@ def test_bands_hold_what_was_found(
     band = plan.expected_error(rows=rows).pairs_band
     assert band is not None
     assert band[0] < found < band[1]
-
-
-def test_what_is_not_on_offer_has_no_point() -> None:
-    points = mechanisms.forecast_curve(
-        domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS
-    )
-    adaptive = {"bayesian-network", "mst", "aim", "privsyn", "auto", "generalize"}
-    assert {point["mechanism"] for point in points} == {
-        "independent",
-        "dpsyn",
-        "contingency-table",
-        *adaptive,
-    }
-
-
-def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:
-    domain = domain_of(*SIZES)
-    plain, tuned = (
-        mechanisms.forecast_curve(domain, spec=spec, epsilons=[Fraction(1)], rows=9_000)
-        for spec in (
-            spec_of("bayesian-network"), replace(spec_of("bayesian-network"),
-                parameters={"columns_share": 0.1}),
-        )
-    )  # fmt: skip
-    changed = {
-        one["mechanism"] for one, other in zip(plain, tuned, strict=True) if one != other
-    }
-    assert changed == {"bayesian-network"}
 
 
 def test_a_forecast_says_what_it_takes_for_granted_and_for_how_many_records() -> None:

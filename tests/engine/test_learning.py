@@ -408,29 +408,27 @@ def test_what_was_found_is_kept_in_order_and_above_its_threshold() -> None:
             Discovery(attribute="job", noise=noise, threshold=5, ranked_counts=found)
 
 
-def test_a_forecast_says_what_learning_costs_and_what_declaring_would_save() -> None:
+def test_a_forecast_says_what_learning_costs() -> None:
     plan = mechanisms.plan(described(), Spec(mechanism="independent", epsilon=Fraction(1)))
     assert isinstance(plan, StagedPlan)
     found = plan.expected_error(rows=5_000)
     assert found.learning.share == 0.2
-    assert found.learning.if_declared.mean < found.mean
     job = found.learning.columns["job"]
     assert job.cells == weak().population
     assert job.threshold > 100
     assert json.dumps(asdict(found))
 
 
-def test_every_method_has_its_line_in_a_chart_of_open_columns() -> None:
-    spec = Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA)
-    points = mechanisms.forecast_curve(
-        described(), spec=spec, epsilons=[Fraction(1)], rows=5_000
-    )
+def test_every_method_for_open_columns_has_a_forecast() -> None:
     fitting = [
         name for name, mechanism in mechanisms.REGISTRY.items() if mechanism.suits(described())
     ]
     others = 6  # one is for public totals, five for points or one column of texts
     assert len(fitting) == len(mechanisms.REGISTRY) - others
-    assert [point["mechanism"] for point in points] == fitting
+    for name in fitting:
+        spec = Spec(mechanism=name, epsilon=Fraction(1), delta=DELTA)
+        found = mechanisms.plan(described(), spec).expected_error(rows=5_000)
+        assert 0 < found.mean <= 1
 
 
 def test_weak_domain_is_offered_for_tables_with_a_weak_column() -> None:

@@ -82,6 +82,7 @@ GET    audit/ledger-and-audit.json                   read
 GET    audit/real-rows/                              read
 GET    signing.pub                                   read
 GET    verify_ledger.py                              read
+POST   forecasts/                                    read
 GET    runs/                                         read
 POST   runs/                                         spend
 GET    runs/<slug:code>/                             read

@@ -453,6 +453,8 @@ GET    api/v1/audit/entries.csv                                   401 403 403 40
 GET    api/v1/audit/ledger-and-audit.json                         401 403 403 403 403 403 200 200
 GET    api/v1/signing.pub                                         401 200 200 200 200 200 200 200
 GET    api/v1/verify_ledger.py                                    401 200 200 200 200 200 200 200
+GET    api/v1/forecasts/                                          401 405 405 405 405 405 405 405
+POST   api/v1/forecasts/                                          401 404 403 403 200 403 403 403
 GET    api/v1/runs/                                               401 200 403 403 200 200 200 200
 POST   api/v1/runs/                                               401 404 403 403 202 403 403 403
 GET    api/v1/runs/<slug:code>/                                   401 404 404 404 200 200 200 200
@@ -603,6 +605,12 @@ TEST_DATA: dict[str, Any] = {
 }
 BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/runs/": lambda played, _: {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+    },
+    "POST api/v1/forecasts/": lambda played, _: {
         "dataset": played.dataset.code,
         "mechanism": "independent",
         "epsilon": "0.1",

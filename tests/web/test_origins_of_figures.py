@@ -75,6 +75,11 @@ ANALYST_MODULES = (
     "synthweb/releases/look.py",
     "synthweb/releases/look_page.py",
     "synth_engine/evaluation/learned_columns.py",
+    "synth_engine/evaluation/quality_words.py",
+    "synth_engine/evaluation/forecast.py",
+    "synth_engine/evaluation/column_forecast.py",
+    "synthweb/runs/forecast.py",
+    "synthweb/api/views/forecasts.py",
     "synth_engine/evaluation/least_group.py",
     "synth_engine/evaluation/release_verdict.py",
     "synthweb/releases/quality.py",
@@ -88,6 +93,12 @@ ANALYST_MODULES = (
 def faults(reached: object, *, within: object = None) -> list[str]:
     """Why a type may hold more than figures of a model: every field is walked, with the arguments of generic
     types."""
+    if typing.get_origin(reached) is typing.Literal:  # words of a list
+        return [
+            f"{within} holds {each}"
+            for each in typing.get_args(reached)
+            if type(each) is not str
+        ]
     if typing.get_origin(reached) is not None or isinstance(reached, UnionType):
         return [
             fault

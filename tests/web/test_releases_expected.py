@@ -11,7 +11,7 @@ from django.test import Client
 
 from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import expected_errors
-from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
+from synth_engine.evaluation.quality_words import COLUMN_WORDS
 from synth_engine.models.model import Model
 from synthweb.releases import expected, services, tabs
 from synthweb.releases.models import ExpectedRanges, Release
@@ -187,9 +187,9 @@ def test_a_method_that_scores_all_pairs_has_its_expected_error_on_the_page(
     columns = expected.columns_of(release)
     assert columns is not None
     assert [each["name"] for each in rest["columns"]] == [each.name for each in columns]
-    by_closeness = [each["closeness"] for each in rest["columns"]]
-    for level in CLOSENESS_LEVELS:
-        assert rest["quality"][level] == by_closeness.count(level)
+    words = [each["word"] for each in rest["columns"]]
+    for word in COLUMN_WORDS:
+        assert rest["quality"][word.replace(" ", "_")] == words.count(word)
     assert all(each["deviation"] > 0 for each in rest["columns"])
     # Another method says too little of what it misses.
     ExpectedRanges.objects.update(errors=None)

@@ -13,7 +13,7 @@ from django.test import Client
 
 from synth_engine import codec
 from synth_engine.evaluation.expected import ExpectedColumn
-from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
+from synth_engine.evaluation.quality_words import COLUMN_WORDS
 from synth_engine.models.model import Model
 from synth_engine.tables import Drawing
 from synthweb.releases import (
@@ -235,16 +235,16 @@ def test_rows_stand_on_the_page_before_their_expected_errors(
     ranges.compute(code=RangesJob.objects.get().code)
     before, waiting = pages
     assert len(rows_of(before)) == look.ROWS and making in before
-    assert "data-closeness" not in before
+    assert "data-word" not in before
     assert 'id="look-waiting"' in waiting and "Simulate the noise" in waiting
     arrived = client.get(making, headers={"HX-Request": "true"})
     assert arrived.headers["HX-Refresh"] == "true"
     page = html_of(client.get(address))
-    assert page.count("data-closeness") == 3 and "data-quality" in page and making not in page
+    assert page.count("data-word") == 3 and "data-quality" in page and making not in page
     shown = seen(release)
     assert shown.quality is not None
     counts = shown.quality
-    assert counts.close + counts.fair + counts.rough == 3
+    assert counts.found + counts.coarse + counts.not_found == 3
     for column in shown.columns:
         assert column.error is not None and column.error.lines
     assert page.count("data-band") == sum(
@@ -297,11 +297,11 @@ def test_lists_are_sorted_by_quality_columns_and_sharing(
     cast: Cast, release: Release, browser: Open
 ) -> None:
     qualities = {
-        "rough": {"close": 1, "fair": 0, "rough": 2, "unknown": 0},
-        "not known": {"close": 0, "fair": 0, "rough": 0, "unknown": 3},
-        "fair": {"close": 1, "fair": 1, "rough": 1, "unknown": 1},
+        "not found": {"found": 1, "coarse": 0, "not_found": 2, "unknown": 0},
+        "not known": {"found": 0, "coarse": 0, "not_found": 0, "unknown": 3},
+        "coarse": {"found": 1, "coarse": 1, "not_found": 1, "unknown": 1},
         "not computed yet": None,
-        "close": {"close": 2, "fair": 1, "rough": 1, "unknown": 9},
+        "found": {"found": 2, "coarse": 1, "not_found": 1, "unknown": 9},
     }
     first = FirstLook.objects.get()
     for number, (name, quality) in enumerate(qualities.items()):
@@ -317,7 +317,7 @@ def test_lists_are_sorted_by_quality_columns_and_sharing(
             quality=quality,
         )
     Release.objects.filter(pk=release.pk).update(name="the first")
-    shared = Release.objects.get(name="fair")
+    shared = Release.objects.get(name="coarse")
     services.share(actor=cast.steward, release=shared, analyst=cast.analyst)
     client = browser(cast.steward)
 
@@ -326,22 +326,22 @@ def test_lists_are_sorted_by_quality_columns_and_sharing(
         names = re.findall(r'/look/"[^>]*>([^<]+)</a>', page)
         return [name.strip() for name in names if name.strip() != "the first"]
 
-    order = ["close", "fair", "rough", "not known", "not computed yet"]
+    order = ["found", "coarse", "not found", "not known", "not computed yet"]
     assert listed("quality") == order and listed("-quality") == order[::-1]
     assert listed("-columns") == list(qualities)
-    assert listed("-shared")[0] == "fair"
+    assert listed("-shared")[0] == "coarse"
     # Of releases whose columns are as close, those that keep relations come first.
-    FirstLook.objects.filter(release__name__in=("rough", "fair", "close")).update(
-        quality=qualities["close"] | {"relations": "weak"}
+    FirstLook.objects.filter(release__name__in=("not found", "coarse", "found")).update(
+        quality=qualities["found"] | {"relations": "weak"}
     )
-    for name, relations in (("rough", "kept"), ("fair", "lost")):
+    for name, relations in (("not found", "kept"), ("coarse", "lost")):
         FirstLook.objects.filter(release__name=name).update(
-            quality=qualities["close"] | {"relations": relations}
+            quality=qualities["found"] | {"relations": relations}
         )
-    assert listed("quality")[:3] == ["rough", "close", "fair"]
+    assert listed("quality")[:3] == ["not found", "found", "coarse"]
     for release in selectors.with_quality(Release.objects.all()):
         word = look.quality_of(release.first_look)
-        assert release.closeness == (4 if word is None else CLOSENESS_LEVELS.index(word.word))
+        assert release.word_place == (4 if word is None else COLUMN_WORDS.index(word.word))
 
 
 def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> None:
@@ -354,7 +354,7 @@ def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> Non
     assert calls.get(f"/releases/{release.code}/first-rows/").status_code == 202
     look.store(look.draw(release))
     first = calls.get(f"/releases/{release.code}/first-rows/").json()
-    assert [column["closeness"] for column in first["columns"]] == [None] * 3
+    assert [column["word"] for column in first["columns"]] == [None] * 3
     ranges.compute(code=runs.request_ranges(release=release).code)
     answer = calls.get(f"/releases/{release.code}/first-rows/").json()
     shown = seen(release)
@@ -362,7 +362,7 @@ def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> Non
     assert answer["seed"] == look.seed_of(release)
     for column, of_page in zip(answer["columns"], shown.columns, strict=True):
         assert of_page.histogram is not None and of_page.error is not None
-        assert column["closeness"] == of_page.error.closeness
+        assert column["word"] == of_page.error.word
         shares = [bar.share.value for bar in of_page.histogram.bars]
         assert [bar["share"] for bar in column["histogram"]] == shares
     for one in (
@@ -370,7 +370,7 @@ def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> Non
         calls.get("/releases/").json()["results"][0],
     ):
         assert one["columns"] == 3 and one["shared_by"] == cast.steward.username
-        assert sum(one["quality"][level] for level in ("close", "fair", "rough")) == 3
+        assert sum(one["quality"][level] for level in ("found", "coarse", "not_found")) == 3
         assert one["quality"]["relations"] == "lost"
         assert (one["quality"]["related"], one["quality"]["pairs"]) == (0, 3)
     errors = calls.get(f"/releases/{release.code}/expected-errors/").json()

@@ -119,7 +119,7 @@ def test_the_new_release_page_warns_of_a_threshold_below_the_noise(cast: Cast) -
             }
         )
         found = estimating.estimate(
-            planning.ReleaseRequest(dataset=dataset, spec=spec).propose(), hasty=True
+            planning.ReleaseRequest(dataset=dataset, spec=spec).propose()
         )
         return render_to_string("runs/_estimate.html", {"estimate": found, "dataset": dataset})
 

@@ -39,14 +39,14 @@ class Me:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """How close a release is expected to be to the real table: columns by closeness, and whether relations
+    """How close a release is expected to be to the real table: columns by word, and whether relations
     between columns are "kept", "weak", "lost" or "unknown". related: how many of all `pairs` of columns go
     together in the model."""
 
     word: str
-    close: int
-    fair: int
-    rough: int
+    found: int
+    coarse: int
+    not_found: int
     unknown: int
     relations: str = "unknown"
     related: int = 0
@@ -106,7 +106,7 @@ class ColumnLook:
     kind: str
     values: str
     unit: str
-    closeness: str | None
+    word: str | None
     missing_share: float | None
     histogram: tuple[Bar, ...]
 

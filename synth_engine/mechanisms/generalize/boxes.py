@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -260,7 +260,7 @@ class BoxesPlan(Plan):
         if not self.histograms:
             return error_forecast.uniform(sizes=self.domain.sizes, rows=records)
         table = error_forecast.typical(self.domain.sizes, rows=records)
-        return error_forecast.independent(self.alone_noises(), table)
+        return replace(error_forecast.independent(self.alone_noises(), table), pair_noise=None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

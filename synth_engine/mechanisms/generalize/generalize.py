@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -335,4 +335,5 @@ class GeneralizePlan(Plan):
             return error_forecast.uniform(sizes=self.domain.sizes, rows=records)
         noises = {clique[0]: noise for clique, noise in self.noises(()).items()}
         table = error_forecast.typical(self.domain.sizes, rows=records)
-        return error_forecast.independent(noises, table)
+        # How many columns go together in groups is not known beforehand.
+        return replace(error_forecast.independent(noises, table), pair_noise=None)

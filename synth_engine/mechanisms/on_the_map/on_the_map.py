@@ -523,6 +523,8 @@ class OnTheMapPlan(Plan):
             attributes={group: 0.0, origin: of_origin},
             mean=of_origin / 2,
             mean_pairs=both,
+            column_noise={},
+            pair_noise=None,
             assumes=f"{self._statement(number)} {error_forecast.ASSUMES}",
         )
 

@@ -265,6 +265,7 @@ class CovariatePlan(FurtherCountsPlan):
             mean=sum(errors.values()) / len(errors),
             mean_pairs=max(means),
             pairs_band=None,
+            column_noise=network.column_noise,
         )
 
 

@@ -319,4 +319,7 @@ class TreePlan(Plan):
                 forecast, texts.name, least=least, kinds=texts.values.size
             )
         assumes = f"{self.advice} {forecast.assumes}".strip()
-        return replace(forecast, assumes=assumes, pairs_band=None)
+        # Leaves are counted, and no code of a column by itself.
+        return replace(
+            forecast, assumes=assumes, pairs_band=None, column_noise={}, pair_noise=None
+        )

@@ -8,8 +8,7 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
-from synth_engine.evaluation.expected_relations import RELATION_LEVELS
+from synth_engine.evaluation.quality_words import COLUMN_WORDS, RELATION_LEVELS
 from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
@@ -21,15 +20,15 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 class QualitySerializer(serializers.Serializer[Any]):
     """How close a release is expected to be to the real table, from its expected ranges: columns by
-    closeness, and relations."""
+    word, and relations."""
 
     word = serializers.ChoiceField(
-        choices=CLOSENESS_LEVELS,
-        help_text="The closeness that at least half of the columns with bands reach.",
+        choices=COLUMN_WORDS,
+        help_text="The word that at least half of the columns with bands reach.",
     )
-    close = serializers.IntegerField()
-    fair = serializers.IntegerField()
-    rough = serializers.IntegerField()
+    found = serializers.IntegerField()
+    coarse = serializers.IntegerField()
+    not_found = serializers.IntegerField()
     unknown = serializers.IntegerField(help_text="Columns without bands.")
     relations = serializers.ChoiceField(
         choices=RELATION_LEVELS,
@@ -427,7 +426,7 @@ class ColumnErrorSerializer(serializers.Serializer[Any]):
     """How close one column is expected to be."""
 
     name = serializers.CharField()
-    closeness = serializers.ChoiceField(choices=CLOSENESS_LEVELS)
+    word = serializers.ChoiceField(choices=COLUMN_WORDS)
     deviation = serializers.FloatField(
         allow_null=True,
         help_text="The farthest end of a band of the column from its estimate: of shares of records as it "
@@ -474,9 +473,9 @@ class LookColumnSerializer(serializers.Serializer[Any]):
         allow_blank=True, help_text="Bounds, or the declared values; long lists are cut."
     )
     unit = serializers.CharField(allow_blank=True)
-    closeness = serializers.ChoiceField(
-        source="error.closeness",
-        choices=CLOSENESS_LEVELS,
+    word = serializers.ChoiceField(
+        source="error.word",
+        choices=COLUMN_WORDS,
         allow_null=True,
         default=None,
         help_text="null before the expected ranges are computed.",

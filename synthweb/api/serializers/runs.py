@@ -10,6 +10,8 @@ from rest_framework import serializers
 from synth_engine import mechanisms
 from synth_engine.errors import SpecError
 from synth_engine.evaluation.criteria import Criterion
+from synth_engine.evaluation.forecast import LEVELS
+from synth_engine.evaluation.quality_words import COLUMN_WORDS, RELATION_LEVELS
 from synth_engine.plans.parameters import ParameterRule
 from synth_engine.plans.release_check import CRITERION_KINDS
 from synthweb.api.serializers.amounts import (
@@ -202,6 +204,46 @@ def _criterion(each: dict[str, Any], dataset: Dataset) -> Criterion:
     version, _account = planning.basis(dataset)
     asked, _accuracy = classifier_of(domain_of(version), each["where"], each["columns"])
     return Criterion.from_json({**asked.to_json(), "at_least": each["at_least"]})
+
+
+class RelationForecastSerializer(serializers.Serializer[Any]):
+    """What becomes of relations of one strength."""
+
+    strength = serializers.FloatField(help_text="As a correlation.")
+    word = serializers.ChoiceField(choices=RELATION_LEVELS)
+
+
+class RepairSerializer(serializers.Serializer[Any]):
+    """One change that would do by itself: one of the three."""
+
+    records = serializers.IntegerField(required=False, help_text="About so many.")
+    epsilon = serializers.CharField(required=False)
+    without = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="These columns."
+    )
+
+
+class ForecastSerializer(serializers.Serializer[Any]):
+    """What a release will tell, from public facts alone."""
+
+    level = serializers.ChoiceField(choices=LEVELS)
+    records = serializers.IntegerField(help_text="That it is made for.")
+    epsilon = serializers.CharField()
+    columns = serializers.DictField(
+        child=serializers.ChoiceField(choices=COLUMN_WORDS), help_text="A word for each column."
+    )
+    relations = RelationForecastSerializer(many=True)
+    empty = serializers.IntegerField(
+        help_text="About how many columns will not be found at all, and be without a value."
+    )
+    purpose = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The columns that the release is judged by; empty: all.",
+    )
+    reaches = serializers.ChoiceField(
+        choices=LEVELS, help_text="The level that each repair reaches."
+    )
+    repairs = RepairSerializer(many=True)
 
 
 class NewRunSerializer(StrictSerializer):

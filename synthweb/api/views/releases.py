@@ -201,7 +201,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
             "columns": [
                 {
                     "name": column.name,
-                    "closeness": expected_quality.closeness_of(column),
+                    "word": expected_quality.word_of(column),
                     "deviation": expected_quality.deviation_of(column),
                 }
                 for column in columns

@@ -6,12 +6,12 @@ import pytest
 
 from synth_engine.evaluation.expected import ExpectedColumn, ExpectedFigure
 from synth_engine.evaluation.expected_quality import (
-    Closeness,
     ExpectedQuality,
-    closeness_of,
     deviation_of,
+    word_of,
 )
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
+from synth_engine.evaluation.quality_words import ColumnWord
 
 
 def figure(key: str, estimate: float, low: float, high: float) -> ExpectedFigure:
@@ -44,19 +44,25 @@ def test_a_column_of_one_value_has_no_spread_to_divide_by() -> None:
 
 
 @pytest.mark.parametrize(
-    ("high", "closeness"),
-    [(0.5, "close"), (0.509, "close"), (0.52, "fair"), (0.549, "fair"), (0.56, "rough")],
+    ("high", "word"),
+    [
+        (0.5, "found"),
+        (0.549, "found"),
+        (0.56, "coarse"),
+        (0.649, "coarse"),
+        (0.66, "not found"),
+    ],
 )
-def test_a_closeness_for_each_deviation(high: float, closeness: Closeness) -> None:
-    assert closeness_of(column(figure("share", 0.5, 0.5, high))) == closeness
+def test_a_word_for_each_deviation(high: float, word: ColumnWord) -> None:
+    assert word_of(column(figure("share", 0.5, 0.5, high))) == word
 
 
 def test_half_of_the_columns_with_bands_decide_the_word() -> None:
-    close = column(figure("share", 0.5, 0.5, 0.5))
-    rough = column(figure("share", 0.5, 0.1, 0.9))
-    assert ExpectedQuality.of([close, rough, column()]).word == "close"
-    assert ExpectedQuality.of([close, rough, rough]).word == "rough"
+    found = column(figure("share", 0.5, 0.5, 0.5))
+    lost = column(figure("share", 0.5, 0.1, 0.9))
+    assert ExpectedQuality.of([found, lost, column()]).word == "found"
+    assert ExpectedQuality.of([found, lost, lost]).word == "not found"
     assert ExpectedQuality.of([column(), column()]).word == "unknown"
-    assert ExpectedQuality.of([close, rough, column()]) == ExpectedQuality(
-        close=1, fair=0, rough=1, unknown=1
+    assert ExpectedQuality.of([found, lost, column()]) == ExpectedQuality(
+        found=1, coarse=0, not_found=1, unknown=1
     )

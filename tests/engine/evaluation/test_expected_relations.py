@@ -12,8 +12,8 @@ import pytest
 from synth_engine.domain import Domain
 from synth_engine.evaluation import expected_errors, expected_relations, model_pairs
 from synth_engine.evaluation.dependences import PairDependence
-from synth_engine.evaluation.expected_relations import Relations
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
+from synth_engine.evaluation.quality_words import Relations
 from synth_engine.models.model import Model, whole_weights
 from synth_engine.models.network import Table
 from synth_engine.privacy.receipt import CallDocument
