@@ -84,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
             about="make a synthetic table from a sensitive one",
         )
     )
+    _learn_arguments(
+        command(
+            "learn",
+            commands.learn,
+            about="learn undeclared columns once, for all later runs: a description with its receipt",
+        )
+    )
     sub = command(
         "describe",
         commands.describe,
@@ -756,6 +763,14 @@ def _verify_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--domain", metavar="DOMAIN.json", type=Path, help="with --answers: as for the run"
     )
+    sub.add_argument(
+        "--bought",
+        metavar="RECEIPT.json",
+        type=Path,
+        action="append",
+        default=[],
+        help="the receipt of a run that learned facts of the description; repeatable: all of them",
+    )
 
 
 def _prior_arguments(sub: argparse.ArgumentParser) -> None:
@@ -818,6 +833,31 @@ def _forecast_arguments(sub: argparse.ArgumentParser) -> None:
         help="about how many there are, as far as that is public",
     )
     sub.set_defaults(rows="0", seed=None)
+
+
+def _learn_arguments(sub: argparse.ArgumentParser) -> None:
+    _data_arguments(sub)
+    _form_arguments(sub)
+    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
+    _loss_arguments(sub)
+    sub.add_argument(
+        "--column",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="an undeclared column to learn; repeatable; absent: all of them",
+    )
+    sub.add_argument(
+        "--out", metavar="DOMAIN.json", type=Path, required=True, help="what was learned"
+    )
+    sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path, required=True)
+    sub.add_argument("--answers", metavar="ANSWERS.npz", type=Path, required=True)
+    sub.add_argument(
+        "--sign-with",
+        metavar="KEY.pem",
+        type=Path,
+        help="an Ed25519 private key that signs the receipt",
+    )
 
 
 def _method_arguments(sub: argparse.ArgumentParser) -> None:

@@ -123,6 +123,63 @@ def synthesize(options: argparse.Namespace) -> None:
     _write_implicates(release, copies, options)
 
 
+def learn(options: argparse.Namespace) -> None:
+    """Learns undeclared columns once, and writes the description that later runs use, with receipt and
+    noisy answers."""
+    from synth_engine import domain as domains
+    from synth_engine import outputs, pipeline
+    from synth_engine.plans import description
+    from synth_engine.privacy import receipt as receipts
+    from synth_engine.privacy.loss import parse_decimal
+    from synth_engine.spec import Spec
+
+    spec = Spec(
+        mechanism=description.MECHANISM,
+        parameters={"columns": options.column},
+        epsilon=parse_decimal(options.epsilon, name="epsilon"),
+        delta=parse_decimal(options.delta, name="delta"),
+    )
+    plan = description.plan(
+        domains.read(options.domain), spec
+    )  # refuses before anything is read
+    written = {"--out": options.out, "--receipt": options.receipt, "--answers": options.answers}
+    read = (options.data, options.domain, options.form)
+    outputs.require(written, inputs=read, overwrite=options.overwrite)
+    sign = _signing(options)
+    form = _form(options)
+    with contextlib.ExitStack() as stack:
+        room = min(MAX_RESERVED_BYTES, 4 * plan.answers_bytes())
+        files = [
+            stack.enter_context(
+                outputs.pending(path, reserve=room, overwrite=options.overwrite)
+            )
+            for path in written.values()
+        ]
+        data, kind = stack.enter_context(_table(options))
+        pipeline.confirm(plan)
+        pipeline.require_columns(data, domain=plan.domain, kind=kind, dialect=form)
+        pipeline.require_vouched(data, kind=kind, dialect=form)
+        spent = _LossReporter(spec)
+        with spent.report_loss():
+            answers = pipeline.measure(data, plan=plan, kind=kind, dialect=form, progress=spent)
+            document = _of_source(plan.receipt(answers), options, form=form)
+            document = document if sign is None else receipts.signed(document, sign)
+            described = plan.described(answers, paid_by=document)
+            for file, content in zip(
+                files,
+                (_json(described.to_json()), _json(document), answers.to_bytes()),
+                strict=True,
+            ):
+                file.write_bytes(content if isinstance(content, bytes) else content.encode())
+                file.keep()
+    if not_found := plan.not_found(answers):
+        names = ", ".join(repr(name) for name in not_found)
+        sys.stderr.write(
+            f"note: not found: {names}. They stay undeclared, so that each release learns them; a larger "
+            "epsilon, fewer columns, or bounds or values that are declared would do.\n"
+        )
+
+
 @contextlib.contextmanager
 def _table(options: argparse.Namespace) -> Iterator[tuple[Path, Kind | None]]:
     """The table of a command and its kind: its file, or a copy of what --from names. Errors: InputError."""
@@ -345,13 +402,23 @@ def _receipt(
         )
     steps = {"model_sha256": receipts.digest(release.model.to_json())}
     document = release.plan.receipt(release.answers, sample=sample, post_processing=steps)
+    document = _of_source(document, options, form=form)
+    return document if sign is None else receipts.signed(document, sign)
+
+
+def _of_source(
+    document: Receipt, options: argparse.Namespace, *, form: Dialect | None
+) -> Receipt:
+    """The receipt with what it says of its table: which query made it, or who vouches for its formulas."""
+    from synth_engine.privacy import receipt as receipts
+
     if options.source is not None and (digest := _source(options).query_digest):
         document = receipts.of_query(
             document, query_sha256=digest, vouched_by=options.vouched_by
         )
     elif form is not None and form.vouched_by:
         document = receipts.of_formulas(document, vouched_by=form.vouched_by)
-    return document if sign is None else receipts.signed(document, sign)
+    return document
 
 
 def _advise(release: Release) -> None:
@@ -533,6 +600,11 @@ def verify(options: argparse.Namespace) -> None:
         verified = prove(receipt, head=head, key=key, core=options.digest)
         if options.answers is not None:
             recomputed = _recomputed_not_found(receipt, options)
+        if options.bought:
+            paid = [_read_json(path, name="receipt") for path in options.bought]
+            recomputed += "".join(
+                f"{line}\n" for line in verifier.verify_purchases(receipt, paid, key=key)
+            )
     sys.stdout.write(verifier.report(verified) + recomputed)
 
 
@@ -548,6 +620,9 @@ def _recomputed_not_found(receipt: Any, options: argparse.Namespace) -> str:
     rules = receipt["post_processing"].get("constraints_left_out", [])
     if rules != [each.sentence for each in plan.constraints_left_out(Replay(answers))]:
         raise VerificationError("the answers leave out other constraints")
+    again = plan.receipt(answers)["post_processing"].get("learned_sha256")
+    if again != receipt["post_processing"].get("learned_sha256"):
+        raise VerificationError("the answers make another description")
     return (
         f"Recomputed from the noisy answers: not found {', '.join(stated) or 'is no column'}; left out "
         f"{'; '.join(rules) or 'is no constraint'}.\n"
@@ -645,8 +720,12 @@ def _plan_of(receipt: Any, domain: Path) -> Plan:
     """The plan of a run, from its receipt and its description. Errors: InputError."""
     from synth_engine import domain as domains
     from synth_engine.evaluation import expected_errors
+    from synth_engine.plans import description
 
-    plan = expected_errors.plan_of(domains.read(domain), cast("Receipt", receipt))
+    described = domains.read(domain)
+    if receipt["mechanism"]["id"] == description.MECHANISM:
+        return description.of_receipt(described, receipt)
+    plan = expected_errors.plan_of(described, cast("Receipt", receipt))
     if plan is None:
         raise InputError(
             "the receipt is of another description, or of a run beside a public table",

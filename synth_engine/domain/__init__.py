@@ -25,6 +25,7 @@ from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import PointSet
+from synth_engine.domain.purchases import Purchase
 from synth_engine.domain.schema import SCHEMA
 from synth_engine.domain.sources import Source
 from synth_engine.kinds import parse_attribute
@@ -81,6 +82,7 @@ __all__ = [
     "Place",
     "PointSet",
     "Provenance",
+    "Purchase",
     "Range",
     "Repeats",
     "Scale",

@@ -17,6 +17,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, cast
 
+from synth_engine.domain import purchases
 from synth_engine.domain.document import MAX_BYTES, MAX_DEPTH, Domain, parse
 from synth_engine.domain.lookups import (
     FILES_OF_LOOKUPS,
@@ -345,9 +346,11 @@ class Database:
         return prod(step.most for step in (table, *self.ancestors(table)))
 
     def require_confirmed(self) -> None:
-        """Refuses a description with a fact that was only suggested by the data."""
+        """Refuses a description with a fact that was only suggested by the data, or bought: the receipts of
+        its views name no purchase."""
         for table in self.tables:
             table.domain.require_confirmed()
+            purchases.require_paid((), table.domain.attributes)
 
     def to_json(self) -> JsonObject:
         document: JsonObject = {

@@ -21,6 +21,7 @@ from synth_engine.domain import multiplicity as public_repeats
 from synth_engine.domain import partitions as public_partitions
 from synth_engine.domain import places as named_places
 from synth_engine.domain import points as public_points
+from synth_engine.domain import purchases as paid_facts
 from synth_engine.domain.constraints import Constraint
 from synth_engine.domain.enforcement import Enforcement
 from synth_engine.domain.file_form import FileForm
@@ -29,6 +30,7 @@ from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import PointSet
+from synth_engine.domain.purchases import Purchase
 from synth_engine.domain.relations import Component
 from synth_engine.errors import DomainError
 from synth_engine.kinds import parse_attribute
@@ -68,7 +70,7 @@ class Domain:
     `points` say where values of a column lie, or where records of a place may be, and `partitions` to which
     part each value of a column belongs. `repeats`: a row stands for as many records as one of its columns
     says; a record is what a table holds everywhere else. `file`: how a file is written; None where nobody has
-    stated it."""
+    stated it. `bought`: the earlier runs that paid for facts of it."""
 
     attributes: tuple[Attribute, ...]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
@@ -83,6 +85,7 @@ class Domain:
     points: tuple[PointSet, ...] = ()
     partitions: tuple[Partition, ...] = ()
     file: FileForm | None = None
+    bought: tuple[Purchase, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -106,6 +109,7 @@ class Domain:
         public_partitions.check(self.partitions, by_name)
         self._check_derived(by_name)
         self._check_form()
+        object.__setattr__(self, "bought", paid_facts.check(self.bought, self.attributes))
         object.__setattr__(self, "constraints", tuple(self.constraints))
         object.__setattr__(
             self, "_enforcement", enforcement.judge(self.constraints, self.attributes)
@@ -273,16 +277,24 @@ class Domain:
     def resolve(self, learned: Mapping[str, Attribute]) -> Domain:
         """Return the domain with what was learned in place of what was undeclared; nothing else may
         differ."""
-        for attribute in self.undeclared:
+        if set(learned) != {attribute.name for attribute in self.undeclared}:
+            raise DomainError(
+                "a column was learned that was not open, or one was not learned",
+                repair="learn open columns, and all of them",
+            )
+        return self.resolve_some(learned)
+
+    def resolve_some(self, learned: Mapping[str, Attribute]) -> Domain:
+        """The same of some of the undeclared columns; the others stay undeclared."""
+        columns = [each for each in self.undeclared if each.name in learned]
+        for attribute in columns:
             # Whatever code learned it, nothing that was declared may differ: only then is
             # counting under the new domain free (docs/proofs/learning.md, "Resolving is free").
-            if attribute.name not in learned or not _may_become(
-                attribute, learned[attribute.name]
-            ):
+            if not _may_become(attribute, learned[attribute.name]):
                 raise attribute.error(
                     "what was learned does not fit what was declared", repair="learn it again"
                 )
-        if set(learned) != {attribute.name for attribute in self.undeclared}:
+        if len(columns) < len(learned):
             raise DomainError(
                 "a column was learned that was not open", repair="learn open columns alone"
             )
@@ -296,9 +308,18 @@ class Domain:
                 separate_markers=a.separate_markers,
                 protected=a.protected,
             )
-            for a in self.undeclared
+            for a in columns
         }
         return replace(self, attributes=tuple(resolved.get(a.name, a) for a in self.attributes))
+
+    def with_purchase(self, purchase: Purchase, learned: Mapping[str, Attribute]) -> Domain:
+        """Return the description that later runs of the account use: with what a run learned of undeclared
+        columns, as bought. purchase: the columns of `learned`."""
+        resolved = self.resolve_some(learned)
+        attributes = tuple(
+            paid_facts.as_bought(a) if a.name in learned else a for a in resolved.attributes
+        )
+        return replace(resolved, attributes=attributes, bought=(*self.bought, purchase))
 
     @property
     def not_found(self) -> tuple[str, ...]:
@@ -454,7 +475,9 @@ class Domain:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def require_confirmed(self) -> None:
-        """Refuses a domain of which a fact was only suggested by the data."""
+        """Refuses a domain of which a fact was only suggested by the data, or paid for by a run that it does
+        not name."""
+        paid_facts.require_paid(self.bought, self.attributes)
         for attribute in self.attributes:
             # A suggestion was read from the real table without noise. A run that used it would
             # publish it at no cost.
@@ -504,6 +527,7 @@ class Domain:
                 else {}
             ),
             **({} if self.file is None else {"file": self.file.to_json()}),
+            **({"bought": [each.to_json() for each in self.bought]} if self.bought else {}),
         }
 
     @classmethod
@@ -527,7 +551,7 @@ class Domain:
             "places",
             "constraints",
         )
-        reader.only(*known, "totals", "repeats", "points", "partitions", "file")
+        reader.only(*known, "totals", "repeats", "points", "partitions", "file", "bought")
         if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
             raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
         relation = reader.text("relation", default=Relation.ADD_REMOVE.value)
@@ -555,6 +579,7 @@ class Domain:
                 reader.list("partitions") if "partitions" in document else (), attributes
             ),
             file=file_form.parse(document.get("file")),
+            bought=paid_facts.parse(reader.list("bought") if "bought" in document else ()),
         )
 
     @classmethod

@@ -18,6 +18,7 @@ from synth_engine.domain.file_form import LINE_ENDS, QUOTING
 from synth_engine.domain.multiplicity import MAX_REPEATS
 from synth_engine.domain.names import MAX_NAME_LENGTH as MAX_CODE_NAME_LENGTH
 from synth_engine.domain.places import MAX_PLACES
+from synth_engine.domain.purchases import MAX_PURCHASES
 from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, QUOTES, THOUSANDS
 from synth_engine.kinds import attribute_schemas
 from synth_engine.kinds.attribute import MAX_CODES
@@ -277,6 +278,23 @@ _FULL: Schema = {
                 "additionalProperties": False,
             }
         ),
+        "bought": {
+            "type": "array",
+            "description": "The earlier runs that learned columns of this description: the digest of the "
+            "core of the receipt of each, its guarantee as ratios, and the columns that rest on it.",
+            "maxItems": MAX_PURCHASES,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "receipt": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                    "epsilon": {"type": "string"},
+                    "delta": {"type": "string"},
+                    "columns": {"type": "array", "items": NAME, "uniqueItems": True},
+                },
+                "required": ["receipt", "epsilon", "delta", "columns"],
+                "additionalProperties": False,
+            },
+        },
         "constraints": {
             "type": "array",
             "description": "What holds in every record, as public knowledge. Synthetic tables keep to all "

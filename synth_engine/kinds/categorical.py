@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import OTHER, Attribute, Outside, TableSchemaField
+from synth_engine.kinds.facts import PAID_FOR
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import TEXTS, VALUE_SET, Schema, optional
 from synth_engine.kinds.labels import codes_of_labels, labelled
@@ -62,7 +63,7 @@ class Categorical(Attribute):
         spelled = [None if rank is None else self.reads.unrank(rank) for rank in ranks]
         # Where a run found no value at all, the label that stands for none is in no set.
         if any(
-            text != value and not (text is None and self.facts["values"] == "learned")
+            text != value and not (text is None and self.facts["values"] in PAID_FOR)
             for text, value in zip(spelled, self.values, strict=True)
         ):
             raise self.error(
@@ -101,7 +102,7 @@ class Categorical(Attribute):
     @property
     def is_found(self) -> bool:
         # What was learned is never called "other" but where there is nothing else (`Weak.from_ranks`).
-        return self.facts["values"] != "learned" or self.values != (OTHER,)
+        return self.facts["values"] not in PAID_FOR or self.values != (OTHER,)
 
     @property
     def has_other(self) -> bool:

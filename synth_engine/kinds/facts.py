@@ -7,8 +7,14 @@ from typing import Literal, get_args
 
 from synth_engine.errors import DomainError
 
-Provenance = Literal["declared", "public-file", "learned", "suggested"]
+Provenance = Literal[
+    "declared", "public-file", "learned", "bought", "declared-after-looking", "suggested"
+]
+"""Learned: by the run whose description this is; bought: learned by an earlier run of the same account, which
+paid for it; declared after looking: typed by somebody who had seen the noisy answers of that run."""
 PROVENANCES: tuple[Provenance, ...] = get_args(Provenance)
+PAID_FOR: frozenset[Provenance] = frozenset({"learned", "bought"})
+PURCHASE_ORIGINS: frozenset[Provenance] = frozenset({"bought", "declared-after-looking"})
 
 
 def complete(

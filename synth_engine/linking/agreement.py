@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
-from synth_engine.domain import Attribute, Derived, Domain, Integer, Undeclared
+from synth_engine.domain import Attribute, Derived, Domain, Integer, Undeclared, purchases
 from synth_engine.errors import DomainError, InputError, RelationMismatch, SpecError
 from synth_engine.kinds import parse_attribute
 from synth_engine.linking import forecast
@@ -319,11 +319,14 @@ def _epsilon_of_cell(side: LinkSide, relation: Relation) -> float:
 
 
 def linkable(domain: Domain) -> list[Attribute]:
-    """The columns of a description that a link can count."""
+    """The columns of a description that a link can count. Facts that were bought stay within their
+    account."""
     return [
         attribute
         for attribute in domain.modelled
-        if not isinstance(attribute, Derived | Undeclared) and not attribute.separate_markers
+        if not isinstance(attribute, Derived | Undeclared)
+        and not attribute.separate_markers
+        and not purchases.rests(attribute)
     ]
 
 

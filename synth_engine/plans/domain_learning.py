@@ -96,10 +96,15 @@ def text_share(columns: int) -> Fraction:
 
 
 def shares(domain: Domain) -> dict[str, Fraction]:
-    """Returns the share of the budget that learning each undeclared column costs: columns on a lattice have
-    equal parts of one share, all others of another one."""
-    scales = [a.name for a in domain.undeclared if isinstance(a, Scale)]
-    others = [a.name for a in domain.undeclared if not isinstance(a, Scale)]
+    """Returns the share of the budget that learning each undeclared column costs."""
+    return shares_of(domain.undeclared)
+
+
+def shares_of(attributes: Sequence[Undeclared]) -> dict[str, Fraction]:
+    """The same where these columns alone are learned: columns on a lattice have equal parts of one share, all
+    others of another one."""
+    scales = [a.name for a in attributes if isinstance(a, Scale)]
+    others = [a.name for a in attributes if not isinstance(a, Scale)]
     parts: dict[str, Fraction] = {}
     for names, first, further, most in (
         (scales, FIRST_SCALE_SHARE, FURTHER_SCALE_SHARE, MAX_SCALE_SHARE),

@@ -447,6 +447,7 @@ class Plan(ABC):
     @property
     def digest(self) -> str:
         """SHA-256 over everything public that fixes the run; no seed and no number of rows to draw."""
+        bought = [each.statement() for each in self.domain.bought]
         return receipt.digest(
             {
                 "schema": "synth_engine/plan/3",
@@ -461,6 +462,7 @@ class Plan(ABC):
                 "calls": [call.to_json() for call in self.calls],
                 "cap": self._cap_json(),
                 "certificate": self.certificate,
+                **({"bought": bought} if bought else {}),
             }
         )
 
@@ -532,6 +534,7 @@ class Plan(ABC):
                 invariants=self.domain.invariants,
                 digest=self.domain.digest,
                 facts=self.domain.facts,
+                bought=[each.statement() for each in self.domain.bought],
             ),
             guarantee=self.guarantee,
             run=receipt.RunStatement(

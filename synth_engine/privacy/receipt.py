@@ -129,6 +129,7 @@ class Receipt(TypedDict):
     ranges_after_looking: NotRequired[bool]
     outside_guarantee: NotRequired[bool]
     source: NotRequired[Mapping[str, object]]
+    bought: NotRequired[list[Mapping[str, str]]]
     versions: Mapping[str, str]
     marks: list[Mark]
     seal: SignedDocument | None
@@ -254,13 +255,15 @@ class PlanStatement:
 
 @dataclass(frozen=True, kw_only=True)
 class DomainStatement:
-    """Who is protected, and by which description. facts: how many facts of it have each origin."""
+    """Who is protected, and by which description. facts: how many facts of it have each origin; bought: the
+    runs that paid for some of them, each with the digest of its receipt and its guarantee."""
 
     relation: Relation
     unit: PrivacyUnit
     invariants: Sequence[str]
     digest: str
     facts: Mapping[str, int]
+    bought: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,6 +319,8 @@ def build(
         "marks": [],
         "seal": None,
     }
+    if domain.bought:
+        document["bought"] = [dict(each) for each in domain.bought]
     return seal(document)
 
 

@@ -6,6 +6,7 @@ error, and shares no code with what writes receipts. `standalone` writes all of 
 
 from synth_engine.verifier.bundle import is_bundle, verify_bundle
 from synth_engine.verifier.database import is_database, verify_any, verify_database
+from synth_engine.verifier.paid_descriptions import verify_purchases
 from synth_engine.verifier.program import read, read_key, report
 from synth_engine.verifier.receipt import KINDS, Verified, verify
 
@@ -21,4 +22,5 @@ __all__ = [
     "verify_any",
     "verify_bundle",
     "verify_database",
+    "verify_purchases",
 ]

@@ -44,6 +44,7 @@ from synth_engine.verifier.limits import (
 )
 from synth_engine.verifier.losses import composed_epsilon
 from synth_engine.verifier.marks import check_marks_and_seal, core_of
+from synth_engine.verifier.purchases import check_purchases, purchase_sentences
 from synth_engine.verifier.statement import caveats_of, check_rest, sentences
 
 SCHEMA, PLAN = "synthweb/receipt/4", "synth_engine/plan/3"
@@ -65,6 +66,7 @@ _OPTIONAL = {
     "ranges_after_looking": bool,
     "outside_guarantee": bool,
     "source": dict,
+    "bought": list,
 }
 """Fields that a receipt has where somebody recorded them, and that receipts written elsewhere lack."""
 _PARTS = {
@@ -91,6 +93,7 @@ KINDS = {
     "adaptive-improved": "adaptive",
     "privtree": "adaptive",
     "on-the-map": "static",
+    "description": "adaptive",
 }
 """Whether the calls of a mechanism are fixed before any answer is seen. One whose calls are may still run
 after columns were learned, and is adaptive then, under a cap: that claims less. A mechanism that is not
@@ -166,7 +169,9 @@ def verify(
     epsilon = _epsilon(receipt, certificate, total=total, costs=costs)
     _check_claim(claim, receipt["target"], epsilon=epsilon, delta=delta, rho=total.rho)
     check_rest(receipt)
+    check_purchases(receipt)
     caveats = caveats_of(receipt, looked=marks.looked, outside=marks.outside)
+    caveats += purchase_sentences(receipt)
     return Verified(
         epsilon=_round_up(epsilon, _GRID),
         delta=delta,
@@ -336,6 +341,7 @@ def _check_plan(receipt: Mapping[str, Any]) -> None:
         "cap": receipt["plan"]["cap"],
         "certificate": receipt["guarantee"]["certificate"],
         **{part: receipt[name] for part, name in _NAMED_BY_PLAN.items()},
+        **({"bought": receipt["bought"]} if "bought" in receipt else {}),
     }
     if _sha256(plan) != receipt["plan"]["sha256"]:
         refuse("the digest of the plan does not follow from the receipt")

@@ -11,7 +11,9 @@ from typing import Any
 
 from synth_engine.verifier.calls import SHA256, TOTALS, amount, refuse
 
-_ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"}
+PURCHASE_ORIGINS = frozenset(("bought", "declared-after-looking"))
+"""Origins of facts that rest on what an earlier run learned."""
+_ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"} | PURCHASE_ORIGINS
 _CERTIFICATES = {
     "basic": "the epsilons of the calls add up",
     "zcdp": "the rho of the calls adds up and is converted",

@@ -78,6 +78,7 @@ SENTENCES = {
     "keys.requested": _("had the keys of a database checked"),
     "columns.confirmed": _("confirmed facts about columns as public knowledge"),
     "domain.confirmed": _("confirmed the description"),
+    "description.learned": _("learned columns of the description"),
     "template.saved": _("kept a description as a template"),
     "template.applied": _("took a template into the draft of a description"),
     "template.deleted": _("deleted a template of descriptions"),

@@ -202,6 +202,25 @@ class DomainVersion(AppendOnly):
         return f"{self.dataset} v{self.number}"
 
 
+class LearnedDescription(AppendOnly):
+    """What a run learned of columns of a dataset, which its account has paid for: later descriptions of the
+    dataset use it free (ADR 184). `learned`: what each column that was found became, as the engine's
+    attribute; `receipt`: of the run."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="purchases")
+    # The description that the run was asked for under.
+    version = models.ForeignKey(
+        DomainVersion, on_delete=models.PROTECT, related_name="purchases"
+    )
+    run_code = models.CharField(max_length=16, unique=True)
+    learned = models.JSONField()
+    receipt = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"learned by {self.run_code}"
+
+
 class DatabaseTable(models.Model):
     """A dataset as one table of a database, as its steward describes it so far. The root is the dataset whose
     rows are the privacy units and whose budget pays; it has a row, too."""

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from synth_engine.domain import Domain
+from synth_engine.domain import Domain, ScaleBins
 from synth_engine.domain.file_form import QUOTING
 from synth_engine.errors import DomainError
 from synth_engine.formats import DELIMITED, WITH_SCHEMA
@@ -596,11 +596,23 @@ def _labelled(
     ]
 
 
+def _learned_bins(attribute: Attribute) -> str:
+    """Where the values of a column on a lattice lie, as a run learned it; empty for any other one."""
+    if not isinstance(attribute, ScaleBins):
+        return ""
+    label, cuts = attribute.lattice.label, attribute.cuts
+    return gettext("%(low)s to %(high)s, %(number)s bins") % {
+        "low": label(cuts[0]),
+        "high": label(cuts[-1] - 1),
+        "number": attribute.value_count,
+    }
+
+
 def _described(attribute: Attribute) -> dict[str, object]:
     return {
         "name": attribute.name,
-        "kind": drafts.KINDS[attribute.kind],
-        "summary": grid.summary(attribute),
+        "kind": drafts.KINDS.get(attribute.kind, drafts.KINDS["scale"]),
+        "summary": _learned_bins(attribute) or grid.summary(attribute),
         "labels": attribute.labels if attribute.lists_values else (),
         "size": attribute.size,
         "missing": ", ".join(marker or "empty cell" for marker in attribute.missing or ()),

@@ -319,13 +319,6 @@ class SynthesisRun(Leased):
                 condition=~Q(state__in=["measured", "finished"]) | ~Q(answers_digest=""),
                 name="measured_has_answers",
             ),
-            models.CheckConstraint(
-                condition=~Q(state="finished")
-                | Q(release__isnull=False)
-                | Q(paid_check__isnull=False)
-                | Q(link_side__isnull=False),
-                name="finished_has_result",
-            ),
         ]
 
     def __str__(self) -> str:

@@ -20,8 +20,10 @@ from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.linking.sketch import LinkSketch
+from synth_engine.plans.description import LearnDescription
 from synth_engine.plans.release_check import ReleaseCheck
 from synthweb.accounts.models import User
+from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import plan_years
 from synthweb.ledger.amounts import decimal_text
@@ -41,6 +43,7 @@ from synthweb.runs import (
     linking,
     planning,
     public_tables,
+    purchases,
     release_plan,
     stages,
 )
@@ -117,6 +120,7 @@ def method_titles() -> dict[str, str]:
         ReleaseCheck.id: ReleaseCheck.title,
         databases.MECHANISM: gettext("Several tables"),
         linking.MECHANISM: LinkSketch.title,
+        LearnDescription.id: LearnDescription.title,
     }
 
 
@@ -278,6 +282,7 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "delta": number_format.delta(run.spec["delta"]),
         "table": StatedTable.from_json(run.prior),
         "is_database": databases.is_of_database(run),
+        "learned": newest(run.dataset) if purchases.is_purchase(run) else None,
         "link": None if run.link_side is None else run.link_side.link,
         "spent": run.charged_at is not None,
         "failure": failure_words.of_run(run),

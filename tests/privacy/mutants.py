@@ -733,6 +733,32 @@ MUTANTS = (
             "engine/test_persons.py::test_the_receipt_proves_the_whole_and_names_the_person",
         ),
     ),
+    Mutant(
+        "the whole budget for each column of a purchase",
+        "synth_engine/plans/description.py",
+        "attribute, cap.of(cap.amount * parts[attribute.name] / whole), sensitivity",
+        "attribute, cap, sensitivity",
+        ("engine/test_purchase.py::test_its_receipt_is_verified_and_costs_its_target",),
+    ),
+    Mutant(
+        "a purchase at the price of one record",
+        "synth_engine/plans/description.py",
+        "sensitivity = histogram_sensitivity(domain.unit, domain.relation)",
+        "sensitivity = histogram_sensitivity(type(domain.unit)(), domain.relation)",
+        (
+            (
+                "privacy/test_law_of_purchase.py::test_people_of_several_records_and_replaced_ones_lose_the_"
+                "target_at_most"
+            ),
+        ),
+    ),
+    Mutant(
+        "bought facts without a receipt",
+        "synth_engine/verifier/purchases.py",
+        "if rests != bool(bought) or",
+        "if",
+        ("engine/test_purchase.py::test_what_a_receipt_says_of_purchases_is_checked",),
+    ),
     # ---- databases
     # --------------------------------------------------------------------------------------------------------
     Mutant(

@@ -9,7 +9,12 @@ from django.db import IntegrityError, connection, models, transaction
 
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets.models import DatabaseVersion, DomainBasis, DomainVersion
+from synthweb.datasets.models import (
+    DatabaseVersion,
+    DomainBasis,
+    DomainVersion,
+    LearnedDescription,
+)
 from synthweb.ledger.models import (
     BudgetApproval,
     BudgetRequest,
@@ -35,6 +40,7 @@ TABLES = [
     LedgerEntry,
     DomainVersion,
     DomainBasis,
+    LearnedDescription,
     DatabaseVersion,
     Coverage,
     BudgetApproval,
@@ -68,6 +74,9 @@ def written(db):
     PlanRule.objects.create(plan=plan, first_year=2031, remainder="free", actor="system")
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
+    LearnedDescription.objects.create(
+        dataset=version.dataset, version=version, run_code="a", learned={}, receipt={}
+    )
     DatabaseVersion.objects.create(
         root=version.dataset, number=1, document={}, datasets={}, confirmed_by=who.steward
     )

@@ -12,6 +12,7 @@ from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Side
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.wording import Explanation, FigureVerdict, Json
 from synth_engine.kinds.attribute import OTHER
+from synth_engine.kinds.facts import PAID_FOR
 
 DIGITS = 9
 _STEPS: tuple[tuple[float, FigureVerdict], ...] = (
@@ -67,7 +68,7 @@ class Fidelity(ComparisonFigure):
 
 
 def _is_learned(attribute: Attribute) -> bool:
-    return isinstance(attribute, Categorical) and attribute.facts["values"] == "learned"
+    return isinstance(attribute, Categorical) and attribute.facts["values"] in PAID_FOR
 
 
 def _entry(attribute: Attribute, sides: Sides) -> Json:

@@ -85,6 +85,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='LearnedDescription',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('run_code', models.CharField(max_length=16, unique=True)),
+                ('learned', models.JSONField()),
+                ('receipt', models.JSONField()),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='purchases', to='datasets.dataset')),
+                ('version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='purchases', to='datasets.domainversion')),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='TableVersion',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

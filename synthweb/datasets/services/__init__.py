@@ -31,6 +31,7 @@ from synthweb.datasets.services.lifecycle import (
     set_retention,
     state_records,
 )
+from synthweb.datasets.services.purchases import keep_learned
 from synthweb.datasets.services.storing import (
     mark_ready,
     mark_refused,
@@ -66,6 +67,7 @@ __all__ = [
     "import_document",
     "intake_of",
     "keep",
+    "keep_learned",
     "mark_ready",
     "mark_refused",
     "rename",

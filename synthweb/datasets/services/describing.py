@@ -36,7 +36,7 @@ from synthweb.datasets.bulk_edit import remark_lines
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import Dataset, DomainBasis, DomainVersion, DraftFacts, Preview
-from synthweb.datasets.services import documents, terms
+from synthweb.datasets.services import documents, purchases, terms
 
 NOT_CONFIRMED = "not confirmed yet"
 
@@ -292,7 +292,8 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     names = payload["columns"] if payload else selectors.columns_of(dataset)
     context = file_form.with_form(selectors.draft_context(dataset), dataset)
     rho = terms.common_rho(dataset.organisation)
-    domain = domain_of(dataset.draft, names=names, context=context, rho=rho)
+    typed_domain = domain_of(dataset.draft, names=names, context=context, rho=rho)
+    domain = purchases.with_purchases(dataset, typed_domain)
     typed = drafts.columns(dataset.draft)
     described = {attribute.name: typed[attribute.name] for attribute in domain.attributes}
     return _store(
@@ -318,7 +319,9 @@ def declare_domain(
     draft follows, so that its page shows what is in force; what was typed there and not confirmed yet stays.
     Raises DomainError."""
     rho = terms.common_rho(dataset.organisation)
-    domain = Domain.from_json(terms.with_rho(document, rho))
+    given = Domain.from_json(terms.with_rho(document, rho))
+    # The draft has what was typed; what was bought is known here, whatever a document says of it.
+    domain = purchases.without_purchases(dataset, given)
     suggested = selectors.suggestions_to_count(dataset)
     read = _lists_read(domain, suggested or {})
     if because and read and not lists_because:
@@ -336,7 +339,7 @@ def declare_domain(
         version = _store(
             actor=actor,
             dataset=dataset,
-            domain=domain,
+            domain=purchases.with_purchases(dataset, domain),
             statements=basis.statements(
                 {name: drafts.Column(because=text) for name, text in statements.items()}
             ),

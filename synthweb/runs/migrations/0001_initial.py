@@ -384,8 +384,4 @@ class Migration(migrations.Migration):
             model_name='synthesisrun',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['measured', 'finished']), _negated=True), models.Q(('answers_digest', ''), _negated=True), _connector='OR'), name='measured_has_answers'),
         ),
-        migrations.AddConstraint(
-            model_name='synthesisrun',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'finished'), _negated=True), ('release__isnull', False), ('paid_check__isnull', False), ('link_side__isnull', False), _connector='OR'), name='finished_has_result'),
-        ),
     ]
