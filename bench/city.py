@@ -35,7 +35,7 @@ from scipy.stats import ks_2samp
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from synth_engine.cities.geography import EARTH_KILOMETRES  # noqa: E402
+from synth_engine.extras.cities.geography import EARTH_KILOMETRES  # noqa: E402
 from synth_engine.kinds.nearest_points import on_sphere  # noqa: E402
 
 OUT = ROOT / "build" / "city"

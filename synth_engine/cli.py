@@ -1,5 +1,5 @@
-"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | scenario | verify |
-check | verifier | compare | domain | gazetteer | …`. Which words it knows; what they do is in `commands`.
+"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | verify | check |
+verifier | compare | domain | gazetteer | …`. Which words it knows; what they do is in `commands`.
 
 Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that
 names column, rule and repair, never a value of the table.
@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import argparse
 import functools
+import pkgutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +23,7 @@ from synth_engine.errors import InputError, PrivacyError, SynthError
 
 BAD_INPUT = 2
 FAILED = 1
+EXTRAS = "synth_engine.extras"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    command = functools.partial(_command, words)
+    command = functools.partial(add_command, words)
     command("mechanisms", commands.mechanisms, about="list the mechanisms as JSON")
     _forecast_arguments(
         command(
@@ -105,7 +110,6 @@ def _parser() -> argparse.ArgumentParser:
             about="draw another table from a stored model or description",
         )
     )
-    _scenario_commands(command)
     _verify_arguments(
         command(
             "verify", commands.verify, about="recompute epsilon and delta from a receipt alone"
@@ -162,21 +166,22 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("data", metavar="DATA", type=Path)
     sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
     _read_argument(sub)
-    _overwrites(
+    overwrites(
         *(
             sub
             for name, sub in words.choices.items()
-            if name not in ("mechanisms", "forecast", "scenarios", "verify", "check", "fit")
+            if name not in ("mechanisms", "forecast", "verify", "check", "fit")
         )
     )
     _database_commands(words)
     _link_commands(words)
-    _city_commands(words)
     _mix_commands(words)
+    for add in _of_extras():
+        add(words)
     return parser
 
 
-def _command(
+def add_command(
     words: Any, name: str, function: Callable[[argparse.Namespace], None], *, about: str
 ) -> argparse.ArgumentParser:
     """Adds a command to the words of a parser."""
@@ -188,7 +193,18 @@ def _command(
     return sub
 
 
-def _group(
+def _of_extras() -> Iterator[Callable[[Any], None]]:
+    """What adds the commands of each extra: the function `add` of its module `commands`, found in
+    `EXTRAS`, and of other packages by what they declare in the group `synth_engine.commands`."""
+    for each in pkgutil.iter_modules(import_module(EXTRAS).__path__):
+        module = f"{EXTRAS}.{each.name}.commands"
+        if find_spec(module) is not None:
+            yield import_module(module).add
+    for declared in entry_points(group="synth_engine.commands"):
+        yield declared.load()
+
+
+def group(
     commands_of_tables: Any, name: str, *, about: str
 ) -> Callable[..., argparse.ArgumentParser]:
     """Add a word that has commands of its own; returns what adds one of these."""
@@ -196,13 +212,13 @@ def _group(
         name, help=about, description=about, allow_abbrev=False
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
-    return functools.partial(_command, words)
+    return functools.partial(add_command, words)
 
 
 def _database_commands(commands_of_tables: Any) -> None:
     """The commands of databases, as commands of one word among those of tables."""
     about = "the same for a database of several tables that keys connect"
-    command = _group(commands_of_tables, "database", about=about)
+    command = group(commands_of_tables, "database", about=about)
     sub = command(
         "describe",
         commands.describe_database,
@@ -257,7 +273,7 @@ def _database_commands(commands_of_tables: Any) -> None:
     verifying.add_argument("database", metavar="DATABASE.json", type=Path)
     verifying.add_argument("receipt", metavar="RECEIPT.json", type=Path)
     verifying.add_argument("--digest", metavar="SHA256", help="of the receipt")
-    _overwrites(sub, generating, comparing)
+    overwrites(sub, generating, comparing)
 
 
 def _link_commands(commands_of_tables: Any) -> None:
@@ -265,7 +281,7 @@ def _link_commands(commands_of_tables: Any) -> None:
     about = (
         "link two tables of two owners without sharing rows: noisy sketches, and what both say"
     )
-    command = _group(commands_of_tables, "link", about=about)
+    command = group(commands_of_tables, "link", about=about)
     agreeing = command(
         "agree",
         commands.agree_link,
@@ -306,7 +322,7 @@ def _link_commands(commands_of_tables: Any) -> None:
     drawing.add_argument("--left-out", metavar="OUT.csv", type=Path, required=True)
     drawing.add_argument("--right-out", metavar="OUT.csv", type=Path, required=True)
     drawing.add_argument("--record", metavar="RECORD.json", type=Path, required=True)
-    _overwrites(agreeing, sketching, estimating, drawing)
+    overwrites(agreeing, sketching, estimating, drawing)
 
 
 def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
@@ -353,7 +369,7 @@ def _mix_commands(commands_of_tables: Any) -> None:
         "counts that are filled to a policy, which are NOT private; "
         "synthetic rows that meet public totals, or are changed by a public rule"
     )
-    command = _group(commands_of_tables, "mix", about=about)
+    command = group(commands_of_tables, "mix", about=about)
     filling = command(
         "fill",
         commands.fill_counts,
@@ -407,7 +423,7 @@ def _mix_commands(commands_of_tables: Any) -> None:
     )
     updating.add_argument("--out", metavar="OUT.csv", type=Path, required=True)
     updating.add_argument("--record", metavar="UPDATE.json", type=Path, required=True)
-    _overwrites(filling, repairing, updating)
+    overwrites(filling, repairing, updating)
 
 
 def _fill_arguments(sub: argparse.ArgumentParser) -> None:
@@ -424,77 +440,6 @@ def _fill_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--least-days", metavar="N", default="1", help="absent: 1")
     sub.add_argument(
         "--epsilon", metavar="E", default="1", help="of the private alternative; absent: 1"
-    )
-
-
-def _city_commands(commands_of_tables: Any) -> None:
-    """The commands of synthetic cities, as commands of one word among those of tables."""
-    about = "a database of several tables that is generated from the models of several releases"
-    command = _group(commands_of_tables, "city", about=about)
-    sub = command(
-        "check",
-        commands.check_city,
-        about="say whether a city can be generated: its specification, sources, receipts and areas",
-    )
-    sub.add_argument("city", metavar="CITY.yaml", type=Path)
-    building = command(
-        "build",
-        commands.build_city,
-        about="generate a city: post-processing, which costs nothing",
-    )
-    _city_arguments(building)
-    building.add_argument(
-        "--before",
-        metavar="RECEIPT.json",
-        type=Path,
-        help="of an earlier build: say which tables are the same",
-    )
-    building.add_argument(
-        "--receipt",
-        metavar="RECEIPT.json",
-        type=Path,
-        help="a folder and a zip hold it anyway",
-    )
-    building.add_argument(
-        "--out",
-        metavar="OUT",
-        type=Path,
-        required=True,
-        help="a new folder, .zip, .sqlite or .db",
-    )
-    for form in ("matsim", "populationsim"):
-        building.add_argument(
-            f"--{form}",
-            metavar="FOLDER",
-            type=Path,
-            help="a new folder for what export writes, without generating twice",
-        )
-    verifying = command(
-        "verify",
-        commands.verify_city,
-        about="check the files of a city against its receipt, and the receipts of its sources",
-    )
-    verifying.add_argument("folder", metavar="FOLDER", type=Path, help="that build wrote")
-    verifying.add_argument("receipts", metavar="RECEIPT.json", type=Path, nargs="*")
-    exporting = command(
-        "export",
-        commands.export_city,
-        about="generate a city as files that simulations read",
-    )
-    _city_arguments(exporting)
-    exporting.add_argument("--form", choices=("matsim", "populationsim"), required=True)
-    exporting.add_argument(
-        "--out", metavar="FOLDER", type=Path, required=True, help="a new folder"
-    )
-    _overwrites(building)
-
-
-def _city_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("city", metavar="CITY.yaml", type=Path)
-    sub.add_argument(
-        "--seed",
-        metavar="S",
-        help="public; absent: that of the specification, else a fresh one, which the receipt names",
     )
 
 
@@ -524,7 +469,7 @@ def _database_output(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _overwrites(*writing: argparse.ArgumentParser) -> None:
+def overwrites(*writing: argparse.ArgumentParser) -> None:
     """The option of commands that write files."""
     for sub in writing:
         sub.add_argument(
@@ -662,56 +607,6 @@ def _gazetteer_arguments(sub: argparse.ArgumentParser) -> None:
         default=[],
         help="a partition; repeatable",
     )
-
-
-def _scenario_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """The commands of test data."""
-    command(
-        "scenarios",
-        commands.scenarios,
-        about="list the situations and faults that a scenario can have, as JSON",
-    )
-    _scenario_arguments(
-        command(
-            "scenario",
-            commands.scenario,
-            about="draw test data that are wrong on purpose, with a record of every change",
-        )
-    )
-    sub = command(
-        "scenario-score",
-        commands.scenario_score,
-        about="say how many changes of a scenario a pipeline found",
-    )
-    sub.add_argument("changes", metavar="CHANGES", type=Path, help=".csv or .parquet")
-    sub.add_argument(
-        "findings",
-        metavar="FINDINGS",
-        type=Path,
-        help=".csv or .parquet with the columns row and column",
-    )
-    sub.add_argument("--out", metavar="SCORE.json", type=Path, required=True)
-
-
-def _scenario_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("model", metavar="MODEL.json|DESCRIPTION.json|DOMAIN.json", type=Path)
-    sub.add_argument("--scenario", metavar="SCENARIO.json", type=Path, required=True)
-    sub.add_argument(
-        "--rows",
-        metavar="N",
-        default="0",
-        help="before steps add some; 0 or absent: the number of records that the document says, or 10,000",
-    )
-    sub.add_argument("--seed", metavar="S", help="absent: a fresh one, which the record names")
-    sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")
-    sub.add_argument(
-        "--changes",
-        metavar="CHANGES",
-        type=Path,
-        required=True,
-        help="a line for each changed cell and added row: .csv or .parquet",
-    )
-    sub.add_argument("--record", metavar="RECORD.json", type=Path, required=True)
 
 
 def _table_arguments(sub: argparse.ArgumentParser) -> None:

@@ -167,7 +167,7 @@ def learn(options: argparse.Namespace) -> None:
             described = plan.described(answers, paid_by=document)
             for file, content in zip(
                 files,
-                (_json(described.to_json()), _json(document), answers.to_bytes()),
+                (json_text(described.to_json()), json_text(document), answers.to_bytes()),
                 strict=True,
             ):
                 file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -198,7 +198,7 @@ def _table(options: argparse.Namespace) -> Iterator[tuple[Path, Kind | None]]:
         raise InputError(
             "the form of a query or object is its own", repair="leave out --form and --read"
         )
-    with pipeline.snapshot(_source(options), progress=_progress()) as path:
+    with pipeline.snapshot(_source(options), progress=progress()) as path:
         yield path, "parquet"
 
 
@@ -216,7 +216,7 @@ def _implicate_paths(options: argparse.Namespace) -> list[Path]:
     offered."""
     from synth_engine.plans import implicates
 
-    number = _whole(options.implicates, name="implicates")
+    number = whole(options.implicates, name="implicates")
     if number and not implicates.FEWEST <= number <= implicates.MOST:
         raise SpecError(
             f"{number} plausible tables are not made of one release",
@@ -238,7 +238,7 @@ def _write_implicates(
 
     if not paths:
         return
-    show = _progress()
+    show = progress()
     digest = release.plan.receipt(release.answers)["digest"]
     places = implicates.require(release.plan, release.answers)
     numbered = list(enumerate(paths, 1))
@@ -263,7 +263,7 @@ class _LossReporter:
         self._amounts = f"epsilon = {float(spec.epsilon):.10g}" + (
             f" and delta = {float(spec.delta):g}" if spec.delta else ""
         )
-        self._show = _progress()
+        self._show = progress()
         self._measuring = False
 
     def __call__(self, stage: str, fraction: float) -> None:
@@ -341,7 +341,7 @@ class _ReleaseDocuments:
 
     def write(self, release: Release) -> None:
         """Write model and receipt before the table is generated."""
-        self._model.write(_json(release.model.to_json()))
+        self._model.write(json_text(release.model.to_json()))
         if self._wanted:
             self._model.keep()
         if self._answers is not None:
@@ -362,7 +362,7 @@ class _ReleaseDocuments:
                 sign=self._sign,
                 table_sha256=table_sha256,
             )
-            self._receipts[index].write(_json(document))
+            self._receipts[index].write(json_text(document))
             self._receipts[index].keep()
 
     def rescue(self, *, spent: str) -> str:
@@ -468,7 +468,7 @@ def forecast(options: argparse.Namespace) -> None:
     from synth_engine.evaluation import forecast as forecasts
 
     domain, spec = domains.read(options.domain), _spec(options)
-    rows = _whole(options.records, name="records")
+    rows = whole(options.records, name="records")
     if not rows:
         raise SpecError(
             "a forecast is for some number of records", repair="give --records, about"
@@ -485,16 +485,16 @@ def sample(options: argparse.Namespace) -> None:
     from synth_engine import row_selection, tables
 
     tables.require_format(options.out, declared=options.as_it_came_in)
-    _require(options, options.model, *([options.selection] if options.selection else []))
+    require_output(options, options.model, *([options.selection] if options.selection else []))
     model = _read_model(options.model, says_if_edited=True)
     selection = (
         None
         if options.selection is None
         else row_selection.RowSelection.from_json(
-            _read_json(options.selection, name="selection")
+            read_json(options.selection, name="selection")
         )
     )
-    asked = _whole(options.rows, name="rows")
+    asked = whole(options.rows, name="rows")
     rows = asked or (selection and selection.rows) or model.rows
     if selection is not None:
         row_selection.require(model, selection, rows=rows)
@@ -512,76 +512,21 @@ def sample(options: argparse.Namespace) -> None:
     )
 
 
-def scenarios(_options: argparse.Namespace) -> None:
-    """Prints the catalogue of situations and faults."""
-    from synth_engine import scenarios as engine
-
-    sys.stdout.write(json.dumps(engine.catalogue(), indent=2, ensure_ascii=False) + "\n")
-
-
-def scenario(options: argparse.Namespace) -> None:
-    """Draws a table from a model or a description and alters it: post-processing, which costs nothing."""
-    from synth_engine import outputs
-    from synth_engine import scenarios as engine
-    from synth_engine.models.model import Model
-
-    for path in (options.out, options.changes):
-        engine.require_format(path)
-    outputs.require(
-        {"--out": options.out, "--changes": options.changes, "--record": options.record},
-        inputs=(options.model, options.scenario),
-        overwrite=options.overwrite,
-    )
-    wanted = engine.Scenario.from_json(_read_json(options.scenario, name="scenario"))
-    document = _read_json(options.model, name="model")
-    sha256 = ""
-    if engine.is_description(document):
-        described = engine.read_description(document)
-        model, sha256 = described.model, described.sha256
-        _say_if_edited(document, model)
-    else:
-        model = Model.from_json(document)
-    built = engine.build(
-        model,
-        wanted,
-        rows=_whole(options.rows, name="rows") or model.rows,
-        seed=options.seed or secrets.token_hex(32),
-        description_sha256=sha256,
-    )
-    engine.write(
-        built,
-        table=options.out,
-        changes=options.changes,
-        record=options.record,
-        overwrite=options.overwrite,
-    )
-    sys.stderr.write(f"note: {built.record['statement']}\n")
-
-
-def scenario_score(options: argparse.Namespace) -> None:
-    """Writes how many of the changes of a scenario were found."""
-    from synth_engine import scenarios as engine
-
-    _require(options, options.changes, options.findings)
-    result = engine.score(engine.read(options.changes), engine.read(options.findings))
-    _write_json(options.out, result, overwrite=options.overwrite)
-
-
 def describe(options: argparse.Namespace) -> None:
     """Writes a model as a description that people can read and edit."""
     from synth_engine.models import description
     from synth_engine.models.model import Model
 
-    _require(options, options.model)
-    document = description.write(Model.from_json(_read_json(options.model, name="model")))
-    _write_json(options.out, document, overwrite=options.overwrite)
+    require_output(options, options.model)
+    document = description.write(Model.from_json(read_json(options.model, name="model")))
+    write_json(options.out, document, overwrite=options.overwrite)
 
 
 def verify(options: argparse.Namespace) -> None:
     """Prints what a receipt proves, or a bundle with all its files."""
     from synth_engine import verifier
 
-    head = None if options.head is None else _read_json(options.head, name="head")
+    head = None if options.head is None else read_json(options.head, name="head")
     key = None if options.key is None else verifier.read_key(options.key)
     is_bundle, recomputed = verifier.is_bundle(options.receipt), ""
     if options.answers is not None and (options.domain is None or is_bundle):
@@ -594,14 +539,14 @@ def verify(options: argparse.Namespace) -> None:
             options.receipt, head=head, key=key, core=options.digest
         )
     else:
-        receipt = _read_json(options.receipt, name="receipt")
+        receipt = read_json(options.receipt, name="receipt")
         # A database learns no columns, and its receipt has no answers of one table.
         prove = verifier.verify_any if options.answers is None else verifier.verify
         verified = prove(receipt, head=head, key=key, core=options.digest)
         if options.answers is not None:
             recomputed = _recomputed_not_found(receipt, options)
         if options.bought:
-            paid = [_read_json(path, name="receipt") for path in options.bought]
+            paid = [read_json(path, name="receipt") for path in options.bought]
             recomputed += "".join(
                 f"{line}\n" for line in verifier.verify_purchases(receipt, paid, key=key)
             )
@@ -634,10 +579,10 @@ def check(options: argparse.Namespace) -> None:
     unless all are met."""
     from synth_engine.evaluation import criteria
 
-    stated = criteria.from_document(_read_json(options.criteria, name="file of criteria"))
+    stated = criteria.from_document(read_json(options.criteria, name="file of criteria"))
     plan, model, answers = _released(options)
     criteria.require(plan, stated)
-    show = _progress()
+    show = progress()
     figures = criteria.private_figures(
         stated, model=model, plan=plan, answers=answers, progress=show
     )
@@ -656,7 +601,7 @@ def fit(options: argparse.Namespace) -> None:
     from synth_engine import verifier
     from synth_engine.evaluation import fits
 
-    receipt = _read_json(options.receipt, name="receipt")
+    receipt = read_json(options.receipt, name="receipt")
     verifier.verify(receipt)
     counts = fits.published(
         _plan_of(receipt, options.domain), _answers_of(receipt, options.answers)
@@ -696,7 +641,7 @@ def _receipt_and_model(options: argparse.Namespace) -> tuple[Receipt, Model]:
     from synth_engine import verifier
     from synth_engine.privacy import receipt as receipts
 
-    receipt = _read_json(options.receipt, name="receipt")
+    receipt = read_json(options.receipt, name="receipt")
     verifier.verify(receipt)
     model = _read_model(options.model)
     digest = receipts.digest(model.to_json())
@@ -752,7 +697,7 @@ def _require_criteria(options: argparse.Namespace, plan: Plan) -> None:
     from synth_engine.evaluation import criteria
 
     if options.criteria is not None:
-        stated = _read_json(options.criteria, name="file of criteria")
+        stated = read_json(options.criteria, name="file of criteria")
         criteria.require(plan, criteria.from_document(stated))
 
 
@@ -760,7 +705,7 @@ def verifier(options: argparse.Namespace) -> None:
     """Writes the program that an auditor runs."""
     from synth_engine.verifier import standalone
 
-    _require(options)
+    require_output(options)
     _write_text(options.out, standalone.text(), overwrite=options.overwrite)
 
 
@@ -773,7 +718,7 @@ def compare(options: argparse.Namespace) -> None:
     from synth_engine import domain as domains
     from synth_engine import pipeline
 
-    _require(
+    require_output(
         options, options.real, options.synthetic, options.domain, options.model, options.form
     )
     if (options.target or options.protected) and not options.models:
@@ -797,7 +742,7 @@ def compare(options: argparse.Namespace) -> None:
         domain=domain,
         model=model,
         dialect=form,
-        progress=_progress(),
+        progress=progress(),
     )
     if options.outside:
         from synth_engine.evaluation import outside
@@ -807,11 +752,11 @@ def compare(options: argparse.Namespace) -> None:
     synthetic = pipeline.WrittenTable(path=options.synthetic, domain=compared)
     if options.models:
         report["models"] = pipeline.train_models(
-            options.real, synthetic, aim=aim, dialect=form, progress=_progress()
+            options.real, synthetic, aim=aim, dialect=form, progress=progress()
         )
     if options.risks:
         report["risks"] = pipeline.estimate_risks(
-            options.real, synthetic, dialect=form, shadowed=shadowed, progress=_progress()
+            options.real, synthetic, dialect=form, shadowed=shadowed, progress=progress()
         )
     from synth_engine.evaluation import raw_values
 
@@ -819,7 +764,7 @@ def compare(options: argparse.Namespace) -> None:
         # Reasons quote values, which belong in the report alone.
         sys.stderr.write(f"note: damaged, as the report says why: {', '.join(damaged)}\n")
     if options.out.suffix == ".json":
-        _write_json(options.out, report, overwrite=options.overwrite)
+        write_json(options.out, report, overwrite=options.overwrite)
         return
     from synth_engine.evaluation import page
 
@@ -830,7 +775,7 @@ def _request_of(path: Path) -> Spec:
     """The request that a receipt states."""
     from synth_engine.spec import Spec
 
-    receipt = _read_json(path, name="the receipt")
+    receipt = read_json(path, name="the receipt")
     try:
         return Spec(
             mechanism=receipt["mechanism"]["id"],
@@ -859,14 +804,14 @@ def drafted(options: argparse.Namespace) -> Mapping[str, Any]:
 
     with _table(options) as (data, kind):
         form = None if kind else _form_of_draft(options)
-        return pipeline.ingest(data, kind=kind, dialect=form, progress=_progress())
+        return pipeline.ingest(data, kind=kind, dialect=form, progress=progress())
 
 
 def draft_domain(options: argparse.Namespace) -> None:
     """Writes suggestions as a domain in which every fact is marked as suggested by the data."""
     from synth_engine import domain as domains
 
-    _require(options, options.data, options.form)
+    require_output(options, options.data, options.form)
     reading = drafted(options)
     sys.stderr.writelines(f"note: {note}\n" for note in reading["notes"])
     for question in _questions(reading):
@@ -883,7 +828,7 @@ def draft_domain(options: argparse.Namespace) -> None:
         "unit": {"max_records": 1, "column": None},
         "attributes": reading["suggestions"],
     }
-    _write_json(options.out, draft, overwrite=options.overwrite)
+    write_json(options.out, draft, overwrite=options.overwrite)
     sys.stderr.write(
         "note: this draft was read off the data, so it is confidential; confirm each fact as public and "
         'set "provenance" to "declared" before using it\n'
@@ -908,7 +853,7 @@ def synthesize_database(options: argparse.Namespace) -> None:
         epsilon=parse_decimal(options.epsilon, name="epsilon"),
         delta=parse_decimal(options.delta, name="delta"),
     )
-    units = _whole(options.units, name="units") or None
+    units = whole(options.units, name="units") or None
     named = {
         "--out": options.out,
         "--receipt": options.receipt,
@@ -927,7 +872,7 @@ def synthesize_database(options: argparse.Namespace) -> None:
         # The loss is spent: the model and a receipt come first, so that the tables can be generated again
         # from it.
         if options.model is not None:
-            _write_json(options.model, model, overwrite=options.overwrite)
+            write_json(options.model, model, overwrite=options.overwrite)
         frames = release.model.tables(release.units, seed=release.seed)
         sample = {
             "units": release.units,
@@ -944,7 +889,7 @@ def synthesize_database(options: argparse.Namespace) -> None:
             sample=sample,
         )
         if options.receipt is not None:
-            _write_json(options.receipt, document, overwrite=options.overwrite)
+            write_json(options.receipt, document, overwrite=options.overwrite)
         files.write(
             database, frames, options.out, form=options.format, overwrite=options.overwrite
         )
@@ -965,9 +910,9 @@ def sample_database(options: argparse.Namespace) -> None:
     from synth_engine.relational.model import DatabaseModel
 
     files.require_output(options.out)
-    _require(options, options.model)
-    model = DatabaseModel.from_json(_read_json(options.model, name="model"))
-    units = _whole(options.units, name="units") or model.units
+    require_output(options, options.model)
+    model = DatabaseModel.from_json(read_json(options.model, name="model"))
+    units = whole(options.units, name="units") or model.units
     frames = model.tables(units, seed=options.seed or secrets.token_hex(32))
     files.write(
         model.database, frames, options.out, form=options.format, overwrite=options.overwrite
@@ -979,13 +924,13 @@ def compare_databases(options: argparse.Namespace) -> None:
     from synth_engine import pipeline
     from synth_engine.domain import database as databases
 
-    _require(options, options.database)
+    require_output(options, options.database)
     database = databases.read_database(options.database)
     folder = options.database.parent
     for path in (folder, options.synthetic):
         pipeline.require_database(path, database=database)
     report = pipeline.compare_databases(folder, options.synthetic, database=database)
-    _write_json(options.out, report, overwrite=options.overwrite)
+    write_json(options.out, report, overwrite=options.overwrite)
 
 
 def check_database(options: argparse.Namespace) -> None:
@@ -998,7 +943,7 @@ def check_database(options: argparse.Namespace) -> None:
     pipeline.require_database(folder, database=database)
     faults = pipeline.key_faults(folder, database=database)
     sys.stdout.write(
-        _json({name: dataclasses.asdict(of_table) for name, of_table in faults.items()})
+        json_text({name: dataclasses.asdict(of_table) for name, of_table in faults.items()})
     )
     for name, of_table in faults.items():
         if of_table.repeated:
@@ -1033,7 +978,7 @@ def describe_database(options: argparse.Namespace) -> None:
         epsilon=parse_decimal(options.epsilon, name="epsilon"),
         delta=parse_decimal(options.delta, name="delta"),
     )
-    sys.stdout.write(_json(plan.outline()))
+    sys.stdout.write(json_text(plan.outline()))
 
 
 def verify_database(options: argparse.Namespace) -> None:
@@ -1043,7 +988,7 @@ def verify_database(options: argparse.Namespace) -> None:
     from synth_engine.domain import database as databases
 
     database = databases.read_database(options.database)
-    receipt = _read_json(options.receipt, name="receipt")
+    receipt = read_json(options.receipt, name="receipt")
     verified = verifier.verify_database(receipt, tables=database.digest, core=options.digest)
     sys.stdout.write(verifier.report(verified))
 
@@ -1055,7 +1000,7 @@ def agree_link(options: argparse.Namespace) -> None:
     from synth_engine.linking import agreement as agreements
     from synth_engine.privacy.loss import parse_decimal
 
-    _require(options, options.left, options.right)
+    require_output(options, options.left, options.right)
     left, right = (
         agreements.Offer(
             domain=domains.read(getattr(options, side)),
@@ -1070,12 +1015,12 @@ def agree_link(options: argparse.Namespace) -> None:
     agreement = agreements.agree(
         left,
         right,
-        rows=_whole(options.rows, name="rows"),
+        rows=whole(options.rows, name="rows"),
         typos=parse_decimal(options.typos, name="typos"),
         functions=options.functions,
         seed=secrets.token_hex(16),
     )
-    _write_json(options.out, agreement.to_json(), overwrite=options.overwrite)
+    write_json(options.out, agreement.to_json(), overwrite=options.overwrite)
     sys.stderr.write(f"note: {agreement.advice}\n")
 
 
@@ -1104,9 +1049,9 @@ def sketch_link(options: argparse.Namespace) -> None:
         if form is not None and form.vouched_by:
             stated = receipts.of_formulas(made.receipt, vouched_by=form.vouched_by)
             made = dataclasses.replace(made, receipt=stated)
-        _write_json(options.out, made.to_json(), overwrite=options.overwrite)
+        write_json(options.out, made.to_json(), overwrite=options.overwrite)
         if options.receipt is not None:
-            _write_json(options.receipt, made.receipt, overwrite=options.overwrite)
+            write_json(options.receipt, made.receipt, overwrite=options.overwrite)
     sys.stderr.write(f"note: {agreement.sentence_of_both}\n")
 
 
@@ -1117,16 +1062,16 @@ def estimate_link(options: argparse.Namespace) -> None:
     from synth_engine.linking import estimate as estimates
     from synth_engine.linking.sketch import Sketch
 
-    _require(options, options.link, options.first, options.second)
+    require_output(options, options.link, options.first, options.second)
     agreement = _read_link(options.link)
     made = [
-        Sketch.from_json(_read_json(path, name="sketch"), agreement)
+        Sketch.from_json(read_json(path, name="sketch"), agreement)
         for path in (options.first, options.second)
     ]
     for each in made:
         verifier.verify(each.receipt)
     estimate = estimates.estimate(*made)
-    _write_json(options.out, estimate.to_json(), overwrite=options.overwrite)
+    write_json(options.out, estimate.to_json(), overwrite=options.overwrite)
     sys.stdout.writelines(f"{line}\n" for line in estimate.lines)
 
 
@@ -1150,7 +1095,7 @@ def draw_link(options: argparse.Namespace) -> None:
         overwrite=options.overwrite,
     )
     estimate = LinkEstimate.from_json(
-        _read_json(options.estimate, name="estimate"), _read_link(options.link)
+        read_json(options.estimate, name="estimate"), _read_link(options.link)
     )
     tables = drawing.draw(
         estimate,
@@ -1161,7 +1106,7 @@ def draw_link(options: argparse.Namespace) -> None:
         side: drawing.write(tables, side, written[side], overwrite=options.overwrite)
         for side in tables.tables
     }
-    _write_json(
+    write_json(
         options.record,
         tables.record | {"tables_sha256": digests},
         overwrite=options.overwrite,
@@ -1171,7 +1116,7 @@ def draw_link(options: argparse.Namespace) -> None:
 def _read_link(path: Path) -> Agreement:
     from synth_engine.linking.agreement import Agreement
 
-    return Agreement.from_json(_read_json(path, name="link"))
+    return Agreement.from_json(read_json(path, name="link"))
 
 
 def fill_counts(options: argparse.Namespace) -> None:
@@ -1193,8 +1138,8 @@ def fill_counts(options: argparse.Namespace) -> None:
     pipeline.require_filling(options.data, plan=plan, dialect=form)
     pipeline.require_vouched(options.data, dialect=form)
     _say_alternative(options)
-    made = pipeline.fill(options.data, plan=plan, dialect=form, progress=_progress())
-    _write_json(options.out, made.to_json(), overwrite=options.overwrite)
+    made = pipeline.fill(options.data, plan=plan, dialect=form, progress=progress())
+    write_json(options.out, made.to_json(), overwrite=options.overwrite)
     if options.table is not None:
         _write_text(options.table, made.to_csv(), overwrite=options.overwrite)
     sys.stderr.write(f"note: {NOT_PRIVATE}\n")
@@ -1215,9 +1160,9 @@ def _fill_plan(options: argparse.Namespace) -> FillPlan:
         by=tuple(options.by),
         day=options.day,
         policy=FillPolicy(
-            least_records=_whole(options.least_records, name="least-records"),
+            least_records=whole(options.least_records, name="least-records"),
             largest_share=parse_decimal(options.largest_share, name="largest-share"),
-            least_days=_whole(options.least_days, name="least-days"),
+            least_days=whole(options.least_days, name="least-days"),
         ),
     )
 
@@ -1239,7 +1184,7 @@ def repair_table(options: argparse.Namespace) -> None:
     from synth_engine import outputs
     from synth_engine.mixing import raking, repair
 
-    _require(options, options.table, *options.totals)
+    require_output(options, options.table, *options.totals)
     totals = [raking.read_totals(path) for path in options.totals]
     repair.require_way(totals, "rows" if options.repeat else "weights")
     try:
@@ -1276,12 +1221,12 @@ def update_table(options: argparse.Namespace) -> None:
         inputs=(options.model, options.receipt, options.rule),
         overwrite=options.overwrite,
     )
-    rule = updating.rule_of(_read_json(options.rule, name="rule"))
+    rule = updating.rule_of(read_json(options.rule, name="rule"))
     release, model = _receipt_and_model(options)
     updating.require(model.domain, rule)
     seed = options.seed or secrets.token_hex(32)
     draw = tables.Drawing(
-        model=model, rows=_whole(options.rows, name="rows") or model.rows, seed=seed
+        model=model, rows=whole(options.rows, name="rows") or model.rows, seed=seed
     )
     made = updating.update(model.domain, pd.concat(draw.blocks(), ignore_index=True), rule)
     outputs.replace(
@@ -1296,99 +1241,11 @@ def update_table(options: argparse.Namespace) -> None:
         "seed": seed,
         "table_sha256": hashlib.sha256(options.out.read_bytes()).hexdigest(),
     }
-    _write_json(
+    write_json(
         options.record,
         updating.receipt(release, model=model.to_json(), made=stated),
         overwrite=options.overwrite,
     )
-
-
-def check_city(options: argparse.Namespace) -> None:
-    """Prints what a city is made of, after a check of its specification, sources, receipts and areas."""
-    from synth_engine.cities import city as cities
-
-    city = cities.load(options.city)
-    outline = {
-        "city": city.spec.name,
-        "population": city.spec.population,
-        "areas": len(city.geography),
-        "sources": [source.statement for source in city.sources.values()],
-        "tables": [
-            {"table": table.name, "columns": list(city.columns(table))}
-            for table in city.spec.tables
-        ],
-    }
-    sys.stdout.write(_json(outline))
-
-
-def build_city(options: argparse.Namespace) -> None:
-    """Generates a city and writes its tables, its receipt and exports: post-processing, which costs
-    nothing."""
-    from synth_engine import outputs
-    from synth_engine.cities import building, exports, files, receipt
-    from synth_engine.cities import city as cities
-    from synth_engine.relational import files as databases
-
-    databases.require_output(options.out)
-    outputs.require(
-        {"--out": options.out, "--receipt": options.receipt},
-        inputs=(options.city, options.before),
-        overwrite=options.overwrite,
-    )
-    folders = {form: getattr(options, form) for form in exports.FORMS if getattr(options, form)}
-    for folder in folders.values():
-        _require_new_folder(folder)
-    before = None if options.before is None else _read_json(options.before, name="receipt")
-    city = cities.load(options.city)
-    if folders:
-        exports.require(city)
-    seed = options.seed or city.spec.seed or secrets.token_hex(16)
-    built = building.build(city, seed=seed, progress=_progress())
-    document = receipt.build(built)
-    changes = {} if before is None else receipt.changes(before, document)
-    files.write(built, document, options.out, overwrite=options.overwrite)
-    if options.receipt is not None:
-        _write_json(options.receipt, document, overwrite=options.overwrite)
-    for form, folder in folders.items():
-        exports.write(built, document, folder, form=form)
-    for note in built.notes:
-        sys.stderr.write(
-            f"note: table {note['table']!r}: {note['rows']:,} rows: {note['note']}\n"
-        )
-    for what, tables in changes.items():
-        if tables:
-            sys.stdout.write(f"{what}: {', '.join(tables)}\n")
-
-
-def _require_new_folder(path: Path) -> None:
-    if path.suffix or path.exists() or not path.parent.is_dir():
-        raise InputError(
-            "an export needs a new folder", repair="name a folder that is not there yet"
-        )
-
-
-def verify_city(options: argparse.Namespace) -> None:
-    """Prints what the receipt of a city proves about its files, and what the receipts of its sources
-    prove."""
-    from synth_engine.cities import checking, files
-
-    receipt = _read_json(options.folder / files.RECEIPT_FILE, name="receipt")
-    sources = [_read_json(path, name="receipt") for path in options.receipts]
-    lines = checking.verify(options.folder, receipt, sources)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-
-
-def export_city(options: argparse.Namespace) -> None:
-    """Generates a city and writes it as files that simulations read."""
-    from synth_engine.cities import building, exports, receipt
-    from synth_engine.cities import city as cities
-
-    _require_new_folder(options.out)
-    city = cities.load(options.city)
-    exports.require(city)
-    seed = options.seed or city.spec.seed or secrets.token_hex(16)
-    built = building.build(city, seed=seed, progress=_progress())
-    exports.write(built, receipt.build(built), options.out, form=options.form)
 
 
 def _questions(reading: Mapping[str, Any]) -> Iterator[str]:
@@ -1423,13 +1280,13 @@ def gazetteer(options: argparse.Namespace) -> None:
         outputs.require({"--domain": out}, inputs=(options.reference,))
     else:
         out, overwrite = options.out, options.overwrite
-        _require(options, options.reference, options.domain)
+        require_output(options, options.reference, options.domain)
     roles = {
         role: getattr(options, role) for role in ("code", "latitude", "longitude", "weight")
     }
     parents = tuple(_pair(text) for text in options.part)
     reference, source = references.load(options.reference, parents=parents, **roles)
-    document = _read_json(options.domain, name="domain")
+    document = read_json(options.domain, name="domain")
     described = references.described(document, reference, column=options.column, source=source)
     if not (waiting := references.bare(described)):
         domains.Domain.from_json(described)
@@ -1437,7 +1294,7 @@ def gazetteer(options: argparse.Namespace) -> None:
         f"note: no value is listed yet of {name}: use the command for it too\n"
         for name in waiting
     )
-    _write_json(out, described, overwrite=overwrite)
+    write_json(out, described, overwrite=overwrite)
 
 
 def _pair(text: str, *, what: str = "a partition", option: str = "--part") -> tuple[str, str]:
@@ -1453,9 +1310,9 @@ def guess_form(options: argparse.Namespace) -> None:
     from synth_engine import pipeline
     from synth_engine.formats import Dialect, form_options
 
-    _require(options, options.data)
+    require_output(options, options.data)
     dialect = form_options.apply(pipeline.detect(options.data) or Dialect(), options.read)
-    _write_json(options.out, dialect.to_json(), overwrite=options.overwrite)
+    write_json(options.out, dialect.to_json(), overwrite=options.overwrite)
     if not dialect.asked:
         return
     if "encoding" in dialect.asked:
@@ -1492,7 +1349,7 @@ def _form(options: argparse.Namespace) -> Any:
     read = [*options.read, *([f"vouched_by={voucher}"] if voucher else [])]
     if options.form is None and not read:
         return None
-    stored = {} if options.form is None else _read_json(options.form, name="form")
+    stored = {} if options.form is None else read_json(options.form, name="form")
     form = form_options.apply(Dialect.from_json(stored), read)
     file = getattr(options, "real", None) or options.data
     if form.vouched_by and is_file and not str(file).lower().endswith(endings(WORKBOOKS)):
@@ -1511,7 +1368,7 @@ def _form_of_draft(options: argparse.Namespace) -> Any:
     stated = _form(options)
     header = any(pair.startswith("header=") for pair in options.read)
     if options.form is not None:
-        header = header or "header" in _read_json(options.form, name="form")
+        header = header or "header" in read_json(options.form, name="form")
     if header or (detected := pipeline.detect(options.data)) is None:
         return stated
     if stated is None:
@@ -1546,7 +1403,7 @@ def _spec(options: argparse.Namespace) -> Any:
         parameters=parameters,
         epsilon=parse_decimal(options.epsilon, name="epsilon"),
         delta=parse_decimal(options.delta, name="delta"),
-        rows=_whole(options.rows, name="rows") or None,
+        rows=whole(options.rows, name="rows") or None,
         seed=options.seed,
     )
 
@@ -1580,7 +1437,7 @@ def _own_release(options: argparse.Namespace, sha256: str) -> Any:
     from synth_engine import verifier
     from synth_engine.references import OwnRelease
 
-    receipt = _read_json(options.prior_receipt, name="receipt")
+    receipt = read_json(options.prior_receipt, name="receipt")
     verified = verifier.verify(receipt)
     if (receipt["sample"] or {}).get("table_sha256") != sha256:
         raise SpecError(
@@ -1590,7 +1447,7 @@ def _own_release(options: argparse.Namespace, sha256: str) -> Any:
     return OwnRelease(core=verified.core, guarantee=receipt["guarantee"]["sentence"])
 
 
-def _whole(text: str, *, name: str) -> int:
+def whole(text: str, *, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise SpecError(
             f"{name} is not a whole number of 0 or more",
@@ -1599,7 +1456,7 @@ def _whole(text: str, *, name: str) -> int:
     return int(text)
 
 
-def _read_json(path: Path, *, name: str) -> Any:
+def read_json(path: Path, *, name: str) -> Any:
     """Read a JSON object strictly. Raises InputError for anything else."""
     from synth_engine import strict_json
 
@@ -1631,16 +1488,16 @@ def _read_model(path: Path, *, says_if_edited: bool = False) -> Model:
     from synth_engine.models import description
     from synth_engine.models.model import Model
 
-    document = _read_json(path, name="model")
+    document = read_json(path, name="model")
     if document.get("schema") != description.SCHEMA:
         return Model.from_json(document)
     model = description.read(document)
     if says_if_edited:
-        _say_if_edited(document, model)
+        say_if_edited(document, model)
     return model
 
 
-def _say_if_edited(document: Mapping[str, Any], model: Model) -> None:
+def say_if_edited(document: Mapping[str, Any], model: Model) -> None:
     """A note on stderr where somebody edited the description that a release was written as."""
     from synth_engine.models import description
 
@@ -1650,19 +1507,19 @@ def _say_if_edited(document: Mapping[str, Any], model: Model) -> None:
         )
 
 
-def _require(options: argparse.Namespace, *inputs: Path | None) -> None:
+def require_output(options: argparse.Namespace, *inputs: Path | None) -> None:
     """Refuses the output of a command that has one, before anything is read."""
     from synth_engine import outputs
 
     outputs.require({"--out": options.out}, inputs=inputs, overwrite=options.overwrite)
 
 
-def _json(document: Any) -> str:
+def json_text(document: Any) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _write_json(path: Path, document: Any, *, overwrite: bool) -> None:
-    _write_text(path, _json(document), overwrite=overwrite)
+def write_json(path: Path, document: Any, *, overwrite: bool) -> None:
+    _write_text(path, json_text(document), overwrite=overwrite)
 
 
 def _write_text(path: Path, text: str, *, overwrite: bool) -> None:
@@ -1675,7 +1532,7 @@ def _fill(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _progress() -> Callable[[str, float], None]:
+def progress() -> Callable[[str, float], None]:
     """A line that renews itself on a terminal; silence elsewhere."""
     if not sys.stderr.isatty():
         return lambda _stage, _fraction: None

@@ -22,7 +22,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
 os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 app = Celery("synthweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
+app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs", *settings.EXTRAS])
 
 
 @signals.task_prerun.connect

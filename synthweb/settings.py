@@ -16,7 +16,7 @@ from redis.retry import Retry
 
 import synth_engine
 from synth_engine import __version__
-from synthweb.lib import logs, shipped
+from synthweb.lib import extras, logs, shipped
 from synthweb.lib.env import (
     LOCAL,
     Environment,
@@ -78,6 +78,8 @@ PROXIES = env.int(
 DEMO_USERS = flag("SYNTHWEB_DEMO_USERS", default=set(ALLOWED_HOSTS) <= LOCAL)
 refuse_demo_users_for_others(demo_users=DEMO_USERS, hosts=ALLOWED_HOSTS)
 
+# Stories of their own beside the core (docs/extras.md): names, or "none".
+EXTRAS = extras.packages(env.list("SYNTHWEB_EXTRAS", default=["cities", "scenarios"]))
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "synthweb.accounts.administration.AdministrationConfig",
@@ -104,6 +106,7 @@ INSTALLED_APPS = [
     "synthweb.backups",
     "synthweb.pages",
     "synthweb.api",
+    *EXTRAS,
 ]
 MIDDLEWARE = [
     "synthweb.lib.request_ids.name_requests",
@@ -199,7 +202,6 @@ AUTH_PASSWORD_VALIDATORS = [
 # Sign-in at an identity provider by OpenID Connect; without an issuer there is none (docs/security.md).
 OIDC_ISSUER = env.str("SYNTHWEB_OIDC_ISSUER", default="")
 refuse_plain_issuer(OIDC_ISSUER)
-OIDC_NAME = env.str("SYNTHWEB_OIDC_NAME", default="")
 OIDC_CLIENT_ID = env.str("SYNTHWEB_OIDC_CLIENT_ID", default="")
 OIDC_CLIENT_SECRET = secret(
     "SYNTHWEB_OIDC_CLIENT_SECRET", file=KEY_DIR / "web" / "oidc.secret" if OIDC_ISSUER else None

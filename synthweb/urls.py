@@ -10,11 +10,14 @@ from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from synthweb import health, metrics
+from synthweb.lib import extras
 
 # Whatever no view has turned into an answer: a disk that is full, a database that is away, a mistake of ours.
 handler500 = "synthweb.api.problems.failed"
 admin.autodiscover()
 urlpatterns = [
+    # Before the core's, some of which have a parameter where an extra has a word.
+    *(path("", include(extra.addresses)) for extra in extras.registered() if extra.addresses),
     path("", include("synthweb.pages.urls")),
     path("account/", include("synthweb.accounts.urls")),
     path("account/notifications/", include("synthweb.notifications.urls")),

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from tests import checks, keeper, services
+from tests import both_databases, checks, keeper, services
 from tests.both_databases import LEFT_TO_POSTGRES, SAME_ON_EVERY_DATABASE
 
 # Ends a test that hangs. The slowest take three minutes on two quiet cores, and a busy machine must fail none
@@ -33,7 +33,7 @@ PYTEST = [
     "-p",
     "tests.running_now",
 ]
-ON_POSTGRES = ["tests/web", "tests/web/on_postgresql.py"]
+ON_POSTGRES = ["tests/web", "tests/web/on_postgresql.py", *both_databases.of_extras()]
 COMPLETE = (0, 1)  # pytest's exit codes when all tests ran, well or not
 NO_TESTS = 5  # pytest's exit code when nothing was selected
 

@@ -8,6 +8,7 @@ from pathlib import Path
 LEFT_TO_POSTGRES = "TESTS_LEFT_TO_POSTGRES"
 """In the environment of a run on SQLite that one on PostgreSQL follows."""
 WEB = Path(__file__).parent / "web"
+EXTRAS = sorted((WEB.parent / "extras").glob("*/test_web*.py"))
 SAME_ON_EVERY_DATABASE = (
     "amounts",
     "deployment",
@@ -45,4 +46,9 @@ def is_left_to_postgres(path: Path) -> bool:
     afterwards."""
     name = path.stem.removeprefix("test_")
     on_sqlite = name in SAME_ON_EVERY_DATABASE + ON_BOTH or name.startswith(GROUPS_ON_BOTH)
-    return path.parent == WEB and not on_sqlite
+    return (path.parent == WEB and not on_sqlite) or path in EXTRAS
+
+
+def of_extras() -> list[str]:
+    """The files of extras that have the questions of their pages to the database."""
+    return [str(path.relative_to(WEB.parents[1])) for path in EXTRAS]

@@ -45,6 +45,8 @@ def _make() -> None:
     ]:
         del os.environ[name]  # somebody's own settings must not steer the tests
     os.environ.pop("DATABASE_URL", None)
+    if extras := os.environ.get("TESTS_EXTRAS"):  # those that are on; without it, all
+        os.environ["SYNTHWEB_EXTRAS"] = extras
     os.environ["TESTS_FOLDER"] = str(folder)
     # Parallel workers, which have no arguments of their own, inherit both.
     if _engine_alone(sys.argv[1:]):

@@ -43,7 +43,7 @@ class ColumnCheck:
     """How cells fit a description. unreadable, outside: shares of the cells that are not missing, 0 to 1.
     reasons: why cells are lost, with their repairs; doubts: what may be meant otherwise. has_values: whether
     some cells are values with an order. histogram: bars of the values as they are written, with `cuts`, the
-    bounds between declared bins on the same axis; None for a kind without an order, or where none is drawn."""
+    bounds between declared bins on the same axis; None for a kind without order, or where none is drawn."""
 
     light: Light
     unreadable: float = 0.0

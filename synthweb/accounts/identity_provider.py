@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from authlib.common.errors import AuthlibBaseError
@@ -62,6 +62,12 @@ class Identity:
 def is_on() -> bool:
     """Whether people can sign in at an identity provider."""
     return bool(settings.OIDC_ISSUER)
+
+
+def host() -> str:
+    """The host of the identity provider, by which people know where they type their password; empty without
+    one."""
+    return urlsplit(settings.OIDC_ISSUER).hostname or ""
 
 
 def begin(request: HttpRequest, *, confirms: bool = False) -> HttpResponse:

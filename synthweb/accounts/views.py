@@ -60,8 +60,7 @@ class SignIn(LoginView):
     extra_context = {"demo": settings.DEMO_USERS}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        provider = {"provider": identity_provider.is_on(), "provider_name": settings.OIDC_NAME}
-        return super().get_context_data(**kwargs) | provider
+        return super().get_context_data(**kwargs) | {"provider": identity_provider.host()}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()

@@ -22,7 +22,6 @@ from synthweb.api.views import (
     audit,
     budget,
     carried,
-    cities,
     databases,
     datasets,
     filling,
@@ -38,12 +37,12 @@ from synthweb.api.views import (
     releases,
     repaired,
     runs,
-    scenarios,
     templates,
     uploads,
     validations,
     webhooks,
 )
+from synthweb.lib import extras
 
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
@@ -260,7 +259,6 @@ RELEASE_URLS = [
         repaired.RepairedParquetView.as_view(),
         name="release-repaired-parquet",
     ),
-    path("test-data/", scenarios.TestDataView.as_view(), name="release-test-data"),
     path(
         "grants/",
         releases.GrantViewSet.as_view({**LIST, "post": "create"}),
@@ -270,18 +268,6 @@ RELEASE_URLS = [
         "grants/<str:username>/",
         releases.GrantViewSet.as_view({"delete": "destroy"}),
         name="release-grant",
-    ),
-]
-CITY_URLS = [
-    path("", cities.CityView.as_view(), name="city-detail"),
-    path("tables.zip", cities.CityArchiveView.as_view(), name="city-tables"),
-    path("city.sqlite", cities.CitySqliteView.as_view(), name="city-sqlite"),
-    path("schema.sql", cities.CityDdlView.as_view(), name="city-ddl"),
-    path("matsim.zip", cities.CityMatsimView.as_view(), name="city-matsim"),
-    path(
-        "populationsim.zip",
-        cities.CityPopulationSimView.as_view(),
-        name="city-populationsim",
     ),
 ]
 FILLED_COUNTS_URLS = [
@@ -323,8 +309,6 @@ urlpatterns = [
     path("organisation/", people.OrganisationView.as_view(), name="organisation"),
     path("people/second-factor/", people.SecondFactorView.as_view(), name="second-factor"),
     path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
-    path("scenarios/", scenarios.ScenariosView.as_view(), name="scenario-list"),
-    path("test-data/", scenarios.DescribedTestDataView.as_view(), name="test-data"),
     path(
         "datasets/",
         datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}),
@@ -377,8 +361,6 @@ urlpatterns = [
     path("forecasts/", forecasts.ForecastView.as_view(), name="forecast"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
     path("runs/<slug:code>/", include(RUN_URLS)),
-    path("cities/", cities.CitiesView.as_view(), name="city-list"),
-    path("cities/<slug:code>/", include(CITY_URLS)),
     path("filled-counts/", filling.FilledCountsListView.as_view(), name="filled-counts-list"),
     path("filled-counts/plan/", filling.FillPlanView.as_view(), name="filled-counts-plan"),
     path("filled-counts/<slug:code>/", include(FILLED_COUNTS_URLS)),
@@ -398,6 +380,7 @@ urlpatterns = [
     path("webhooks/<slug:code>/", include(WEBHOOK_URLS)),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),
+    *(path("", include(extra.rest)) for extra in extras.registered() if extra.rest),
     # Last, because it matches everything, line breaks in an address included.
     re_path(r"^(?P<path>(?s:.*))$", problems.not_found, name="not-found"),
 ]

@@ -6,6 +6,8 @@ from __future__ import annotations
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from synthweb.lib import extras
+
 PREVIEW, REPORT = "preview.opened", "report.opened"
 READS_REAL_ROWS = (
     PREVIEW,
@@ -108,9 +110,6 @@ SENTENCES = {
     "run.cancelled": _("cancelled a run"),
     "run.resumed": _("had a run taken up again from its stored answers"),
     "release.published": _("published a release"),
-    "city.requested": _("had a synthetic city generated"),
-    "city.generated": _("generated a synthetic city"),
-    "city.deleted": _("deleted a synthetic city"),
     "counts.asked": _("asked for filled counts, which are not private"),
     "counts.approved_first": _(
         "approved filled counts, for which a second custodian is needed"
@@ -149,13 +148,18 @@ SENTENCES = {
     "public_links.allowed": _("allowed public links in the organisation"),
     "public_links.forbidden": _("switched off all public links of the organisation"),
     "sample.requested": _("drew a sample"),
-    "testdata.made": _("made test data from a description"),
 }
 
 
 def sentence(action: str) -> str:
-    """What somebody did; the name of the action itself where this page does not know it."""
-    return SENTENCES.get(action, action)
+    """What somebody did; the name of the action itself where nobody has words for it, or the extra that has
+    them is off."""
+    return known().get(action, action)
+
+
+def known() -> dict[str, str]:
+    """The words of all deeds, those of extras with them."""
+    return SENTENCES | extras.sentences()
 
 
 def choices(actions: list[str]) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import short_text
 from synthweb.ledger.models import BudgetAccount
+from synthweb.lib import extras
 from synthweb.lib.language import written_number
 from synthweb.lib.number_format import in_letters
 
@@ -24,7 +25,6 @@ _PAGES = {
     "run": "runs:run",
     "link": "runs:link",
     "counts": "runs:filled",
-    "city": "runs:city",
     "user": "ledger:history-person",
 }
 
@@ -93,7 +93,7 @@ def _line(entry: AuditEntry, names: _Names) -> Deed:
         entry=entry,
         person=entry.actor not in _SOFTWARE,
         sentence=labels.sentence(entry.action),
-        known=entry.action in labels.SENTENCES,
+        known=entry.action in labels.known(),
         kind="person" if entry.object_kind == "user" else entry.object_kind,
         name=name,
         address=_address(entry, name),
@@ -105,7 +105,7 @@ def _line(entry: AuditEntry, names: _Names) -> Deed:
 
 def _address(entry: AuditEntry, name: str) -> str:
     route, argument = (
-        _PAGES.get(entry.object_kind),
+        (_PAGES | extras.pages()).get(entry.object_kind),
         name if entry.object_kind == "user" else entry.object_code,
     )
     try:

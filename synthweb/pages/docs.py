@@ -61,6 +61,7 @@ PATHS: tuple[tuple[object, tuple[str, ...]], ...] = (  # (title, slugs)
         gettext_lazy("Engineer: work with the engine"),
         (
             "glossary",
+            "extras",
             "python",
             "command-line",
             "methods",

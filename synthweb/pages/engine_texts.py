@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from synth_engine import mechanisms, scenarios
+from django.utils.module_loading import import_string
+
+from synth_engine import mechanisms
 from synth_engine.evaluation import style, wording
 from synth_engine.evaluation.figures import FIGURES, risks
 from synth_engine.privacy.unit import PrivacyUnit
+from synthweb.lib import extras
 from synthweb.lib.number_format import RELATIONS
 
 
 def all_texts() -> list[str]:
     """Every text of the engine that pages translate, each once, in a fixed order."""
-    texts = (*_of_methods(), *_of_figures(), *_of_guarantees(), *_of_scenarios())
+    texts = (*_of_methods(), *_of_figures(), *_of_guarantees(), *_of_extras())
     return list(dict.fromkeys(text for text in texts if text))
 
 
@@ -27,7 +30,7 @@ def _of_methods() -> Iterator[str]:
     """Titles, summaries and parameters of the methods."""
     for method in mechanisms.describe():
         yield from (method["title"], method["summary"], *method["keeps"])
-        yield from _of_schema(method["parameters"])
+        yield from of_schema(method["parameters"])
 
 
 def _of_figures() -> Iterator[str]:
@@ -57,14 +60,13 @@ def _of_guarantees() -> Iterator[str]:
     yield from (f"{one}, {relation}" for relation in RELATIONS.values())
 
 
-def _of_scenarios() -> Iterator[str]:
-    """Titles, summaries and parameters of the steps of scenarios."""
-    for kind in scenarios.catalogue():
-        yield from (str(kind["title"]), str(kind["summary"]))
-        yield from _of_schema(kind["parameters"])  # type: ignore[arg-type]
+def _of_extras() -> Iterator[str]:
+    for extra in extras.registered():
+        if extra.texts:
+            yield from import_string(extra.texts)()
 
 
-def _of_schema(schema: Mapping[str, Any]) -> Iterator[str]:
+def of_schema(schema: Mapping[str, Any]) -> Iterator[str]:
     """Titles, explanations and names of choices of the parameters in a JSON schema."""
     for field in schema.get("properties", {}).values():
         yield from (field.get("title", ""), field.get("description", ""))

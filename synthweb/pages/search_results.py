@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from django.urls import reverse
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from synthweb.accounts.models import Role, User
@@ -20,6 +21,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, roles_of
 from synthweb.datasets import selectors as datasets
 from synthweb.ledger import selectors as ledger
+from synthweb.lib import extras
 from synthweb.lib.number_format import shortened
 from synthweb.pages import docs
 from synthweb.pages.docs import Passage
@@ -59,14 +61,15 @@ def matches(user: User, words: str) -> list[MatchGroup]:
     if not words:
         return [MatchGroup(title=_("Pages"), matches=tuple(_pages_of(user)))]
     groups = [
-        _group(_("Pages"), _pages(user, words)),
+        group_of(_("Pages"), _pages(user, words)),
         *_of_data(user, words),
-        _group(_("Documentation"), _documentation(words)),
+        *_of_extras(user, words),
+        group_of(_("Documentation"), _documentation(words)),
     ]
     return [group for group in groups if group.matches]
 
 
-def _group(title: str, every: Iterable[Match], more: str = "") -> MatchGroup:
+def group_of(title: str, every: Iterable[Match], more: str = "") -> MatchGroup:
     return MatchGroup(title=title, matches=tuple(islice(every, MOST)), more=more)
 
 
@@ -74,7 +77,7 @@ def _of_data(user: User, words: str) -> Iterator[MatchGroup]:
     """Lists of the database: a person without the role for one has none of it."""
     query = {"q": words}
     if can(user, Need.VIEW):
-        yield _group(
+        yield group_of(
             _("Datasets"),
             (
                 Match(
@@ -89,7 +92,7 @@ def _of_data(user: User, words: str) -> Iterator[MatchGroup]:
     drawable = releases.to_draw_from(user).values_list("code", flat=True)
     visible = releases.releases_for(user, search=words)[:MOST]
     may_look = set(drawable.filter(code__in=[each.code for each in visible]))
-    yield _group(
+    yield group_of(
         _("Releases"),
         (
             Match(
@@ -105,7 +108,7 @@ def _of_data(user: User, words: str) -> Iterator[MatchGroup]:
         reverse("releases:index", query=query),
     )
     if can(user, Need.VIEW):
-        yield _group(
+        yield group_of(
             _("Runs"),
             (
                 Match(
@@ -120,7 +123,7 @@ def _of_data(user: User, words: str) -> Iterator[MatchGroup]:
         accounts = ledger.accounts_for(user)
         for word in words.split():
             accounts = accounts.filter(name__icontains=word)
-        yield _group(
+        yield group_of(
             _("Budget accounts"),
             (
                 Match(
@@ -131,6 +134,12 @@ def _of_data(user: User, words: str) -> Iterator[MatchGroup]:
                 for each in accounts[:MOST]
             ),
         )
+
+
+def _of_extras(user: User, words: str) -> Iterator[MatchGroup]:
+    for extra in extras.registered():
+        if extra.search:
+            yield from import_string(extra.search)(user, words)
 
 
 def _pages(user: User, words: str) -> Iterator[Match]:
@@ -177,6 +186,12 @@ def _pages_of(user: User) -> Iterator[Match]:
     for shown, title, about, name in every:
         if shown:
             yield Match(title=title, about=about, address=reverse(name))
+    for entry in extras.entries():
+        if entry.need and not can(user, Need(entry.need)):
+            continue
+        yield Match(
+            title=str(entry.title), about=str(entry.about), address=reverse(entry.address)
+        )
 
 
 def _documentation(words: str) -> Iterator[Match]:

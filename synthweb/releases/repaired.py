@@ -32,9 +32,9 @@ from synthweb.audit import services as audit
 from synthweb.lib import codes, names
 from synthweb.lib.errors import Conflict
 from synthweb.releases import chain, repairing, selectors, table_process
-from synthweb.releases.altered import MOST_CELLS
 from synthweb.releases.models import Release, RepairedTable
 from synthweb.releases.slots import Slot
+from synthweb.releases.table_process import MOST_CELLS
 
 MAX_ROWS = 1_000_000
 MAX_TABLES = 20

@@ -22,6 +22,8 @@ from synthweb.releases import spool
 from synthweb.releases.drawing import REFUSED
 
 SECONDS = 240
+MOST_CELLS = 20_000_000
+"""Cells of a table: all of them are in memory at once, about 150 bytes each."""
 
 
 class TableUnfinished(Refused):

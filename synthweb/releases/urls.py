@@ -10,7 +10,6 @@ from synthweb.releases import (
     downloads,
     links,
     repaired_views,
-    scenario_views,
     views,
 )
 from synthweb.releases.cards import compare, paid, receipt, samples, share
@@ -23,7 +22,6 @@ urlpatterns = [
     path("public-links/", links.index, name="public-links"),
     path("public-links/allow/", links.allow, name="allow-public-links"),
     path("side-by-side/", views.side_by_side, name="side-by-side"),
-    path("test-data/", scenario_views.described_test_data, name="described-test-data"),
     path("<slug:code>/", views.release, name="release"),
     *(path(f"<slug:code>/{card.key}/", card.view, name=card.key) for card in registered()),
     path("<slug:code>/database/schema.sql", database_views.schema, name="database-schema"),

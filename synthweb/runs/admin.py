@@ -6,8 +6,6 @@ from django.contrib import admin
 
 from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.runs.models import (
-    CityBuild,
-    CityExport,
     CountsJob,
     FilledCounts,
     ImplicatesJob,
@@ -90,26 +88,6 @@ class ImplicatesJobAdmin(ReadOnlyAdmin):
     list_filter = ["state"]
     list_select_related = ["release"]
     ordering = ["-created_at"]
-
-
-@admin.register(CityBuild)
-class CityBuildAdmin(ReadOnlyAdmin):
-    organisation_path = "organisation"
-    list_display = ["code", "name", "state", "created_by", "created_at"]
-    list_filter = ["state"]
-    list_select_related = ["created_by"]
-    ordering = ["-created_at"]
-    exclude = ["areas", "archive", "database"]
-
-
-@admin.register(CityExport)
-class CityExportAdmin(ReadOnlyAdmin):
-    organisation_path = "city__organisation"
-    list_display = ["city", "form"]
-    list_filter = ["form"]
-    list_select_related = ["city"]
-    exclude = ["content"]
-    ordering = ["-pk"]
 
 
 @admin.register(FilledCounts)

@@ -18,7 +18,6 @@ from kombu.exceptions import OperationalError
 from synthweb.celery import app
 from synthweb.lib import log_context, tracing
 from synthweb.runs.models import (
-    CityBuild,
     CountsJob,
     FilledCounts,
     ImplicatesJob,
@@ -36,7 +35,6 @@ EXPECTED_RANGES = RangesJob.TASK
 COUNTS = CountsJob.TASK
 IMPLICATES = ImplicatesJob.TASK
 FILLED_COUNTS = FilledCounts.TASK
-CITY = CityBuild.TASK
 RECONCILE = "runs.reconcile"
 RETENTION = "runs.retention"
 CONFIDENTIAL = "confidential"

@@ -166,9 +166,10 @@ def _due(watch: leases.Watch) -> list[OutboxMessage]:
         for pk, times, at in OutboxMessage.objects.values_list("pk", "times_sent", "sent_at")
     }
     silent = sorted(watch.unchanged("OutboxMessage", states))[:BATCH]
-    due = OutboxMessage.objects.filter(Q(sent_at=None) | Q(pk__in=silent)).order_by(
-        "created_at"
-    )
+    # Messages of an extra that is off wait until it is on again.
+    due = OutboxMessage.objects.filter(
+        Q(sent_at=None) | Q(pk__in=silent), task__in=SUBJECTS
+    ).order_by("created_at")
     with transaction.atomic():
         # SQLite has no SKIP LOCKED; there a writer has the whole database to itself.
         if connection.features.has_select_for_update_skip_locked:

@@ -51,9 +51,9 @@ from synthweb.runs.estimate import Estimate
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ReleaseForm, choices_of
 from synthweb.runs.models import (
-    CityBuild,
     CountsJob,
     ImplicatesJob,
+    Leased,
     RangesJob,
     SynthesisRun,
     TableJob,
@@ -428,7 +428,7 @@ def implicates(user: User, release: Release, job: ImplicatesJob) -> dict[str, ob
 
 
 def job_lines(
-    job: TableJob | RangesJob | CountsJob | ImplicatesJob | CityBuild,
+    job: Leased,
     *,
     of: tuple[stages.Stage, ...] = stages.REPORT,
 ) -> list[StageLine]:
@@ -443,11 +443,6 @@ def job_lines(
         )
         for place, stage in enumerate(of)
     ]
-
-
-def city_stages(build: CityBuild) -> list[StageLine]:
-    """The stages of a city, as far as it has come."""
-    return job_lines(build, of=stages.CITY)
 
 
 def _seconds(since: datetime, until: datetime | None) -> int:

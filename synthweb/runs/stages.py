@@ -179,27 +179,11 @@ GENERATE = Stage(
     text=_("They fill what no answer counts."),
 )
 COUNTS = (WAIT, GATHER, GENERATE)
-CONNECT = Stage(
-    name="connect",
-    title=_("Generate and connect the tables"),
-    text=_("Rows are drawn from the models of releases; keys, areas and totals connect them."),
-)
-WRITE_CITY = Stage(
-    name="write-city",
-    title=_("Write the files"),
-    text=_("Parquet, SQLite, DDL and the receipt."),
-)
-EXPORT_CITY = Stage(
-    name="export-city",
-    title=_("Write the files for simulations"),
-    text=_("MATSim and PopulationSim, if the specification says what a simulation takes."),
-)
-CITY = (WAIT, CONNECT, WRITE_CITY, EXPORT_CITY)
 NAMES = tuple(stage.name for stage in RUN)
 
 TITLES = {
     stage.name: stage.title
-    for stage in (*RUN, *REPORT, *MODELS, *RISKS, SHADOW, *RANGES, GATHER, GENERATE, *CITY)
+    for stage in (*RUN, *REPORT, *MODELS, *RISKS, SHADOW, *RANGES, GATHER, GENERATE)
 }
 
 

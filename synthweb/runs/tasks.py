@@ -63,14 +63,6 @@ def filled_counts(code: str) -> None:
     worker.fill_counts(code=code)
 
 
-@app.task(name=queue.CITY)
-def city(code: str) -> None:
-    """Generate a city; on the `default` queue, whose process has no key of a table."""
-    from synthweb.runs import city_building
-
-    city_building.compute(code=code)
-
-
 @app.task(name=queue.RECONCILE)
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""

@@ -6,7 +6,6 @@ from django.urls import path
 
 from synthweb.runs import (
     check_views,
-    city_views,
     database_views,
     filling_views,
     learn_views,
@@ -51,14 +50,6 @@ urlpatterns = [
     path("filled-counts/<slug:code>/withdraw/", filling_views.withdraw, name="withdraw-filled"),
     path(
         "filled-counts/<slug:code>/counts.<slug:kind>", filling_views.file, name="filled-file"
-    ),
-    path("cities/", city_views.index, name="cities"),
-    path("cities/<slug:code>/", city_views.city, name="city"),
-    path("cities/<slug:code>/grow/", city_views.grow, name="grow-city"),
-    path("cities/<slug:code>/delete/", city_views.delete, name="delete-city"),
-    path("cities/<slug:code>/city.<slug:kind>", city_views.file, name="city-file"),
-    path(
-        "cities/<slug:code>/simulation/<slug:form>.zip", city_views.export, name="city-export"
     ),
     path("links/", link_views.index, name="links"),
     path("links/join/", link_views.join, name="join-link"),

@@ -34,8 +34,8 @@ VIOLATIONS = [
     ),  # nobody has said where it belongs
     (
         "cities",
-        "synth_engine/cities/specification.py",
-        "from synth_engine.cities import building",
+        "synth_engine/extras/cities/specification.py",
+        "from synth_engine.extras.cities import building",
     ),
     (
         "pairwise",
@@ -123,6 +123,15 @@ VIOLATIONS = [
         "preview-store",
         "synthweb/api/serializers/datasets.py",
         "from synthweb.datasets import preview_store",
+    ),
+    ("engine-layers", "synth_engine/commands.py", "from synth_engine.extras import cities"),
+    ("web-layers", "synthweb/urls.py", "from synthweb.extras.cities import urls"),
+    ("extras", "synthweb/runs/screens.py", "from synth_engine.extras.cities import city"),
+    ("extras-apart", "synthweb/extras/another.py", "from synthweb.extras.cities import models"),
+    (
+        "engine-extras-apart",
+        "synth_engine/extras/another.py",
+        "from synth_engine.extras.cities import city",
     ),
     ("verifier", "synth_engine/verifier/receipt.py", "from synth_engine.privacy import loss"),
     (

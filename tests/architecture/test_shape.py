@@ -69,13 +69,13 @@ NUMPY_RANDOMNESS = {
     "synth_engine/evaluation/report.py",
     "synth_engine/plans/implicates.py",
     "synth_engine/linking/drawing.py",
-    "synth_engine/cities/building.py",
-    "synth_engine/cities/placement.py",
-    "synth_engine/cities/rounding.py",
-    "synth_engine/cities/rows.py",
-    "synth_engine/scenarios/faults.py",
-    "synth_engine/scenarios/situations.py",
-    "synth_engine/scenarios/steps.py",
+    "synth_engine/extras/cities/building.py",
+    "synth_engine/extras/cities/placement.py",
+    "synth_engine/extras/cities/rounding.py",
+    "synth_engine/extras/cities/rows.py",
+    "synth_engine/extras/scenarios/faults.py",
+    "synth_engine/extras/scenarios/situations.py",
+    "synth_engine/extras/scenarios/steps.py",
 }
 # The operating system's randomness, besides OpenDP's own: noise on counts, truncation by unit, which values
 # that nobody has pass a threshold, fresh seeds, keys and names of temporary files.

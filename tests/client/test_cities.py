@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from synthweb_client import ServerRefused
 
-from synthweb.runs import city_building
+from synthweb.extras.cities import building
 from tests.client.conftest import Connect
+from tests.extras.cities.test_web import AREAS, HOUSEHOLDS, SIMULATED
 from tests.web.scene import Scene
-from tests.web.test_cities import AREAS, HOUSEHOLDS, SIMULATED
 
 
 def test_a_city_is_generated_and_saved_for_a_simulation(
-    scene: Scene, connect: Connect, tmp_path: Path
+    scene: Scene,
+    connect: Connect,
+    tmp_path: Path,
 ) -> None:
     with connect(scene.reader) as client:
         city = client.generate_city(
@@ -28,7 +30,7 @@ def test_a_city_is_generated_and_saved_for_a_simulation(
         assert city.facts.state == "waiting" and city.facts.exports == ()
         with pytest.raises(ServerRefused):
             city.save_export(tmp_path / "early.zip", "matsim")
-        city_building.compute(code=city.code)
+        building.compute(code=city.code)
         city = city.again()
         assert city.facts.receipt and city.facts.exports == ("matsim", "populationsim")
         assert [each.code for each in client.cities()] == [client.city(city.code).code]

@@ -35,13 +35,13 @@ from synthweb.releases.models import (
 from synthweb.runs import validations
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import (
-    CityBuild,
     FilledCounts,
     Link,
     LinkSide,
     SynthesisRun,
     ValidationAllowance,
 )
+from tests import extras
 from tests.cast import Cast
 from tests.web.scene import Scene
 
@@ -123,8 +123,8 @@ def _codes(scene: Scene, cast: Cast) -> dict[str, object]:
         "accounts/": scene.account.code,
         "links/": link_of(scene).code,
         "filled-counts/": filled_counts_of(scene).code,
-        "cities/": city_of(scene).code,
         "uploads/": upload_of(scene).code,
+        **{before: code(scene) for before, code in extras.merged("CODES").items()},
     }
 
 
@@ -341,34 +341,6 @@ def link_of(scene: Scene) -> Link:
         epsilon="1",
     )
     return link
-
-
-SPECIFICATION = """
-schema: synth_engine/city/1
-name: A small town
-population: 20
-areas: {file: areas.csv, key: area, latitude: latitude, longitude: longitude, published: a public list}
-sources: {persons: {model: persons.model.json, receipt: persons.receipt.json}}
-tables:
-  persons: {source: persons, key: person_id, rows: 20,
-    joins: [{column: area, to: areas, by: weight, weight: {column: people}}]}
-"""
-
-
-def city_of(scene: Scene) -> CityBuild:
-    """A city of the steward that is not generated."""
-    build, _made = CityBuild.objects.get_or_create(
-        created_by=scene.release.created_by,
-        name="A small town",
-        defaults={
-            "organisation": scene.dataset.organisation,
-            "specification": SPECIFICATION,
-            "areas": b"area,latitude,longitude,people\nA,41,-71,3\n",
-            "releases": {"persons": scene.release.code},
-            "seed": "0" * 32,
-        },
-    )
-    return build
 
 
 def filled_counts_of(scene: Scene) -> FilledCounts:

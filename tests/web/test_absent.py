@@ -136,7 +136,7 @@ def test_the_linter_refuses_what_runs_text_as_code() -> None:
         for rule in re.findall(r"noqa: .*?(S102|S301|S307|S506|S60[258])\b", path.read_text())
     )
     assert aside == [
-        ("synth_engine/cities/document.py", "S506"),  # a subclass of the safe loader
+        ("synth_engine/extras/cities/document.py", "S506"),  # a subclass of the safe loader
         ("synth_engine/relational/layout.py", "S608"),
         # Authenticated by the key of the cluster
         ("synth_engine/sources/cluster.py", "S301"),

@@ -59,7 +59,7 @@ def issuer() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def provider(issuer: str, settings: Settings, cast: Cast) -> Iterator[str]:
-    settings.OIDC_ISSUER, settings.OIDC_NAME = issuer, "Office"
+    settings.OIDC_ISSUER = issuer
     settings.OIDC_CLIENT_ID = settings.OIDC_CLIENT_SECRET = "synthweb"
     settings.OIDC_ORGANISATION = cast.organisation.name
     settings.OIDC_ROLES = ["stewards=steward", "budget=custodian", "managers=staff"]
@@ -95,7 +95,7 @@ def test_a_first_visit_makes_a_person_with_the_roles_of_the_claims(provider: str
     know(provider, "1", **STEWARDS)
     client = Client()
     page = html_of(client.get(f"{LOGIN}?next=/datasets/"))
-    assert "Sign in with Office" in page and f"{BEGIN}?next=/datasets/" in page
+    assert "Sign in with localhost" in page and f"{BEGIN}?next=/datasets/" in page
     assert visit(client, "1", "?next=/datasets/")["Location"] == "/datasets/"
     assert client.get("/datasets/").status_code == 200
     user = User.objects.get(username="ada")

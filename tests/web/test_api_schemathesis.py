@@ -35,10 +35,11 @@ from synthweb.releases.models import Release, Sample
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
 from synthweb.wsgi import application
+from tests import extras
 from tests.cast import PASSWORD, Cast
 from tests.nightly import by_day
 from tests.web import doorbell, scene
-from tests.web.addresses import city_of, filled_counts_of, link_of, repaired_of, upload_of
+from tests.web.addresses import filled_counts_of, link_of, repaired_of, upload_of
 from tests.web.scene import Scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -141,7 +142,7 @@ class World:
             _webhook(self.there.dataset.steward),
             link_of(self.there).code,
             filled_counts_of(self.there).code,
-            city_of(self.there).code,
+            *(code(self.there) for code in extras.merged("CODES").values()),
             repaired_of(self.there).code,
             upload_of(self.there).code,
             *BudgetAccount.objects.filter(**there).values_list("code", flat=True),
@@ -206,8 +207,11 @@ class World:
                 "webhooks": _webhook(played.dataset.steward),
                 "links": link_of(played).code,
                 "filled-counts": filled_counts_of(played).code,
-                "cities": city_of(played).code,
                 "uploads": upload_of(played).code,
+                **{
+                    before.removesuffix("/"): code(played)
+                    for before, code in extras.merged("CODES").items()
+                },
             }[kind]
         )
 

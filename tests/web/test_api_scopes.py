@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from synthweb.accounts import forms, services, tokens
 from synthweb.accounts.models import User
+from tests import extras
 from tests.cast import Cast
 from tests.web import addresses, doorbell, scene
 from tests.web.addresses import rest_routes
@@ -26,8 +27,6 @@ PUT    organisation/                                 people
 GET    people/second-factor/                         read
 PUT    people/second-factor/                         people
 GET    mechanisms/                                   read
-GET    scenarios/                                    read
-POST   test-data/                                    read
 GET    datasets/                                     read
 POST   datasets/                                     spend
 DELETE datasets/<slug:code>/                         spend
@@ -97,15 +96,6 @@ POST   uploads/<slug:code>/                          spend
 DELETE uploads/<slug:code>/                          spend
 POST   uploads/<slug:code>/dataset/                  spend
 POST   uploads/<slug:code>/replace/                  spend
-GET    cities/                                       read
-POST   cities/                                       read
-GET    cities/<slug:code>/                           read
-DELETE cities/<slug:code>/                           read
-GET    cities/<slug:code>/tables.zip                 read
-GET    cities/<slug:code>/city.sqlite                read
-GET    cities/<slug:code>/schema.sql                 read
-GET    cities/<slug:code>/matsim.zip                 read
-GET    cities/<slug:code>/populationsim.zip          read
 GET    filled-counts/                                read
 POST   filled-counts/                                spend
 POST   filled-counts/plan/                           spend
@@ -172,7 +162,6 @@ GET    releases/<slug:code>/validations/<slug:validation>/receipt/ read
 GET    releases/<slug:code>/receipt/                 read
 GET    releases/<slug:code>/samples/                 read
 POST   releases/<slug:code>/samples/                 read
-POST   releases/<slug:code>/test-data/               read
 GET    releases/<slug:code>/repaired/                read
 POST   releases/<slug:code>/repaired/                share
 GET    releases/<slug:code>/repaired/<slug:repaired_code>/ read
@@ -206,13 +195,6 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "datasets/<slug:code>/tables/"): 409,
     ("PUT", "datasets/<slug:code>/tables/document/"): 422,
     ("POST", "datasets/<slug:code>/tables/runs/"): 409,
-    # The city of the scene is a draft.
-    ("POST", "cities/"): 422,
-    ("GET", "cities/<slug:code>/tables.zip"): 404,
-    ("GET", "cities/<slug:code>/city.sqlite"): 404,
-    ("GET", "cities/<slug:code>/schema.sql"): 404,
-    ("GET", "cities/<slug:code>/matsim.zip"): 404,
-    ("GET", "cities/<slug:code>/populationsim.zip"): 404,
     # The counts of the scene are asked for, and there is one table of them.
     ("POST", "filled-counts/"): 409,
     ("POST", "filled-counts/plan/"): 409,
@@ -250,7 +232,8 @@ def table() -> dict[tuple[str, str], str]:
     """(method, route) → the scope that opens it."""
     return {
         (method, route): scope
-        for method, route, scope in map(str.split, TABLE.strip().splitlines())
+        for text in (TABLE, *extras.said("SCOPES"))
+        for method, route, scope in map(str.split, text.strip().splitlines())
     }
 
 
@@ -303,6 +286,7 @@ def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> No
     )
     addresses.make_all(played, cast)  # before anything is undone
     reader = played.reader
+    past = PAST_THE_SCOPE | extras.merged("PAST_THE_SCOPE")
     wrong = []
     for (method, route), scope in table().items():
         user = _who(route, scope, cast=cast, reader=reader)
@@ -311,9 +295,8 @@ def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> No
         for scopes, opens in (([scope], True), (others, False)):
             with undone():
                 response = ask(_with(user, *scopes), method, full, played=played, cast=cast)
-                opened = (
-                    response.status_code < 400
-                    or response.status_code == PAST_THE_SCOPE.get((method, route))
+                opened = response.status_code < 400 or response.status_code == past.get(
+                    (method, route)
                 )
                 named = (
                     f"the scope '{scope}'" in html_of(response)

@@ -26,6 +26,7 @@ from pytest_django import Settings
 from synthweb.accounts.models import User
 from synthweb.audit.models import AuditEntry
 from synthweb.releases.services import description_of
+from tests import extras
 from tests.cast import Cast
 from tests.web import addresses, doorbell, scene
 from tests.web.scene import Scene
@@ -174,8 +175,6 @@ POST   releases/<slug:code>/public-links/                         302 404 404 40
 GET    releases/<slug:code>/public-links/<slug:link>/revoke/      302 405 405 405 405 405 405 405
 POST   releases/<slug:code>/public-links/<slug:link>/revoke/      302 404 404 403 302 403 403 403
 GET    releases/side-by-side/                                     302 200 200 200 200 200 200 200
-GET    releases/test-data/                                        302 200 403 403 200 403 403 403
-POST   releases/test-data/                                        302 200 403 403 200 403 403 403
 GET    releases/<slug:code>/                                      302 404 404 200 200 200 200 200
 GET    releases/<slug:code>/describe/                             302 404 404 403 200 403 403 403
 POST   releases/<slug:code>/describe/                             302 404 404 403 200 403 403 403
@@ -229,8 +228,6 @@ GET    releases/<slug:code>/samples/<slug:sample_code>/table.csv  302 404 404 20
 GET releases/<slug:code>/samples/<slug:sample_code>/table.parquet 302 404 404 200 404 403 403 403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.xlsx 302 404 404 200 404 403 403 403
 GET releases/<slug:code>/samples/<slug:sample_code>/receipt.json  302 404 404 200 404 403 403 403
-GET    releases/<slug:code>/test-data/                            302 404 404 200 200 403 403 403
-POST   releases/<slug:code>/test-data/                            302 404 404 200 200 403 403 403
 GET    releases/<slug:code>/repaired/                             302 404 404 200 200 403 403 403
 POST   releases/<slug:code>/repaired/                             302 404 404 403 422 403 403 403
 GET    releases/<slug:code>/repaired/<slug:repaired_code>/        302 404 404 200 200 403 403 403
@@ -299,16 +296,6 @@ GET    datasets/<slug:code>/links/new/                            302 404 404 40
 POST   datasets/<slug:code>/links/new/                            302 404 404 404 422 403 403 403
 GET    datasets/<slug:code>/filled-counts/new/                    302 404 404 404 200 403 403 403
 POST   datasets/<slug:code>/filled-counts/new/                    302 404 404 404 422 403 403 403
-GET    cities/                                                    302 200 200 200 200 200 200 200
-POST   cities/                                                    302 422 422 422 422 422 422 422
-GET    cities/<slug:code>/                                        302 404 404 404 200 404 404 404
-POST   cities/<slug:code>/                                        302 404 404 404 422 404 404 404
-GET    cities/<slug:code>/grow/                                   302 405 405 405 405 405 405 405
-POST   cities/<slug:code>/grow/                                   302 404 404 404 302 404 404 404
-GET    cities/<slug:code>/delete/                                 302 405 405 405 405 405 405 405
-POST   cities/<slug:code>/delete/                                 302 404 404 404 302 404 404 404
-GET    cities/<slug:code>/city.<slug:kind>                        302 404 404 404 404 404 404 404
-GET    cities/<slug:code>/simulation/<slug:form>.zip              302 404 404 404 404 404 404 404
 GET    filled-counts/                                             302 200 200 200 200 200 200 200
 GET    filled-counts/<slug:code>/                                 302 404 404 404 200 200 200 200
 GET    filled-counts/<slug:code>/approve/                         302 405 405 405 405 405 405 405
@@ -387,9 +374,6 @@ PUT    api/v1/organisation/                                       401 403 403 40
 GET    api/v1/people/second-factor/                               401 403 403 403 403 403 403 200
 PUT    api/v1/people/second-factor/                               401 403 403 403 403 403 403 200
 GET    api/v1/mechanisms/                                         401 200 200 200 200 200 200 200
-GET    api/v1/scenarios/                                          401 200 200 200 200 200 200 200
-GET    api/v1/test-data/                                          401 405 405 405 405 405 405 405
-POST   api/v1/test-data/                                          401 404 403 403 200 403 403 403
 GET    api/v1/datasets/                                           401 200 403 403 200 200 200 200
 POST   api/v1/datasets/                                           401 400 403 403 400 403 403 403
 GET    api/v1/datasets/<slug:code>/                               401 404 404 404 200 200 200 200
@@ -475,15 +459,6 @@ GET    api/v1/uploads/<slug:code>/dataset/                        401 405 405 40
 POST   api/v1/uploads/<slug:code>/dataset/                        401 404 403 403 409 403 403 403
 GET    api/v1/uploads/<slug:code>/replace/                        401 405 405 405 405 405 405 405
 POST   api/v1/uploads/<slug:code>/replace/                        401 404 403 403 409 403 403 403
-GET    api/v1/cities/                                             401 200 200 200 200 200 200 200
-POST   api/v1/cities/                                             401 422 422 422 422 422 422 422
-GET    api/v1/cities/<slug:code>/                                 401 404 404 404 200 404 404 404
-DELETE api/v1/cities/<slug:code>/                                 401 404 404 404 204 404 404 404
-GET    api/v1/cities/<slug:code>/tables.zip                       401 404 404 404 404 404 404 404
-GET    api/v1/cities/<slug:code>/city.sqlite                      401 404 404 404 404 404 404 404
-GET    api/v1/cities/<slug:code>/schema.sql                       401 404 404 404 404 404 404 404
-GET    api/v1/cities/<slug:code>/matsim.zip                       401 404 404 404 404 404 404 404
-GET    api/v1/cities/<slug:code>/populationsim.zip                401 404 404 404 404 404 404 404
 GET    api/v1/filled-counts/                                      401 200 200 200 200 200 200 200
 POST   api/v1/filled-counts/                                      401 404 404 404 409 403 403 403
 GET    api/v1/filled-counts/plan/                                 401 405 405 405 405 405 405 405
@@ -561,8 +536,6 @@ POST   api/v1/releases/<slug:code>/editions/                      401 404 404 40
 GET    api/v1/releases/<slug:code>/editions/<slug:edition>/       401 404 404 200 200 403 403 403
 GET    api/v1/releases/<slug:code>/samples/                       401 404 404 200 200 403 403 403
 POST   api/v1/releases/<slug:code>/samples/                       401 404 404 201 201 403 403 403
-GET    api/v1/releases/<slug:code>/test-data/                     401 405 405 405 405 405 405 405
-POST   api/v1/releases/<slug:code>/test-data/                     401 404 404 200 200 403 403 403
 GET    api/v1/releases/<slug:code>/repaired/                      401 404 404 200 200 403 403 403
 POST   api/v1/releases/<slug:code>/repaired/                      401 404 404 403 201 403 403 403
 GET    api/v1/releases/<slug:code>/repaired/<slug:repaired_code>/ 401 404 404 200 200 403 403 403
@@ -598,13 +571,6 @@ GET    metrics                                                    404 404 404 40
 GET    favicon.ico                                                302 302 302 302 302 302 302 302
 """
 SIGN_IN_REQUIRED = (302, 401)
-TEST_DATA: dict[str, Any] = {
-    "rows": 3,
-    "scenario": {
-        "schema": "synth_engine/scenario/1",
-        "steps": [{"kind": "near-duplicates", "copies": 1}],
-    },
-}
 BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/runs/": lambda played, _: {
         "dataset": played.dataset.code,
@@ -629,8 +595,6 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/budget-requests/<slug:code>/grant/": lambda *_: {"reason": "Agreed."},
     "POST api/v1/budget-requests/<slug:code>/refuse/": lambda *_: {"reason": "No."},
     "POST api/v1/releases/<slug:code>/samples/": lambda *_: {"rows": 3},
-    "POST api/v1/test-data/": lambda played, _: {"dataset": played.dataset.code, **TEST_DATA},
-    "POST api/v1/releases/<slug:code>/test-data/": lambda *_: TEST_DATA,
     "POST api/v1/releases/<slug:code>/repaired/": lambda *_: {
         "totals": {
             "totals": [
@@ -686,7 +650,6 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/uploads/<slug:code>/replace/": lambda played, _: {
         "dataset": played.fresh.code
     },
-    "POST api/v1/cities/": lambda *_: {"specification": "nothing", "areas": "area"},
     "POST api/v1/filled-counts/": lambda played, _: {
         "dataset": played.dataset.code,
         "by": ["region"],
@@ -734,7 +697,7 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "name": "Kept",
     },
 }
-BODIES |= {
+BODIES |= extras.merged("BODIES") | {
     "POST api/v1/accounts/<slug:code>/plans/": lambda *_: {
         "name": "Commutes",
         "remainder": "next",
@@ -784,7 +747,8 @@ Execute = Callable[[str, Any, bool, Any], Any]
 def rows() -> dict[tuple[str, str], tuple[int, ...]]:
     """(method, route) → expected status for each of PEOPLE."""
     table = {}
-    for line in MATRIX.strip().splitlines()[1:]:
+    lines = [line for text in (MATRIX, *extras.said("MATRIX")) for line in text.splitlines()]
+    for line in filter(str.strip, lines[2:]):
         method, *middle = line.split()
         route = " ".join(middle[: -len(PEOPLE)])
         table[method, route] = tuple(int(status) for status in middle[-len(PEOPLE) :])

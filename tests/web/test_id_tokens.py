@@ -97,7 +97,7 @@ class Answers(BaseHTTPRequestHandler):
 def provider(settings: Settings, cast: Cast) -> Iterator[Provider]:
     with Provider() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        settings.OIDC_ISSUER, settings.OIDC_NAME = server.issuer, "Office"
+        settings.OIDC_ISSUER = server.issuer
         settings.OIDC_CLIENT_ID = settings.OIDC_CLIENT_SECRET = CLIENT_ID
         settings.OIDC_ORGANISATION = cast.organisation.name
         settings.OIDC_ROLES = ["stewards=steward"]

@@ -26,7 +26,8 @@ from synthweb.releases import chain, databases, paid
 from synthweb.releases import services as releases
 from synthweb.releases.models import PaidCheck, Release, RepairedTable
 from synthweb.runs import link_services, linking, validations, worker
-from synthweb.runs.models import CityBuild, Link, LinkSide
+from synthweb.runs.models import Link, LinkSide
+from tests import extras
 from tests.cast import Cast
 from tests.privacy import test_database_receipts
 from tests.web import scene
@@ -36,7 +37,7 @@ from tests.web.test_validations import NEXT_WEEK, request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MARKED: set[type[models.Model]] = {Release, PaidCheck, LinkSide}
-DERIVED: set[type[models.Model]] = {RepairedTable, CityBuild}
+DERIVED: set[type[models.Model]] = {RepairedTable}.union(*extras.said("DERIVED"))
 """Made of releases, which their receipts name by the digest under which marks are found."""
 
 

@@ -32,4 +32,4 @@ class DeedSerializer(serializers.ModelSerializer[AuditEntry]):
         read_only_fields = fields
 
     def get_in_words(self, entry: AuditEntry) -> str:
-        return labels.SENTENCES.get(entry.action, entry.action)
+        return labels.sentence(entry.action)

@@ -1,0 +1,1 @@
+"""Synthetic cities by REST."""

@@ -1,0 +1,1 @@
+"""Test data in the web: tables that are altered on purpose, of a release or of a description."""
