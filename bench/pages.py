@@ -228,12 +228,12 @@ class Office:
         from synthweb.ledger.amounts import Amount
         from synthweb.ledger.protection import PlannedRun, Protection
         from synthweb.releases.models import Release
-        from synthweb.runs.models import SynthesisRun
+        from synthweb.runs.models import ReleaseRun, SynthesisRun
 
         domain, account = Domain.from_json(self.document), dataset.coverage.account
         code, version = new_code(), dataset.domain_versions.get()
         price = Amount(epsilon=UNIT["epsilon"] // 10, delta=UNIT["delta"] // 10)
-        ledger.hold(
+        hold = ledger.hold(
             account=account,
             run=PlannedRun(
                 code=code,
@@ -247,16 +247,15 @@ class Office:
         ledger.charge(run_code=code)
         same = {
             "dataset": dataset,
-            "account": account,
             "domain_version": version,
             "name": f"Release {number:03}",
         }
-        release = Release.objects.create(
-            **{**columns_of(like.release), **same, "code": new_code(), "run_code": code}
-        )
-        return SynthesisRun.objects.create(
-            **{**columns_of(like), **same, "code": code, "release": release, "request_key": ""}
-        )
+        of_release = {"account": account, "code": new_code(), "run_code": code}
+        release = Release.objects.create(**columns_of(like.release) | same | of_release)
+        of_run = {"code": code, "hold": hold}
+        run = SynthesisRun.objects.create(**columns_of(like) | same | of_run)
+        ReleaseRun.objects.create(run=run, release=release)
+        return run
 
 
 def new_code() -> str:

@@ -229,7 +229,7 @@ def judged(dataset: Any, runs: list[Any], forfeited: int) -> int:
     from synthweb.ledger.models import LedgerEntry
     from synthweb.runs.models import SynthesisRun
 
-    everyone = SynthesisRun.objects.select_related("release")
+    everyone = SynthesisRun.objects.select_related("release_run__release", "answers_file")
     stuck = sum(run.is_open for run in everyone)
     charges = LedgerEntry.objects.filter(kind="CHARGE")
     double = sum(charges.filter(run_code=run.code).count() > 1 for run in everyone) + sum(

@@ -3,6 +3,7 @@ two classes are all that the product needs of a kind (ADR 177); it is known only
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -38,8 +39,9 @@ class MadeUpRequest(planning.ReleaseRequest):
 
     @classmethod
     def plan_of(cls, run: SynthesisRun, read: DomainReader, /) -> Plan:
-        stored = {name: getattr(run, name) for name in ("domain_version", "account", "prior")}
-        return super().plan_of(SynthesisRun(**stored, spec=run.spec | PLANNED_AS), read)
+        planned = copy.copy(run)
+        planned.spec = run.spec | PLANNED_AS
+        return super().plan_of(planned, read)
 
 
 class MadeUp(OfOneTable[Plan]):

@@ -86,6 +86,11 @@ def amount_of(
     return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
 
 
+def is_charged(run_code: str) -> bool:
+    """Whether a run has spent what it held."""
+    return LedgerEntry.objects.filter(run_code=run_code, kind=LedgerEntry.Kind.CHARGE).exists()
+
+
 def outside_of(account: BudgetAccount) -> QuerySet[LedgerEntry]:
     """The entries of exact counts of the same people, published outside the guarantee, the oldest first: of
     this account, and of accounts that pay for the very same content."""

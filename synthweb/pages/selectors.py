@@ -243,7 +243,7 @@ def _of_further_table(listed: Sequence[Step], root: Dataset) -> Step:
 def runs_of(dataset: Dataset) -> list[tuple[SynthesisRun, str]]:
     """The dataset's newest runs with where each stands; the caller has fetched the dataset for somebody."""
     runs = (
-        dataset.runs.select_related("account")
+        dataset.runs.select_related("hold__account")
         .defer("spec")
         .order_by("-created_at", "-pk")[:RUNS]
     )

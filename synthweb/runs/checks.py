@@ -22,7 +22,7 @@ from synthweb.releases import marginals, receipt_facts
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import CheckRun, SynthesisRun
 from synthweb.runs.proposals import (
     DomainReader,
     NumberedTable,
@@ -48,6 +48,7 @@ class ReleaseCheck(PaidRequest[CheckPlan]):
     """Figures of a release, asked for by a steward: under the description that the release was made under, of
     the version of the table that it was made of."""
 
+    own_row = CheckRun
     release: Release
     request: CheckRequest
 
@@ -83,7 +84,7 @@ class ReleaseCheck(PaidRequest[CheckPlan]):
     def plan_of(cls, run: SynthesisRun, _read: DomainReader, /) -> CheckPlan:
         """Errors: InputError if it is of another version of the release; SpecError for a figure that cannot
         be computed."""
-        spec, of = Spec.from_json(run.spec), _checked(release_of(run))
+        spec, of = Spec.from_json(run.spec), _checked(run.check_run.checks)
         figures = release_check.figures_of(spec)
         plan = release_check.plan(of, figures, epsilon=spec.epsilon, delta=spec.delta)
         release_check.require_same(plan, spec)
@@ -111,13 +112,6 @@ def classifier_of(
         CheckedFigure(kind="auc", columns=columns, codes=chosen),
         CheckedFigure(kind="accuracy", columns=columns, codes=chosen),
     )
-
-
-def release_of(run: SynthesisRun) -> Release:
-    """The release whose figures a run measures."""
-    if run.checks is None:
-        raise TypeError("this run makes a release")
-    return run.checks
 
 
 def _checked(release: Release) -> CheckedRelease:

@@ -25,7 +25,7 @@ from synthweb.datasets.services import records
 from synthweb.ledger.models import BudgetAccount
 from synthweb.ledger.protection import Protection
 from synthweb.runs import errors, planning
-from synthweb.runs.models import SynthesisRun, TableJob
+from synthweb.runs.models import ReleaseRun, SynthesisRun, TableJob
 from synthweb.runs.proposals import (
     DomainReader,
     NumberedTable,
@@ -106,6 +106,7 @@ class DatabaseRequest(PaidRequest[DatabasePlan]):
     were confirmed once more since, or their keys are not checked any longer: it is of the tables as they were
     confirmed then."""
 
+    own_row = ReleaseRun
     filled_in = frozenset({"database", "version"})
     dataset: Dataset
     epsilon: Fraction

@@ -195,12 +195,10 @@ def charge(link: Link) -> None:
     if link.state == State.CHARGED:
         return
     _require_state(link, State.STARTED)
-    for run in linking.runs_of(link).order_by("account__pk"):
+    for run in linking.runs_of(link).order_by("hold__account__pk"):
         ledger.charge(run_code=run.code)
     link.state, link.charged_at = State.CHARGED, timezone.now()
     link.save(update_fields=["state", "charged_at"])
-    # The other run's worker has yet to take it, and its page says that it is paid for.
-    linking.runs_of(link).update(charged_at=link.charged_at)
 
 
 def end_unspent(link: Link) -> None:
@@ -222,7 +220,7 @@ def _stop(link: Link, *, text: str) -> None:
             run.lease_held, run.finished_at = False, timezone.now()
             run.save(update_fields=["state", "lease_token", "lease_held", "finished_at"])
             services.note(run, run.stage, text)
-    for run in sorted(runs, key=lambda each: each.account_id):
+    for run in sorted(runs, key=lambda each: each.price.account_id):
         ledger.release(run_code=run.code, reason="ended before any noise was drawn")
 
 

@@ -39,7 +39,7 @@ from synthweb.ledger.models import BudgetAccount, Earmark, PublicationPlan
 from synthweb.lib import marks
 from synthweb.releases import chain
 from synthweb.runs import errors, planning, ticks
-from synthweb.runs.models import Link, LinkSide, LinkSideMark, SynthesisRun
+from synthweb.runs.models import Link, LinkSide, LinkSideMark, SketchRun, SynthesisRun
 from synthweb.runs.proposals import (
     DomainReader,
     NumberedTable,
@@ -171,6 +171,7 @@ class SketchRequest(PaidRequest[SketchPlan]):
     """The sketch of one side of a link that both accepted, or are about to. side: with its link, and the
     agreement of that."""
 
+    own_row = SketchRun
     side: LinkSide
 
     def asked(self) -> RequestTerms:
@@ -180,7 +181,7 @@ class SketchRequest(PaidRequest[SketchPlan]):
             name=side.link.name,
             tables=[NumberedTable(side.dataset)],
             earmark=side.earmark,
-            fields={"link_side": side},
+            fields={"side": side},
         )
 
     def basis(self) -> tuple[DomainVersion, BudgetAccount]:
@@ -197,7 +198,7 @@ class SketchRequest(PaidRequest[SketchPlan]):
 
     @classmethod
     def plan_of(cls, run: SynthesisRun, _read: DomainReader, /) -> SketchPlan:
-        side = run_side(run)
+        side = run.sketch_run.side
         return sketches.plan(agreement_of(side.link), _side(side))
 
 
@@ -248,19 +249,12 @@ def paid_from(side: LinkSide) -> str:
     )
 
 
-def run_side(run: SynthesisRun) -> LinkSide:
-    """The side whose sketch a run makes."""
-    if run.link_side is None:
-        raise TypeError("this run makes no sketch")
-    return run.link_side
-
-
 def runs_of(link: Link) -> QuerySet[SynthesisRun]:
     """The runs of both sides, the left one first; none before it is started."""
-    runs = SynthesisRun.objects.filter(link_side__link=link)
-    return runs.select_related("link_side", "account", "dataset__organisation").order_by(
-        "link_side__side"
-    )
+    runs = SynthesisRun.objects.filter(sketch_run__side__link=link)
+    return runs.select_related(
+        "sketch_run__side", "hold__account", "dataset__organisation"
+    ).order_by("sketch_run__side__side")
 
 
 def _side(side: LinkSide) -> Side:
@@ -365,13 +359,12 @@ def runs_seen(seen: SeenLink) -> list[SeenRun]:
     started."""
     return [
         SeenRun(
-            side=_side(run.link_side),
-            own=run.link_side_id == seen.own.pk,
+            side=_side(run.sketch_run.side),
+            own=run.sketch_run.side == seen.own,
             code=run.code,
-            state=run.state if run.link_side_id == seen.own.pk else _state_seen(seen, run),
+            state=run.state if run.sketch_run.side == seen.own else _state_seen(seen, run),
         )
         for run in runs_of(seen.link)
-        if run.link_side is not None
     ]
 
 

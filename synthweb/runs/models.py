@@ -7,7 +7,7 @@ reordered messages, and workers that wake up late, are all harmless.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.apps import apps
 from django.conf import settings
@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from synthweb.datasets.models import Dataset, DomainVersion
-from synthweb.ledger.models import BudgetAccount
+from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import codes
 from synthweb.lib.marks import Mark
 from synthweb.releases.models import PaidCheck, Release
@@ -217,12 +217,24 @@ class LinkSideMark(Mark):
         return f"{self.link_side}, mark {self.sequence}"
 
 
+class RunQuerySet(models.QuerySet["SynthesisRun"]):
+    """Runs, and which of them spend."""
+
+    def spending(self) -> RunQuerySet:
+        """Those that spent, or may yet spend."""
+        charged = LedgerEntry.objects.filter(kind=LedgerEntry.Kind.CHARGE).values("run_code")
+        return self.filter(Q(code__in=charged) | Q(state__in=SynthesisRun.OPEN))
+
+
 class SynthesisRun(Leased):
     """requested → held → charged → measured → finished | failed | cancelled.
 
     Before `charged` nothing is spent and any crash is harmless; from `charged` to `measured` each answer is
     stored before it is used, and a crash while noise is drawn fails the run, whose charge stays; from
     `measured` on everything may be repeated for ever.
+
+    What it costs, which account pays and for which plan is in the ledger alone (`hold`). What a kind has
+    besides is in its own row: `ReleaseRun`, `CheckRun` or `SketchRun`.
     """
 
     class State(models.TextChoices):
@@ -240,7 +252,6 @@ class SynthesisRun(Leased):
     SPENT = (State.CHARGED, State.MEASURED, State.FINISHED)
 
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="runs")
-    account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="runs")
     domain_version = models.ForeignKey(
         DomainVersion, on_delete=models.PROTECT, related_name="runs"
     )
@@ -249,55 +260,19 @@ class SynthesisRun(Leased):
     )
     name = models.CharField(max_length=200)
     spec = models.JSONField()  # the engine's Spec as JSON
-    # The public table beside which answers are read (`public_tables.StatedTable`).
-    prior = models.JSONField(null=True, blank=True)
-    # What has to hold for the release to be used (`criteria.Criterion`), fixed before the run.
-    criteria = models.JSONField(default=list, blank=True)
-    plan_digest = models.CharField(max_length=64)
-    # What is held and charged, in the account's currency.
-    epsilon = models.BigIntegerField(default=0)
-    delta = models.BigIntegerField(default=0)
-    rho = models.BigIntegerField(default=0)
-    # Given by the asker: a repeated request is one run.
-    request_key = models.CharField(max_length=64, blank=True)
+    # What is held: the amounts, the account that pays, and the digest of the plan.
+    hold = models.OneToOneField(
+        LedgerEntry, null=True, on_delete=models.PROTECT, related_name="run"
+    )
     # Chosen after looking at a comparison with real data.
     looked_before = models.BooleanField(default=False)
     state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
     # Since the charge, calls, and of a call that is drawn in parts the parts, for which noise may have been
     # drawn; nothing of a run that was charged by a version without a log of its calls (`call_log`).
     calls_begun = models.PositiveIntegerField(null=True, blank=True, editable=False)
-    # File of the noisy answers (`artefacts`).
-    answers_name = models.CharField(max_length=64, blank=True)
     answers_digest = models.CharField(max_length=64, blank=True)
-    charged_at = models.DateTimeField(null=True, blank=True)
-    # When its asker first saw how it ended.
-    seen_at = models.DateTimeField(null=True, blank=True)
-    # The forecast of its time when it was submitted; `timing` compares it with what it took.
-    expected = models.JSONField(null=True, blank=True)
-    release = models.OneToOneField(
-        Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
-    )
-    # Of a check: the release whose figures are measured, and what came of it.
-    checks = models.ForeignKey(
-        Release, null=True, blank=True, on_delete=models.PROTECT, related_name="check_runs"
-    )
-    # Of a check that an analyst asked for: what it is paid from.
-    allowance = models.ForeignKey(
-        ValidationAllowance,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="runs",
-    )
-    # Of a validation: the first tick of its grid, fixed when it was asked for (`validations.Standing`).
-    due_at = models.DateTimeField(null=True, blank=True)
-    paid_check = models.OneToOneField(
-        PaidCheck, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
-    )
-    # Of a sketch: the side of a link that is counted.
-    link_side = models.OneToOneField(
-        LinkSide, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
-    )
+
+    objects = RunQuerySet.as_manager()
 
     class Meta:
         indexes = [
@@ -305,12 +280,8 @@ class SynthesisRun(Leased):
             models.Index(fields=["created_by", "state"]),
         ]
         constraints = [
-            models.UniqueConstraint(
-                # Two presses of one button at the same moment both find no earlier run; the
-                # database then lets one of them hold the price.
-                fields=["created_by", "request_key"],
-                condition=~Q(request_key=""),
-                name="one_run_a_request",
+            models.CheckConstraint(
+                condition=Q(state="requested") | Q(hold__isnull=False), name="run_has_hold"
             ),
             models.CheckConstraint(
                 # What follows the charge is made from the stored answers: a run does not count
@@ -322,6 +293,194 @@ class SynthesisRun(Leased):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def price(self) -> LedgerEntry:
+        """The entry of the ledger that says what it costs. Errors: TypeError before anything is held."""
+        if self.hold is None:
+            raise TypeError("nothing is held for this run")
+        return self.hold
+
+    @property
+    def account(self) -> BudgetAccount:
+        """Which pays."""
+        return self.price.account
+
+    @property
+    def plan_digest(self) -> str:
+        """Of the plan that is paid for."""
+        return self.price.evidence
+
+    @property
+    def answers_name(self) -> str:
+        """The file of its noisy answers (`artefacts`); empty while there is none."""
+        file: AnswersFile | None = getattr(self, "answers_file", None)
+        return "" if file is None else file.name
+
+    # --- what its own row has, and none of another kind -----------------------------------------------------
+    @property
+    def of_release(self) -> ReleaseRun | None:
+        row: ReleaseRun | None = getattr(self, "release_run", None)
+        return row
+
+    @property
+    def of_check(self) -> CheckRun | None:
+        row: CheckRun | None = getattr(self, "check_run", None)
+        return row
+
+    @property
+    def prior(self) -> Any:
+        return self.of_release.prior if self.of_release else None
+
+    @property
+    def criteria(self) -> list[Any]:
+        return self.of_release.criteria if self.of_release else []
+
+    @property
+    def release(self) -> Release | None:
+        return self.of_release.release if self.of_release else None
+
+    @property
+    def checks(self) -> Release | None:
+        return self.of_check.checks if self.of_check else None
+
+    @property
+    def allowance(self) -> ValidationAllowance | None:
+        return self.of_check.allowance if self.of_check else None
+
+    @property
+    def is_validation(self) -> bool:
+        return self.of_check is not None and self.of_check.allowance_id is not None
+
+    @property
+    def paid_check(self) -> PaidCheck | None:
+        return self.of_check.paid_check if self.of_check else None
+
+    @property
+    def link_side(self) -> LinkSide | None:
+        row: SketchRun | None = getattr(self, "sketch_run", None)
+        return row.side if row else None
+
+
+class ReleaseRun(models.Model):
+    """What a run has of a release, of one table or of several."""
+
+    run = models.OneToOneField(
+        SynthesisRun, primary_key=True, on_delete=models.CASCADE, related_name="release_run"
+    )
+    # The public table beside which answers are read (`public_tables.StatedTable`).
+    prior = models.JSONField(null=True, blank=True)
+    # What has to hold for the release to be used (`criteria.Criterion`), fixed before the run.
+    criteria = models.JSONField(default=list, blank=True)
+    # The forecast of its time when it was submitted; `timing` compares it with what it took.
+    expected = models.JSONField(null=True, blank=True)
+    # From its end on.
+    release = models.OneToOneField(
+        Release,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="release_run",
+    )
+
+    def __str__(self) -> str:
+        return f"Release of {self.run}"
+
+
+class CheckRun(models.Model):
+    """What a run has of figures of a release that are measured with budget."""
+
+    run = models.OneToOneField(
+        SynthesisRun, primary_key=True, on_delete=models.CASCADE, related_name="check_run"
+    )
+    checks = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="check_runs")
+    # Of a validation, which an analyst asked for: what it is paid from, and the first tick of its grid, fixed
+    # when it was asked for (`validations.Standing`).
+    allowance = models.ForeignKey(
+        ValidationAllowance,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="check_runs",
+    )
+    due_at = models.DateTimeField(null=True, blank=True)
+    # From its end on: what was measured.
+    paid_check = models.OneToOneField(
+        PaidCheck,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="check_run",
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(allowance__isnull=True) | Q(due_at__isnull=False),
+                name="validation_is_due",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Check of {self.checks}"
+
+
+class SketchRun(models.Model):
+    """What a run has of a sketch: the side of a link that is counted."""
+
+    run = models.OneToOneField(
+        SynthesisRun, primary_key=True, on_delete=models.CASCADE, related_name="sketch_run"
+    )
+    side = models.OneToOneField(LinkSide, on_delete=models.PROTECT, related_name="sketch_run")
+
+    def __str__(self) -> str:
+        return f"Sketch of {self.side}"
+
+
+class RunRequest(models.Model):
+    """The key that an asker gave with a request: a repeated request is one run."""
+
+    run = models.OneToOneField(
+        SynthesisRun, primary_key=True, on_delete=models.CASCADE, related_name="request"
+    )
+    asker = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    key = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            # Two presses of one button at the same moment both find no earlier run; the database then lets
+            # one of them hold the price.
+            models.UniqueConstraint(fields=["asker", "key"], name="one_run_a_request")
+        ]
+
+    def __str__(self) -> str:
+        return f"Request for {self.run}"
+
+
+class AnswersFile(models.Model):
+    """The file of the noisy answers of a run (`artefacts`), until they are erased."""
+
+    run = models.OneToOneField(
+        SynthesisRun, primary_key=True, on_delete=models.CASCADE, related_name="answers_file"
+    )
+    name = models.CharField(max_length=64, unique=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RunSeen(models.Model):
+    """When the asker of a run first saw how it ended."""
+
+    run = models.OneToOneField(
+        SynthesisRun, primary_key=True, on_delete=models.CASCADE, related_name="seen"
+    )
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"End of {self.run}"
 
 
 class TableJob(Leased):

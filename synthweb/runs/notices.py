@@ -12,15 +12,19 @@ from django.utils.translation import ngettext
 
 from synthweb.accounts.models import User
 from synthweb.runs import selectors
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import RunSeen, SynthesisRun
 
 UNSEEN_SHOWN = 99
 
 
 def see(*, user: User, **which: Any) -> int:
     """The ends of `user`'s own runs count as seen: all of them, or those that `which` narrows to."""
-    unseen = selectors.ends_unseen(user).filter(**which)
-    return unseen.update(seen_at=Now()) if unseen.exists() else 0  # most pages write nothing
+    unseen = selectors.ends_unseen(user).filter(**which).values_list("pk", flat=True)
+    seen = [RunSeen(run_id=pk, at=Now()) for pk in unseen]
+    stored = RunSeen.objects.bulk_create(
+        seen, update_conflicts=True, unique_fields=["run"], update_fields=["at"]
+    )
+    return len(stored)
 
 
 @dataclass(frozen=True, kw_only=True)

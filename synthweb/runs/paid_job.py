@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from synth_engine import watching
 from synth_engine.errors import PrivacyError
@@ -92,8 +91,12 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
         return answers
 
     def publish(self, answers: AnswersT, result: Any) -> Mapping[str, Any]:
-        """Keep the result, under the fence: the fields of the row that name it."""
+        """Keep the result, under the fence: the fields that name it, of the row or of that of its kind."""
         return {}
+
+    def finish(self, fields: Mapping[str, Any]) -> None:
+        """Record the end, and what is published."""
+        self.end(state=self.finished, **fields)
 
     def settle(self, result: Any) -> None:
         """Write what belongs last into the transaction of the publication."""
@@ -183,7 +186,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
             # The fence first: it locks the row, so that a cancellation comes before or after this.
             leases.write(self.lease, states=self.measured, progress=1.0)
             fields = self.publish(answers, result)
-            self.end(state=self.finished, **fields)
+            self.finish(fields)
             self.tell(stages.PUBLISH.name, self.ready, Event.RUN_FINISHED)
             self.settle(result)
         self.published(fields)
@@ -230,7 +233,6 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
     finished = State.FINISHED
     entered: ClassVar[Mapping[str, Any]] = {
         "state": State.CHARGED,
-        "charged_at": Now(),
         "calls_begun": 0,
     }
     mechanism: ClassVar[str]
@@ -273,6 +275,11 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
     def charge(self) -> None:
         ledger.charge(run_code=self.row.code)
 
+    def finish(self, fields: Mapping[str, Any]) -> None:
+        if fields:
+            self.request.own_row._default_manager.filter(run=self.row).update(**fields)
+        super().finish({})
+
     def give_back(self) -> None:
         ledger.release(run_code=self.row.code, reason="failed before any noise was drawn")
 
@@ -293,7 +300,7 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
             name=run.name,
             chosen_after_looking=run.looked_before,
             criteria=run.criteria,
-            is_validation=run.allowance_id is not None,
+            is_validation=run.is_validation,
         )
 
 

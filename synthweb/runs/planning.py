@@ -27,7 +27,7 @@ from synthweb.ledger.models import BudgetAccount
 from synthweb.ledger.protection import Protection
 from synthweb.releases.models import Release
 from synthweb.runs import errors, public_tables, timing
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import ReleaseRun, SynthesisRun
 from synthweb.runs.proposals import (
     DomainReader,
     NumberedTable,
@@ -75,6 +75,7 @@ class ReleaseRequest(PaidRequest[Plan]):
     """A release of one table. A parameter of the number of records that the spec leaves open is the public,
     paid or stated number."""
 
+    own_row = ReleaseRun
     filled_in = frozenset({RECORDS})
     dataset: Dataset
     spec: Spec
@@ -111,7 +112,7 @@ class ReleaseRequest(PaidRequest[Plan]):
         """With its public table. Errors: SpecError besides, if that was deleted."""
         version, table = run.domain_version, StatedTable.from_json(run.prior)
         prior = public_tables.load(table, organisation=version.dataset.organisation)
-        spec, rule = Spec.from_json(run.spec), rule_of(run.account)
+        spec, rule = Spec.from_json(run.spec), rule_of(run.dataset.coverage.account)
         return mechanisms.plan(read(version), spec, rule=rule, prior=prior)
 
     def require(self, plan: Plan) -> None:

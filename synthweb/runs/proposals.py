@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+from django.db.models import Model
 from django.utils import timezone
 
 from synth_engine.domain import Domain
@@ -66,8 +67,8 @@ class NumberedTable(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class RequestTerms:
     """What a request states. name: for who gives none. tables: what is read, first the one whose account
-    pays. earmark: the code of the part of the budget that pays; empty: what is free. fields: what the row has
-    of this kind alone."""
+    pays. earmark: the code of the part of the budget that pays; empty: what is free. fields: of the row of
+    its kind."""
 
     spec: Spec
     name: str
@@ -94,9 +95,11 @@ AnyProposal = Proposal["PaidRequest[Any]", PricedPlan]
 
 
 class PaidRequest(ABC, Generic[PlanT]):
-    """What somebody asks for and pays for: the half of a kind that the web process has. filled_in: parameters
-    that planning fills in where the request leaves them open."""
+    """What somebody asks for and pays for: the half of a kind that the web process has. own_row: the model of
+    what a run has of this kind alone. filled_in: parameters that planning fills in where the request leaves
+    them open."""
 
+    own_row: ClassVar[type[Model]]
     filled_in: ClassVar[frozenset[str]] = frozenset()
 
     # --- what a kind says -----------------------------------------------------------------------------------
@@ -122,8 +125,8 @@ class PaidRequest(ABC, Generic[PlanT]):
         """See that the plan is what is asked for."""
 
     def admit(self, proposal: Proposal[Any, PlanT]) -> Mapping[str, Any]:
-        """What lets them have it, locked before the account is: further fields of the row. Errors: its
-        refusal."""
+        """What lets them have it, locked before the account is: further fields of the row of its kind.
+        Errors: its refusal."""
         return {}
 
     def require_together(self, run: SynthesisRun) -> None:
@@ -139,12 +142,11 @@ class PaidRequest(ABC, Generic[PlanT]):
         asked = self.asked()
         asked = replace(asked, spec=self.complete(asked.spec, version))
         spec, dataset = asked.spec.to_json(), asked.tables[0].dataset
-        fixed = {"account": account, "domain_version": version, "spec": spec, **asked.fields}
         # Numbers of rows that were rolled back are given again: digests and specs tell them apart.
-        stated = [version.pk, version.digest, rule_of(account), fixed]
+        stated = [version.pk, version.digest, rule_of(account), spec, asked.fields]
         key = json.dumps(stated, sort_keys=True, default=str)
-        row = {"dataset": dataset, **fixed}
-        plan = _planned(type(self), _Fixed(key=key, row=row))
+        row = {"dataset": dataset, "domain_version": version, "spec": spec}
+        plan = _planned(type(self), _Fixed(key=key, row=row, fields=asked.fields))
         self.require(plan)
         price = price_of(plan, account)
         return Proposal(
@@ -160,9 +162,10 @@ class PaidRequest(ABC, Generic[PlanT]):
         given |= {
             name: stored[name] for name in self.filled_in & stored.keys() if not given.get(name)
         }
-        fields = {name: getattr(run, name) for name in asked.fields}
+        own = self.own_row._default_manager.filter(run=run).first()
+        fields = {name: getattr(own, name, None) for name in asked.fields}
         stated = (asked.tables[0].dataset, spec, asked.fields)
-        return (run.dataset, run.spec, fields) == stated
+        return own is not None and (run.dataset, run.spec, fields) == stated
 
 
 RequestT = TypeVar("RequestT", bound=PaidRequest[Any])
@@ -174,13 +177,16 @@ class _Fixed:
 
     key: str
     row: Mapping[str, Any] = field(compare=False)
+    fields: Mapping[str, Any] = field(compare=False)
 
 
 @lru_cache(maxsize=KEPT)
 def _planned(kind: type[PaidRequest[Any]], fixed: _Fixed) -> Any:
     """What a form showed is not planned once more when its button is pressed. The worker plans again: what is
     charged is what the engine plans then."""
-    return kind.plan_of(SynthesisRun(**fixed.row), domain_of)
+    run = SynthesisRun(**fixed.row)
+    kind.own_row(**{"run": run, **fixed.fields})  # which the run has from here on
+    return kind.plan_of(run, domain_of)
 
 
 def rule_of(account: BudgetAccount) -> EngineRule:

@@ -24,7 +24,7 @@ from synthweb.lib import occurrences
 from synthweb.notifications.models import Event
 from synthweb.releases import public_links
 from synthweb.runs import artefacts, call_log, leases, queue, services
-from synthweb.runs.models import OutboxMessage, SynthesisRun, leased
+from synthweb.runs.models import AnswersFile, OutboxMessage, SynthesisRun, leased
 
 State = SynthesisRun.State
 logger = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ def is_known(name: str) -> bool:
     """Whether a run names this file of answers, or may go on from it."""
     if name.endswith(artefacts.CALLS):
         return call_log.is_needed(name)
-    return SynthesisRun.objects.filter(answers_name=name).exists()
+    return AnswersFile.objects.filter(name=name).exists()
 
 
 def resend(watch: leases.Watch = WATCH) -> int:

@@ -56,7 +56,7 @@ def plan_of(account: BudgetAccount) -> ReleasePlan | None:
     """None where no request says how many releases there will be, and where all of them are made."""
     granted = BudgetRequest.objects.filter(account=account, state=BudgetRequest.State.GRANTED)
     planned = granted.aggregate(sum=Sum("releases"))["sum"] or 0
-    runs = SynthesisRun.objects.filter(account=account, checks=None, link_side=None)
+    runs = SynthesisRun.objects.filter(hold__account=account, release_run__isnull=False)
     # A run that failed made no release; what it took is not free any more.
     made = runs.exclude(state__in=(State.FAILED, State.CANCELLED)).count()
     if planned <= made:

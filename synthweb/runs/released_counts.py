@@ -45,7 +45,8 @@ class GatherCounts(Derivation[CountsJob]):
 
 def answered(release: Release) -> tuple[Plan, Answers]:
     """The plan of the run that made a release, and its stored noisy answers, checked against their digest."""
-    run = SynthesisRun.objects.select_related("domain_version", "account").get(release=release)
+    runs = SynthesisRun.objects.select_related("domain_version", "release_run", "answers_file")
+    run = runs.get(release_run__release=release)
     answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
     return planning.ReleaseRequest.plan_of(run), answers
 

@@ -20,7 +20,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.lib.errors import Conflict
 from synthweb.releases import withdrawing
 from synthweb.releases.models import Release
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import AnswersFile, SynthesisRun
 
 logger = logging.getLogger(__name__)
 TABLE, ANSWERS, RELEASES = "table", "answers", "releases"
@@ -84,7 +84,8 @@ def _delete_table(dataset: Dataset) -> int:
 @transaction.atomic
 def _erase_answers(dataset: Dataset) -> int:
     # The files lie where the confidential worker alone can reach them: it removes what no run names.
-    erased = _with_answers(dataset).update(answers_name="")
+    files = AnswersFile.objects.filter(run__in=_with_answers(dataset))
+    erased, _of_models = files.delete()
     if erased:
         audit.record(
             actor="system",
@@ -104,7 +105,7 @@ def _withdraw(dataset: Dataset) -> int:
 
 
 def _with_answers(dataset: Dataset) -> QuerySet[SynthesisRun]:
-    over = SynthesisRun.objects.filter(dataset=dataset).exclude(answers_name="")
+    over = SynthesisRun.objects.filter(dataset=dataset, answers_file__isnull=False)
     return over.exclude(state__in=SynthesisRun.OPEN)
 
 

@@ -26,6 +26,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import plan_years
+from synthweb.ledger import selectors as ledger_selectors
 from synthweb.ledger.amounts import decimal_text
 from synthweb.ledger.models import EarmarkUse, Rule
 from synthweb.ledger.selectors import Balance
@@ -87,7 +88,7 @@ COLUMNS = (
     SortColumn(
         key="price",
         title=gettext_noop("Price"),
-        order=("epsilon", "rho"),
+        order=("hold__epsilon", "hold__rho"),
         number=True,
         falls=True,
     ),
@@ -278,22 +279,22 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "run": run,
         "title": titles.get(run.spec["mechanism"], run.spec["mechanism"]),
         "unit": unit,
-        "price": getattr(run, unit),
+        "price": getattr(run.price, unit),
         "delta": number_format.delta(run.spec["delta"]),
         "table": StatedTable.from_json(run.prior),
         "is_database": databases.is_of_database(run),
         "learned": newest(run.dataset) if purchases.is_purchase(run) else None,
         "link": None if run.link_side is None else run.link_side.link,
-        "spent": run.charged_at is not None,
+        "spent": ledger_selectors.is_charged(run.code),
         "failure": failure_words.of_run(run),
         "stages": stage_lines(run),
         "elapsed": _seconds(run.started_at or run.created_at, run.finished_at),
-        "expected": run.expected,
+        "expected": run.of_release and run.of_release.expected,
         "events": run.events.all(),
         "forfeits": FORFEITS.get(State(run.state), ""),
         "may_act": may_act,
         # A sketch ends with its link, on the page of that.
-        "may_cancel": may_act and run.is_open and run.link_side_id is None,
+        "may_cancel": may_act and run.is_open and run.link_side is None,
         "may_resume": may_act and run.state == State.FAILED and bool(run.answers_name),
     }
 

@@ -28,14 +28,18 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
     if not can(user, Need.VIEW):
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
+    releases = ("release_run__release", "check_run__checks")
     runs = runs.select_related(
-        "dataset__organisation", "account", "release", "checks", "created_by", "link_side__link"
+        "dataset__organisation",
+        "hold__account",
+        "created_by",
+        *releases,
+        "check_run__paid_check",
+        "sketch_run__side__link",
     )
     # Documents that may be megabytes, and that no page of runs shows.
-    heavy = [
-        f"{name}__{part}" for name in ("release", "checks") for part in ("model", "receipt")
-    ]
-    heavy += ["link_side__sketch", "link_side__link__estimate"]
+    heavy = [f"{name}__{part}" for name in releases for part in ("model", "receipt")]
+    heavy += ["sketch_run__side__sketch", "sketch_run__side__link__estimate"]
     return runs.defer("dataset__draft", *heavy).order_by("-created_at", "-pk")
 
 
@@ -93,7 +97,7 @@ def may_try_again(kind: type[ReleaseJob], release: Release) -> bool:
 def unseen_of(runs: QuerySet[SynthesisRun], user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
     """Those of `runs` that `user` asked for and whose end they have not seen yet; a run that went on has a
     new one."""
-    unseen = Q(seen_at=None) | Q(seen_at__lt=F("finished_at"))
+    unseen = Q(seen=None) | Q(seen__at__lt=F("finished_at"))
     return runs.filter(unseen, created_by=user.pk, state__in=SynthesisRun.TELLING)
 
 

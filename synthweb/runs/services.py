@@ -31,6 +31,7 @@ from synthweb.runs.models import (
     RangesJob,
     ReleaseJob,
     RunEvent,
+    RunRequest,
     SynthesisRun,
     TableJob,
 )
@@ -54,7 +55,7 @@ def submit(
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then
     nothing is kept."""
-    earlier = SynthesisRun.objects.filter(created_by=steward, request_key=request_key)
+    earlier = SynthesisRun.objects.filter(request__asker=steward, request__key=request_key)
     if not (request_key and earlier.exists()):
         # Planned before any lock is taken, because it may take seconds.
         proposal = request.propose()
@@ -80,7 +81,9 @@ def _submit(
 ) -> SynthesisRun:
     # What admits it is locked before the account is, and until the run stands.
     admitted = proposal.request.admit(proposal)
-    run = create(proposal, steward=steward, name=name, request_key=request_key, **admitted)
+    run = create(proposal, steward=steward, name=name, **admitted)
+    if request_key:
+        RunRequest.objects.create(run=run, asker=steward, key=request_key)
     take_tables(run, proposal)
     hold(run, proposal)
     record_submission(run)
@@ -91,21 +94,21 @@ def _submit(
 def create(
     proposal: AnyProposal, *, steward: User, name: str = "", **further: Any
 ) -> SynthesisRun:
-    """The row of a run, in the caller's transaction: its first step of four, the others being `take_tables`,
-    `hold` and `record_submission`, in the order in which their locks are taken. further: fields of the
-    row."""
-    return SynthesisRun.objects.create(
+    """The rows of a run, in the caller's transaction: its first step of four, the others being `take_tables`,
+    `hold` and `record_submission`, in the order in which their locks are taken. further: fields of the row of
+    its kind."""
+    run = SynthesisRun.objects.create(
         created_by=steward,
         name=names.one_line(name) or proposal.asked.name,
-        plan_digest=proposal.plan.digest,
         # Fixed now: what somebody opens while the run waits cannot have shaped its choices.
         looked_before=selectors.looked_at_real(proposal.account),
-        state=State.HELD,
         stage=stages.WAIT.name,
-        **proposal.price.as_dict,
         **proposal.row,
-        **further,
     )
+    proposal.request.own_row._default_manager.create(
+        run=run, **proposal.asked.fields, **further
+    )
+    return run
 
 
 def take_tables(run: SynthesisRun, proposal: AnyProposal) -> None:
@@ -123,17 +126,19 @@ def hold(run: SynthesisRun, proposal: AnyProposal) -> None:
         code=run.code,
         dataset_code=run.dataset.code,
         # Binds the entry to this plan; the page of the receipt compares the two (ADR 40).
-        plan_digest=run.plan_digest,
+        plan_digest=proposal.plan.digest,
         protection=Protection.of_domain(proposal.plan.domain),
         purpose=f"{run.name} ({proposal.asked.spec.mechanism})",
     )
-    ledger.hold(
+    run.hold = ledger.hold(
         account=proposal.account,
         run=planned,
         price=proposal.price,
         actor=run.created_by,
         earmark=proposal.asked.earmark,
     )
+    run.state = State.HELD
+    run.save(update_fields=["hold", "state"])
 
 
 def record_submission(run: SynthesisRun) -> None:
@@ -146,7 +151,7 @@ def record_submission(run: SynthesisRun) -> None:
         detail={
             "dataset": run.dataset.code,
             "mechanism": run.spec["mechanism"],
-            "epsilon_nano": run.epsilon,
+            "epsilon_nano": run.price.epsilon,
         },
     )
 
@@ -159,7 +164,7 @@ def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     run = _locked(run)
     if not run.is_open:
         raise errors.NotOpen(f"this run is already {run.get_state_display().lower()}")
-    if run.link_side_id is not None:
+    if run.link_side is not None:
         # Both sides end together, or none does.
         raise errors.NotOpen(
             "this run makes the sketch of a link", repair="withdraw the link on its own page"
@@ -181,7 +186,7 @@ def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
         action="run.cancelled",
         target=("run", run.code),
         organisation=run.dataset.organisation,
-        detail={"forfeited_epsilon_nano": run.epsilon if spent else 0},
+        detail={"forfeited_epsilon_nano": run.price.epsilon if spent else 0},
     )
     return run
 
@@ -321,7 +326,7 @@ def _of_release(kind: type[ReleaseJobT], release: Release, task: str, to: str) -
 def notify_end(run: SynthesisRun, event: Event) -> None:
     """Have the steward of a run notified that it has ended, in the caller's transaction. A run that is
     resumed ends twice."""
-    if run.allowance_id is not None:
+    if run.is_validation:
         return  # a validation: its analyst, who sees no runs, finds its end on the page of the release
     notifications.notify(
         event=event,

@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    transaction,
+)
 
 from synth_engine.measurement import Answers
 from synth_engine.relational.answers import DatabaseAnswers
 from synthweb.runs import artefacts, call_log, errors, leases, stages
-from synthweb.runs.models import RunEvent, SynthesisRun
+from synthweb.runs.models import AnswersFile, RunEvent, SynthesisRun
 from synthweb.runs.reconcile import is_known
 
 logger = logging.getLogger(__name__)
@@ -74,14 +80,15 @@ def store(
     name, content = f"{run.code}-{lease.token}.npz", answers.to_bytes()
     try:
         _retry(lease, lambda: room.answers.store(content, name=name))
-        _retry(lease, lambda: _record(lease, answers_name=name, answers_digest=answers.digest))
+        _retry(lease, lambda: _record(lease, name=name, digest=answers.digest))
     except errors.LeaseLost:
         # The UPDATE may have been committed although its answer was lost:
         # only a file that no row names is removed.
         if room.answers.stored_as and not is_known(name):
             artefacts.discard(name=name)
         raise
-    run.state, run.answers_name, run.answers_digest = State.MEASURED, name, answers.digest
+    run.state, run.answers_digest = State.MEASURED, answers.digest
+    AnswersFile(run=run, name=name)  # which the run has from here on
 
 
 def _retry(lease: leases.Lease, write: Callable[[], Result]) -> Result:
@@ -114,9 +121,11 @@ def _say_waiting(lease: leases.Lease) -> None:
         logger.warning("nothing written to the log of the run: %s", type(error).__name__)
 
 
-def _record(lease: leases.Lease, *, answers_name: str, answers_digest: str) -> None:
+def _record(lease: leases.Lease, *, name: str, digest: str) -> None:
     """The file and the digest of answers, and that they are there. A try whose answer was lost may have been
     committed, so it first looks for its own result."""
-    stored = {"answers_name": answers_name, "answers_digest": answers_digest}
-    if not lease.rows().filter(state=State.MEASURED, **stored).exists():
-        leases.write(lease, states=(State.CHARGED,), state=State.MEASURED, **stored)
+    stored = {"state": State.MEASURED, "answers_digest": digest}
+    if not lease.rows().filter(answers_file__name=name, **stored).exists():
+        with transaction.atomic():
+            leases.write(lease, states=(State.CHARGED,), **stored)
+            AnswersFile.objects.create(run_id=lease.pk, name=name)

@@ -190,17 +190,18 @@ def observed(dataset: Dataset) -> list[Observed]:
         state=SynthesisRun.State.FINISHED,
         # A run that was claimed twice also took the silence of its first worker.
         attempts=1,
-        expected__isnull=False,
+        release_run__expected__isnull=False,
     )
     observations = []
-    for run in done.prefetch_related("events").order_by("-finished_at")[:LOOKED_AT]:
+    done = done.select_related("release_run").prefetch_related("events")
+    for run in done.order_by("-finished_at")[:LOOKED_AT]:
         ratios = dict(_ratios(run))
         if ratios:
             observations.append(
                 Observed(
                     method=run.spec["mechanism"],
                     ratios=ratios,
-                    predicted=(run.expected or {})["predicted"],
+                    predicted=run.release_run.expected["predicted"],
                 )
             )
     return observations
@@ -210,7 +211,7 @@ def _ratios(run: SynthesisRun) -> Iterable[tuple[str, float]]:
     # Reversed: of a stage that was begun twice the first line counts.
     begun = {event.stage: event.at for event in reversed(run.events.all())}
     opened, asked = begun.get(stages.OPEN.name), begun.get(stages.MEASURE.name)
-    predicted = (run.expected or {}).get("predicted", {})
+    predicted = run.release_run.expected.get("predicted", {})
     ends = {READ: (opened, asked), MODEL: (asked, run.finished_at)}
     for part, (start, end) in ends.items():
         # These are dates for people, and their clock may have been set in between.

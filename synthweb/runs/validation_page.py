@@ -12,6 +12,7 @@ from synth_engine.plans import release_check
 from synth_engine.spec import Spec
 from synthweb.accounts.models import User
 from synthweb.ledger.amounts import Amount
+from synthweb.ledger.selectors import amount_of
 from synthweb.lib.language import written_number
 from synthweb.releases import paid
 from synthweb.releases.model_cache import model_of
@@ -116,7 +117,7 @@ def _part(user: User, release: Release, run: SynthesisRun) -> ValidationPart:
     readable = validations.may_read_answers(user, release, run)
     domain = model_of(release.code).domain
     asked = release_check.figures_of(Spec.from_json(run.spec))
-    price = Amount(epsilon=run.epsilon, delta=run.delta, rho=run.rho)
+    price = amount_of(run.price)
     seen = validations.standing(user, release, run)
     return ValidationPart(
         code=run.code,

@@ -30,14 +30,14 @@ from synthweb.datasets.models import DomainVersion
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import CURRENCIES, Amount, shortfalls
 from synthweb.ledger.errors import LedgerConflict
-from synthweb.ledger.models import BudgetAccount, Rule
+from synthweb.ledger.models import BudgetAccount, LedgerEntry, Rule
 from synthweb.lib import codes, names
 from synthweb.lib.errors import Refused
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import PaidCheck, Release
 from synthweb.runs import checks, errors, planning, services, ticks
 from synthweb.runs.checks import CheckRequest
-from synthweb.runs.models import SynthesisRun, ValidationAllowance
+from synthweb.runs.models import CheckRun, SynthesisRun, ValidationAllowance
 from synthweb.runs.proposals import Proposal, RequestTerms
 from synthweb.runs.ticks import NO_ANSWER, WAITING
 
@@ -112,12 +112,20 @@ def uses_for(user: User, release: Release) -> list[AllowanceUse]:
 def validations_for(user: User, release: Release) -> QuerySet[SynthesisRun]:
     """Validations of a release, newest first: an analyst's own, or everybody's for who oversees them. The
     caller authorised."""
-    runs = SynthesisRun.objects.filter(checks=release, allowance__isnull=False)
+    runs = SynthesisRun.objects.filter(
+        check_run__checks=release, check_run__allowance__isnull=False
+    )
     if not oversees(user):
         runs = runs.filter(created_by=user)
     return (
-        runs.select_related("created_by", "paid_check", "account")
-        .prefetch_related("paid_check__marks__created_by")
+        runs.select_related(
+            "created_by",
+            "check_run__checks",
+            "check_run__allowance",
+            "check_run__paid_check",
+            "hold__account",
+        )
+        .prefetch_related("check_run__paid_check__marks__created_by")
         .order_by("-created_at", "-pk")
     )
 
@@ -160,11 +168,8 @@ def standing(user: User, release: Release, run: SynthesisRun) -> Standing:
             next_at=None,
             check=run.paid_check,
         )
-    now, length, due = (
-        timezone.now(),
-        ticks.length(release.sample_rows),
-        cast("datetime", run.due_at),
-    )
+    now, length = timezone.now(), ticks.length(release.sample_rows)
+    due = cast("datetime", run.check_run.due_at)
     # Only of an answer: when a run ended without one is nobody's but the steward's to know.
     done = run.finished_at if run.paid_check is not None else None
     shown = None if done is None else ticks.shown_at(done, due=due, length=length)
@@ -206,10 +211,10 @@ def amount_of(row: ValidationAllowance) -> Amount:
 def used(allowance: ValidationAllowance, analyst: User | None = None) -> Amount:
     """What the validations of one analyst, or all, have taken from it. Each counts, however it ended: what
     came back would tell its analyst that it failed, and when."""
-    runs = SynthesisRun.objects.filter(allowance=allowance)
+    holds = LedgerEntry.objects.filter(run__check_run__allowance=allowance)
     if analyst is not None:
-        runs = runs.filter(created_by=analyst)
-    sums: Mapping[str, int | None] = runs.aggregate(
+        holds = holds.filter(run__created_by=analyst)
+    sums: Mapping[str, int | None] = holds.aggregate(
         **{currency: Sum(currency, default=0) for currency in CURRENCIES}
     )
     return Amount(**{currency: int(sums[currency] or 0) for currency in CURRENCIES})
@@ -247,7 +252,11 @@ def _use(allowance: ValidationAllowance, rule: str, *, used: Amount) -> Allowanc
 
 
 def _overseen(allowance: ValidationAllowance, rule: str) -> AllowanceUse:
-    people = User.objects.filter(runs__allowance=allowance).distinct().order_by("username")
+    people = (
+        User.objects.filter(runs__check_run__allowance=allowance)
+        .distinct()
+        .order_by("username")
+    )
     return AllowanceUse(
         allowance=allowance,
         rule=rule,
@@ -413,8 +422,8 @@ def _due(analyst: User, release: Release) -> datetime:
     before it. One answer a tick is shown to an analyst, so that the number of those that are there does not
     tell how fast the table is read."""
     now = timezone.now()
-    earlier = SynthesisRun.objects.filter(
-        created_by=analyst, dataset=release.dataset_id, due_at__gt=now
+    earlier = CheckRun.objects.filter(
+        run__created_by=analyst, run__dataset=release.dataset_id, due_at__gt=now
     )
     latest: datetime | None = earlier.aggregate(latest=Max("due_at"))["latest"]
     return (latest or now) + ticks.length(release.sample_rows)

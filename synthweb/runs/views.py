@@ -295,7 +295,7 @@ def choices(request: SignedInRequest, code: str) -> HttpResponse:
     """The choices of a run as a file that can be kept and used again."""
     run = selectors.run_for(request.user, code)
     is_other = databases.is_of_database(run) or purchases.is_purchase(run)
-    if run.checks_id or run.link_side_id or is_other:
+    if run.checks or run.link_side or is_other:
         raise Http404("this run has no choices of one table")
     response = JsonResponse(choices_file.document_of(run), json_dumps_params={"indent": 2})
     response["Content-Disposition"] = f'attachment; filename="{run.code}-choices.json"'

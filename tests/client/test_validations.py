@@ -30,7 +30,7 @@ def client_of(server: str, user: User, *, wait: Callable[[float], None]) -> Clie
 
 
 def waiting() -> SynthesisRun:
-    return SynthesisRun.objects.filter(allowance__isnull=False).latest("pk")
+    return SynthesisRun.objects.filter(check_run__allowance__isnull=False).latest("pk")
 
 
 def measure(_seconds: float) -> None:

@@ -31,6 +31,7 @@ from synthweb.releases import selectors as of_releases  # noqa: E402
 from synthweb.runs import leases  # noqa: E402
 from synthweb.runs import services as runs  # noqa: E402
 from synthweb.runs.models import (  # noqa: E402
+    AnswersFile,
     CountsJob,
     ImplicatesJob,
     OutboxMessage,
@@ -276,7 +277,7 @@ def faults() -> list[str]:
         fault for account in BudgetAccount.objects.all() for fault in account_faults(account)
     ]
     found += [fault for run in SynthesisRun.objects.all() for fault in run_faults(run)]
-    named = set(SynthesisRun.objects.values_list("answers_name", flat=True))
+    named = set(AnswersFile.objects.values_list("name", flat=True))
     torn = [
         path.name
         for path in Path(settings.ARTEFACT_DIR).glob("*.npz")

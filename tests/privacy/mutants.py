@@ -1020,9 +1020,8 @@ MUTANTS = (
     Mutant(
         "a validation that failed is free in the allowance",
         "synthweb/runs/validations.py",
-        "    runs = SynthesisRun.objects.filter(allowance=allowance)\n    if analyst",
-        "    runs = SynthesisRun.objects.filter(allowance=allowance, state=SynthesisRun.State.FINISHED)\n"
-        "    if analyst",
+        "(run__check_run__allowance=allowance)\n",
+        "(run__check_run__allowance=allowance, run__state=SynthesisRun.State.FINISHED)\n",
         ("web/test_validations.py::test_what_is_asked_stays_spent_in_the_allowance",),
     ),
     Mutant(

@@ -35,6 +35,7 @@ from synthweb.releases.models import (
 from synthweb.runs import validations
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import (
+    CheckRun,
     FilledCounts,
     Link,
     LinkSide,
@@ -254,12 +255,13 @@ def _allowance(scene: Scene) -> ValidationAllowance:
 def _validation(scene: Scene) -> str:
     """A validation of the reader, with the receipt of the release in place of one of its own."""
     allowance = _allowance(scene)
-    if run := SynthesisRun.objects.filter(allowance=allowance).first():
+    if run := SynthesisRun.objects.filter(check_run__allowance=allowance).first():
         return run.code
     figures = (CheckedFigure(kind="marginal", columns=("works",)),)
     asked = CheckRequest(figures=figures, epsilon=Fraction(1, 20))
     run = validations.submit(analyst=scene.reader, release=scene.release, request=asked)
-    run.paid_check = PaidCheck.objects.create(
+    own = CheckRun.objects.get(run=run)
+    own.paid_check = PaidCheck.objects.create(
         release=scene.release,
         run_code=run.code,
         created_by=scene.reader,
@@ -269,8 +271,9 @@ def _validation(scene: Scene) -> str:
         epsilon=1,
     )
     # Its answer is shown since an hour.
-    run.due_at = run.finished_at = timezone.now() - timedelta(hours=1)
-    run.save(update_fields=["paid_check", "due_at", "finished_at"])
+    own.due_at = run.finished_at = timezone.now() - timedelta(hours=1)
+    own.save()
+    run.save(update_fields=["finished_at"])
     return run.code
 
 

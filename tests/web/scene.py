@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from synth_engine.formats import Dialect
 from synth_engine.plans.release_check import CheckedFigure
@@ -19,7 +19,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
+from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 from synthweb.references import services as references
 from synthweb.references.models import ReferenceTable
 from synthweb.releases import services as releases
@@ -27,7 +27,7 @@ from synthweb.releases.models import PaidCheck, Release, Sample
 from synthweb.runs import ranges, released_counts, ticks, worker
 from synthweb.runs import services as runs
 from synthweb.runs.checks import CheckRequest, ReleaseCheck
-from synthweb.runs.models import Link, SynthesisRun
+from synthweb.runs.models import CheckRun, Link, SynthesisRun
 from synthweb.runs.planning import ReleaseRequest
 
 if TYPE_CHECKING:
@@ -276,7 +276,20 @@ def let_ticks_pass(number: int = ticks.MOST // 2) -> None:
         charged_at=F("charged_at") - earlier,
         finished_at=F("finished_at") - earlier,
     )
-    sketches = SynthesisRun.objects.filter(link_side__isnull=False)
-    sketches.update(finished_at=F("finished_at") - earlier)
-    timed = SynthesisRun.objects.filter(due_at__isnull=False)
-    timed.update(due_at=F("due_at") - earlier, finished_at=F("finished_at") - earlier)
+    timed = CheckRun.objects.filter(due_at__isnull=False)
+    timed.update(due_at=F("due_at") - earlier)
+    runs = SynthesisRun.objects.filter(Q(sketch_run__isnull=False) | Q(check_run__in=timed))
+    runs.update(finished_at=F("finished_at") - earlier)
+
+
+def copy_of(run: SynthesisRun, *, code: str, **fields: Any) -> SynthesisRun:
+    """A row like that of a run, with a hold like its: of another code, and of these `fields`. The sums of the
+    ledger stay as they are. epsilon: what is held."""
+    hold = run.price
+    last = LedgerEntry.objects.filter(account=hold.account).latest("sequence")
+    columns = {each.name: getattr(hold, each.name) for each in hold._meta.concrete_fields[1:]}
+    columns |= {"sequence": last.sequence + 1, "run_code": code, "hash": code}
+    columns |= {"epsilon": fields.pop("epsilon", hold.epsilon)}
+    given = {each.name: getattr(run, each.name) for each in run._meta.concrete_fields[1:]}
+    given |= {"code": code, "hold": LedgerEntry.objects.create(**columns)}
+    return SynthesisRun.objects.create(**given | fields)

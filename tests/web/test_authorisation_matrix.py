@@ -738,7 +738,7 @@ UNWATCHED = re.compile(
     '|INSERT INTO "audit_auditentry"|(INSERT INTO|UPDATE) "audit_chainhead"'
     '|(INSERT INTO|UPDATE) "releases_publiclinkuse"'
     # Whoever asked for a run has seen its end.
-    '|UPDATE "runs_synthesisrun" SET "seen_at" = [^"]* WHERE'
+    '|INSERT INTO "runs_runseen"'
 )
 READING_IS_RECORDED = {"preview.opened", "report.opened"}
 Execute = Callable[[str, Any, bool, Any], Any]

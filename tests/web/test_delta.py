@@ -70,7 +70,7 @@ def test_the_default_delta_pays_for_every_planned_release(
     ledger.grant(custodian=cast.custodian, request=asked, reason="Agreed.")
     for place in range(3):
         run = scene.submit(steward=cast.steward, dataset=described, epsilon=f"0.{place + 1}")
-        assert run.delta == ONE
+        assert run.price.delta == ONE
     with pytest.raises(Overspend) as refusal:
         scene.submit(steward=cast.steward, dataset=described, epsilon="0.4")
     assert str(refusal.value).startswith(

@@ -236,7 +236,7 @@ def test_both_sides_are_held_then_charged_together_and_estimated(cast: Cast) -> 
     # Both are charged, although no worker has taken the second one.
     assert spent(sides.left) == spent(sides.right) == (0, NANO)
     second.refresh_from_db()
-    assert second.state == "held" and second.charged_at is not None
+    assert second.state == "held" and ledger_selectors.is_charged(second.code)
     link.refresh_from_db()
     assert link.state == "charged" and link.estimate is None
     worker.synthesize(code=second.code)
@@ -314,7 +314,7 @@ def test_two_stewards_link_their_tables_by_the_pages(
             file = client.get(reverse("runs:link-file", args=[link.code, name]))
             assert file.status_code == 200, name
             assert "Canary" not in file.text and "canary" not in file.text
-        run = SynthesisRun.objects.get(link_side__side=own)
+        run = SynthesisRun.objects.get(sketch_run__side__side=own)
         assert (
             reverse("runs:link", args=[link.code])
             in client.get(reverse("runs:run", args=[run.code])).text

@@ -158,5 +158,5 @@ def test_programs_get_its_values(release: Release, cast: Cast) -> None:
         assert not raw_numbers(" ".join(strings(answer.json()))), address
     (begun, *_) = program.get(f"{of_release}/dictionary/").json()
     assert (begun["kind"], begun["values"]) == ("month", "2022-06 to 2023-11")
-    dataset = program.get(f"/datasets/{release.run.dataset.code}/domain/")
+    dataset = program.get(f"/datasets/{release.release_run.run.dataset.code}/domain/")
     assert dataset.json()["document"]["attributes"][0]["kind"] == "month"

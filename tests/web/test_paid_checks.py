@@ -75,7 +75,7 @@ def test_a_check_is_held_charged_and_published_with_a_receipt_that_verifies(
     cast: Cast, release: Release
 ) -> None:
     run = submitted(cast, release)
-    assert (run.state, entries(run), run.epsilon) == (State.HELD, ["HOLD"], 10**9)
+    assert (run.state, entries(run), run.price.epsilon) == (State.HELD, ["HOLD"], 10**9)
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == State.FINISHED, run.failure
@@ -139,7 +139,7 @@ def test_the_same_request_twice_is_one_run(cast: Cast, release: Release) -> None
 def test_over_the_cap_nothing_is_kept(cast: Cast, release: Release) -> None:
     with pytest.raises(Overspend):
         submitted(cast, release, request("3.5"))
-    assert not SynthesisRun.objects.filter(checks=release).exists()
+    assert not SynthesisRun.objects.filter(check_run__checks=release).exists()
     assert BudgetAccount.objects.get().epsilon_held == 0
 
 
@@ -203,16 +203,16 @@ def test_the_page_shows_the_price_first_and_spends_after_it_was_confirmed(
     assert client.get(address).status_code == 200
     priced = client.post(address, FORM)
     assert priced.status_code == 200
-    assert not SynthesisRun.objects.filter(checks=release).exists()
+    assert not SynthesisRun.objects.filter(check_run__checks=release).exists()
     confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', html_of(priced))
     assert confirmed is not None
     # What changed after the price was shown is priced again.
     client.post(address, FORM | {"epsilon": "0.6", "confirmed": confirmed[1]})
-    assert not SynthesisRun.objects.filter(checks=release).exists()
+    assert not SynthesisRun.objects.filter(check_run__checks=release).exists()
     for _ in range(2):
         assert client.post(address, FORM | {"confirmed": confirmed[1]}).status_code == 302
-    run = SynthesisRun.objects.get(checks=release)
-    assert run.epsilon == 5 * 10**8
+    run = SynthesisRun.objects.get(check_run__checks=release)
+    assert run.price.epsilon == 5 * 10**8
     worker.synthesize(code=run.code)
     assert f"/releases/{release.code}/paid/" in html_of(client.get(f"/runs/{run.code}/"))
     page = html_of(client.get(f"/releases/{release.code}/paid/"))
@@ -279,7 +279,7 @@ def test_rest_prices_starts_and_reads(
     assert price["price"]["epsilon"] == "0.5"
     assert price["fits"] is True
     assert 0 < price["distance"] < 1
-    assert not SynthesisRun.objects.filter(checks=release).exists()
+    assert not SynthesisRun.objects.filter(check_run__checks=release).exists()
     started = send(base, body)
     assert started.status_code == 202
     assert steward.get(base).json() == []

@@ -67,7 +67,7 @@ def test_from_the_page_to_the_archive(cast: Cast, release: Release, browser: Bro
     client.post(f"{base}/implicates/making/")
     plausible_tables.compute(code=ImplicatesJob.objects.get().code)
     assert client.get(rest).content == answer.content
-    assert not SynthesisRun.objects.exclude(release=release).exists()
+    assert not SynthesisRun.objects.exclude(release_run__release=release).exists()
 
 
 def test_a_paid_run_waits_for_one_of_the_tables_at_the_most(

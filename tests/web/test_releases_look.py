@@ -173,7 +173,7 @@ def test_a_release_is_published_although_nobody_can_be_asked_for_its_first_look(
     release = scene.released(
         cast, mechanism="independent", epsilon="4", name="Three columns", table=TABLE
     )
-    assert release.run.state == "finished"
+    assert release.release_run.run.state == "finished"
     assert not RangesJob.objects.exists()
 
 

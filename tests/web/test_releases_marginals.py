@@ -153,7 +153,7 @@ def test_a_misspelt_parameter_is_an_error(cast: Cast, shared: Release, query: st
 def test_damaged_answers_end_in_words_and_can_be_gathered_again(
     cast: Cast, shared: Release, browser: Open
 ) -> None:
-    run = SynthesisRun.objects.get(release=shared)
+    run = SynthesisRun.objects.get(release_run__release=shared)
     path = artefacts._folder() / run.answers_name
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])

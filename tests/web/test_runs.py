@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
@@ -46,6 +47,7 @@ from synthweb.runs.job_kinds.table_job import TableWork
 from synthweb.runs.models import (
     OutboxMessage,
     RangesJob,
+    ReleaseRun,
     SynthesisRun,
     TableJob,
 )
@@ -80,7 +82,7 @@ def entries(run: SynthesisRun) -> list[str]:
 
 
 def account_of(run: SynthesisRun) -> BudgetAccount:
-    return BudgetAccount.objects.get(pk=run.account_id)
+    return BudgetAccount.objects.get(pk=run.account.pk)
 
 
 class Hands:
@@ -117,7 +119,7 @@ def claimed(run: SynthesisRun) -> leases.Lease:
 # --- submitting ---------------------------------------------------------------------------------------------
 def test_submitting_holds_the_price_queues_and_audits(run: SynthesisRun) -> None:
     assert run.state == State.HELD
-    assert (run.epsilon, run.delta, run.rho) == (NANO, NANO, 0)
+    assert (run.price.epsilon, run.price.delta, run.price.rho) == (NANO, NANO, 0)
     assert entries(run) == ["HOLD"]
     assert account_of(run).epsilon_held == NANO
     assert OutboxMessage.objects.filter(
@@ -334,8 +336,9 @@ def test_a_description_of_columns_that_the_table_lacks_costs_nothing(
     version = dataset.domain_versions.get(number=2)
     run.domain_version = version
     digest = ReleaseRequest.plan_of(run).digest
-    SynthesisRun.objects.filter(pk=run.pk).update(domain_version=version, plan_digest=digest)
-    worker.synthesize(code=run.code)
+    SynthesisRun.objects.filter(pk=run.pk).update(domain_version=version)
+    with patch.object(SynthesisRun, "plan_digest", digest):
+        worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == State.FAILED
     assert run.failure["column"] == next(iter(change.values()))
@@ -435,16 +438,15 @@ def test_a_run_found_measured_gives_the_release_it_would_have_given(run: Synthes
 
 def unpublish(run: SynthesisRun) -> None:
     """Put a run back to where its answers had just been stored."""
-    SynthesisRun.objects.filter(pk=run.pk).update(
-        state=State.MEASURED, release=None, lease_held=False
-    )
+    SynthesisRun.objects.filter(pk=run.pk).update(state=State.MEASURED, lease_held=False)
+    ReleaseRun.objects.filter(run=run).update(release=None)
     RangesJob.objects.filter(release__run_code=run.code).delete()
     Release.objects.filter(run_code=run.code).delete()
 
 
 def test_a_plan_that_changed_since_submission_spends_nothing(run: SynthesisRun) -> None:
-    SynthesisRun.objects.filter(pk=run.pk).update(plan_digest="0" * 64)
-    worker.synthesize(code=run.code)
+    with patch.object(SynthesisRun, "plan_digest", "0" * 64):
+        worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.state == State.FAILED
     assert entries(run) == ["HOLD", "RELEASE"]

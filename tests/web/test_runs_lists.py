@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
@@ -15,7 +16,7 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.lib import codes
 from synthweb.releases.models import Release
 from synthweb.runs import services, worker
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import ReleaseRun, SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -53,9 +54,8 @@ def copies(run: SynthesisRun, number: int) -> None:
         )
         release.epsilon = (place + 1) * 10**7
         release.save(force_insert=True)
-        run.pk, run.code, run.name, run.release = None, code, f"Copy {place:03}", release
-        run.epsilon, run.request_key, run.created_at = release.epsilon, "", None
-        run.save(force_insert=True)
+        copy = scene.copy_of(run, code=code, name=f"Copy {place:03}", epsilon=release.epsilon)
+        ReleaseRun.objects.create(run=copy, release=release)
 
 
 def codes_in(page: str) -> list[str]:
@@ -73,7 +73,8 @@ def test_a_list_pages_sorts_and_filters_and_keeps_both(
     model = {"runs": SynthesisRun, "releases": Release}[name]
     client, address = browser(cast.steward), reverse(f"{name}:index")
     key = {"runs": "price", "releases": "promise"}[name]
-    expected = list(model.objects.order_by("-epsilon").values_list("code", flat=True))
+    price = {"runs": "-hold__epsilon", "releases": "-epsilon"}[name]
+    expected = list(model.objects.order_by(price).values_list("code", flat=True))
     seen: list[str] = []
     for number in (1, 2):
         page = html_of(client.get(address, {"sort": f"-{key}", "page": number}))
@@ -219,8 +220,8 @@ def test_a_failed_run_is_told_too_and_one_that_went_on_has_a_new_end(
 ) -> None:
     client = browser(cast.steward)
     run = scene.submit(steward=cast.steward, dataset=dataset)
-    SynthesisRun.objects.filter(pk=run.pk).update(plan_digest="0" * 64)
-    worker.synthesize(code=run.code)
+    with patch.object(SynthesisRun, "plan_digest", "0" * 64):
+        worker.synthesize(code=run.code)
     assert notice(client) == "1 run has failed"
     other = finished(cast, dataset)
     assert notice(client) == "2 runs have ended"
@@ -230,7 +231,8 @@ def test_a_failed_run_is_told_too_and_one_that_went_on_has_a_new_end(
     }
     assert client.post(reverse("runs:seen")).status_code == 302
     assert notice(client) == ""
-    SynthesisRun.objects.filter(pk=other.pk).update(state=State.FAILED, release=None)
+    SynthesisRun.objects.filter(pk=other.pk).update(state=State.FAILED)
+    ReleaseRun.objects.filter(run=other).update(release=None)
     Release.objects.filter(run_code=other.code).update(run_code="another")
     services.resume(actor=cast.steward, run=SynthesisRun.objects.get(pk=other.pk))
     assert notice(client) == ""

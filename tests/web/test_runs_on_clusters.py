@@ -71,7 +71,7 @@ def require_one_charge(run: SynthesisRun) -> None:
     assert [entry.kind for entry in entries] == ["HOLD", "CHARGE"]
     run.account.refresh_from_db()
     assert run.account.epsilon_held == 0
-    assert run.account.epsilon_charged == run.epsilon
+    assert run.account.epsilon_charged == run.price.epsilon
     assert chain.verify(run.account).intact
 
 

@@ -28,7 +28,7 @@ from synthweb.references import services as references
 from synthweb.references.models import ReferenceTable, ReferenceVersion
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts, planning, public_tables, ranges, services, worker
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import ReleaseRun, SynthesisRun
 from synthweb.runs.planning import ReleaseRequest
 from synthweb.runs.public_tables import TableChoice
 from tests.cast import Cast
@@ -520,7 +520,7 @@ def test_a_release_that_gives_another_table_by_now_is_refused(
 ) -> None:
     table = public_tables.resolve(cast.steward, TableChoice(release=earlier.code))
     run = submitted(cast, dataset, table)
-    SynthesisRun.objects.filter(pk=run.pk).update(prior=run.prior | {"sha256": "0" * 64})
+    ReleaseRun.objects.filter(run=run).update(prior=run.prior | {"sha256": "0" * 64})
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert "which now gives another one" in run.failure["text"]

@@ -110,7 +110,7 @@ def test_a_validation_is_charged_like_a_release_with_a_receipt_of_its_own(
     run = measured(cast.analyst, release)
     kinds = LedgerEntry.objects.filter(run_code=run.code).order_by("sequence")
     assert list(kinds.values_list("kind", flat=True)) == ["HOLD", "CHARGE"]
-    assert (run.allowance, run.epsilon) == (allowance, NANO // 5)
+    assert (run.allowance, run.price.epsilon) == (allowance, NANO // 5)
     check = run.paid_check
     assert check is not None
     assert verifier.verify(check.receipt).epsilon == Fraction(1, 5)
@@ -286,11 +286,11 @@ def test_the_pages_from_the_allowance_to_the_answer(
     priced = html_of(analyst.post(f"{base}/new/", FORM))
     confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', priced)
     assert confirmed is not None, priced
-    assert not SynthesisRun.objects.filter(checks=release).exists()
+    assert not SynthesisRun.objects.filter(check_run__checks=release).exists()
     for _ in range(2):
         answer = analyst.post(f"{base}/new/", FORM | {"confirmed": confirmed[1]})
         assert answer.status_code == 302
-    run = SynthesisRun.objects.get(checks=release)
+    run = SynthesisRun.objects.get(check_run__checks=release)
     assert 'hx-trigger="every 10s"' in html_of(analyst.get(f"{base}/"))
     worker.synthesize(code=run.code)
     scene.let_ticks_pass()
@@ -342,7 +342,7 @@ def test_what_cannot_be_validated_is_said_and_typed_again(
         page = html_of(client.post(address, FORM | change))
         assert 'role="alert"' in page, change
         assert 'name="confirmed"' not in page, change
-    assert not SynthesisRun.objects.filter(checks=release).exists()
+    assert not SynthesisRun.objects.filter(check_run__checks=release).exists()
 
 
 # --- REST ---------------------------------------------------------------------------------------------------

@@ -60,11 +60,12 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
     url = serializers.HyperlinkedIdentityField(view_name="api:run-detail", lookup_field="code")
     dataset = serializers.CharField(source="dataset.code")
     account = serializers.CharField(source="account.code")
-    price = AmountSerializer(source="*")
+    price = AmountSerializer()
     release = serializers.CharField(source="release.code", allow_null=True, default=None)
     spec = serializers.SerializerMethodField(
         help_text="As it was planned; the seed of post-processing is left out."
     )
+    plan_digest = serializers.CharField(read_only=True)
     prior = StatedTableSerializer(allow_null=True, help_text="The public table beside it.")
     failure = DocumentField(allow_null=True)
     criteria = serializers.ListField(

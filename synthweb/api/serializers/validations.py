@@ -93,9 +93,9 @@ class ValidationSerializer(serializers.ModelSerializer[SynthesisRun]):
         help_text="For its analyst `waiting`, `finished` or `no-answer`, as of the last tick; for "
         "stewards, custodians and auditors the state of the run."
     )
-    epsilon = AmountField(currency="epsilon")
-    delta = AmountField(currency="delta")
-    rho = AmountField(currency="rho")
+    epsilon = AmountField(currency="epsilon", source="price.epsilon")
+    delta = AmountField(currency="delta", source="price.delta")
+    rho = AmountField(currency="rho", source="price.rho")
     target_epsilon = serializers.SerializerMethodField(
         help_text="The guarantee that its receipt states, as exact decimal text."
     )

@@ -99,13 +99,8 @@ def _paid(dataset: Dataset, content_key: str) -> QuerySet[RunTable]:
         pass
     else:
         tables |= Q(table__dataset__coverage__account=account, table__content_key=content_key)
-    spent = _spending(dataset.runs.model.objects.all())
+    spent = dataset.runs.model.objects.spending()
     return RunTable.objects.filter(tables, run_code__in=spent.values("code"))
-
-
-def _spending(of: QuerySet[Any]) -> QuerySet[Any]:
-    """Those of some runs that spent, or may yet spend."""
-    return of.filter(Q(charged_at__isnull=False) | Q(state__in=of.model.OPEN))
 
 
 def _spelled(name: str, value: object) -> str:
@@ -135,7 +130,7 @@ def require_same_units(root: Dataset, database: Database, datasets: Mapping[str,
 
 
 def _paid_versions(root: Dataset) -> list[DatabaseVersion]:
-    numbers = _spending(root.runs.all()).values_list("spec__parameters__version", flat=True)
+    numbers = root.runs.spending().values_list("spec__parameters__version", flat=True)
     return list(DatabaseVersion.objects.filter(root=root, number__in={n for n in numbers if n}))
 
 

@@ -31,7 +31,7 @@ class Check(OfOneTable[CheckPlan]):
     def publish(self, answers: Answers, result: Sequence[CheckedResult]) -> Mapping[str, Any]:
         check = releases.publish_check(
             origin=self.origin,
-            release=checks.release_of(self.row),
+            release=self.row.check_run.checks,
             plan=self.plan,
             answers=answers,
             results=result,

@@ -28,7 +28,7 @@ class SketchOfSide(PaidRun[SketchPlan, Answers]):
 
     def confirm(self) -> None:
         pipeline.confirm(self.plan)
-        link = linking.run_side(self.row).link
+        link = self.row.sketch_run.side.link
         if link.state == Link.State.STARTED:
             for run in linking.runs_of(link).exclude(pk=self.row.pk):
                 other = SketchOfSide(run, self.lease)
@@ -41,7 +41,7 @@ class SketchOfSide(PaidRun[SketchPlan, Answers]):
         pipeline.require_side(files.path, plan=self.plan, **files.form)
 
     def lock(self) -> None:
-        self.link = link_services.locked(linking.run_side(self.row).link)
+        self.link = link_services.locked(self.row.sketch_run.side.link)
 
     def charge(self) -> None:
         link_services.charge(self.link)
@@ -60,7 +60,7 @@ class SketchOfSide(PaidRun[SketchPlan, Answers]):
 
     def settle(self, result: Kept) -> None:
         # Last, because it writes to the audit log, behind whose head all writers wait.
-        link_services.keep_sketch(self.link, linking.run_side(self.row), *result)
+        link_services.keep_sketch(self.link, self.row.sketch_run.side, *result)
 
     def is_spent(self) -> bool:
         # The other side's worker may have been the one that charged both.

@@ -131,7 +131,7 @@ def _report(job: TableWork) -> None:
                 path, generated, aim=aim, **form, progress=progress
             )
         if extras.risks or extras.shadows:
-            shadowed = Spec.from_json(release.run.spec) if extras.shadows else None
+            shadowed = Spec.from_json(release.release_run.run.spec) if extras.shadows else None
             report["risks"] = pipeline.estimate_risks(
                 path, generated, shadowed=shadowed, **form, progress=progress
             )
@@ -169,7 +169,7 @@ def _check_keys(job: TableWork) -> None:
 def _report_database(job: TableWork, release: Release) -> None:
     """A released database compared with the real one over joins: not private, for stewards alone,
     short-lived."""
-    version = databases.version_of(release.run)
+    version = databases.version_of(release.release_run.run)
     model = released_databases.model_of(release)
     frames = model.tables(
         released_databases.units_of(release, None), seed=f"report/{release.code}"
