@@ -21,6 +21,7 @@ import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,7 +63,7 @@ def distances(real: pd.DataFrame, synthetic: pd.DataFrame) -> tuple[float, float
     """KS and tvd2."""
     numeric = [name for name in real if values.is_numeric(real[name])]
     ks = [values.compared(real[name], synthetic[name]).distance for name in numeric]
-    codes: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    codes: dict[object, tuple[np.ndarray, np.ndarray]] = {}
     for name in real:
         if name in numeric:
             edges = np.unique(np.quantile(values.numbers(real[name]), DECILES))
@@ -133,7 +134,7 @@ def report(
             part = share * of_one * min(number, 2)
             figures: dict[str, list[tuple[float, float]]] = {"learned": [], "bought": []}
             for _ in range(runs):
-                again = {"epsilon": of_one, "method": method, "work": work}
+                again: dict[str, Any] = {"epsilon": of_one, "method": method, "work": work}
                 figures["learned"] += [
                     released(path, domain, real, **again) for _ in range(number)
                 ]

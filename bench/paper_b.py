@@ -31,7 +31,7 @@ import plotly.graph_objects as go  # noqa: E402
 from plotly.subplots import make_subplots  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
-from bench import forecast  # noqa: E402
+from bench import coded_tables  # noqa: E402
 from synth_engine import mechanisms  # noqa: E402
 from synth_engine.domain import Basket, Domain, WeakBasket  # noqa: E402
 from synth_engine.models.model import Model, Synthesis  # noqa: E402
@@ -107,7 +107,7 @@ def main(folder: Path) -> int:
 
 
 def tables(folder: Path, scratch: Path) -> Iterator[Problem]:
-    adult, census = forecast.adult(folder, scratch), forecast.national(folder, scratch)
+    adult, census = coded_tables.adult(folder, scratch), coded_tables.national(folder, scratch)
     for data, target in ((adult, "income>50K"), (census, "OWN_RENT")):
         yield parted(data.name, data.domain, data.codes, target=data.domain.names.index(target))
     with gzip.open(folder / "data" / "transactions" / "retail.dat.gz", "rt") as file:

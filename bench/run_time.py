@@ -98,11 +98,11 @@ def bank(data: Path, folder: Path) -> tuple[Path, Path, int]:
 
 def national(data: Path, folder: Path) -> tuple[Path, Path, int]:
     """The same of the survey, by its dictionary."""
-    from bench import forecast, values
+    from bench import coded_tables, values
 
     table = values.load(data.parent, "national2019")
     table.to_csv(folder / "national2019.csv", index=False)
-    domain = forecast.census_domain(
+    domain = coded_tables.census_domain(
         json.loads((data / "nist_acs" / "data_dictionary.json").read_text())
     )
     (folder / "national2019.json").write_text(json.dumps(domain.to_json()))

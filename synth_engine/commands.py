@@ -167,10 +167,14 @@ def learn(options: argparse.Namespace) -> None:
             described = plan.described(answers, paid_by=document)
             for file, content in zip(
                 files,
-                (json_text(described.to_json()), json_text(document), answers.to_bytes()),
+                (
+                    json_text(described.to_json()).encode(),
+                    json_text(document).encode(),
+                    answers.to_bytes(),
+                ),
                 strict=True,
             ):
-                file.write_bytes(content if isinstance(content, bytes) else content.encode())
+                file.write_bytes(content)
                 file.keep()
     if not_found := plan.not_found(answers):
         names = ", ".join(repr(name) for name in not_found)

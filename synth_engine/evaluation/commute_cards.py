@@ -66,7 +66,7 @@ def _curve_words(view: CommuteView, entry: DistanceEntry, sides: Mapping[str, Fl
         f"{view.distance(flows.mean_km)} ({side})" for side, flows in sides.items()
     )
     text = f"{records} records; {means} on average."
-    if entry["ks_at_km"] is None:
+    if entry["ks"] is None or entry["ks_at_km"] is None:
         return text
     at = view.distance(entry["ks_at_km"])
     return (

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor, log10
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def arrange(
     first, second = (escape(name) for name in entry["places"])
     title = f"{unit.name} between {first} and {second}"
     quiet = {"gridcolor": QUIET, "zeroline": False}
-    layout = {
+    layout: dict[str, Any] = {
         "xaxis": {
             **quiet,
             "title": {

@@ -140,7 +140,7 @@ def pair_map(
 
 
 def _strength(pair: Json, hover: Sequence[HoverLine]) -> float:
-    return max(abs(pair[name]) for _, name, _ in hover)
+    return max(abs(float(pair[name])) for _, name, _ in hover)
 
 
 def is_same(field: str) -> Callable[[Json], bool]:

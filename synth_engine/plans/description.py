@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from synth_engine.domain import Attribute, Domain, Undeclared
+from synth_engine.domain import MAX_CODES, Attribute, Domain, Undeclared
 from synth_engine.domain.purchases import Purchase
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import scale_tree
@@ -20,9 +20,10 @@ from synth_engine.measurement import Answers, Session
 from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model
 from synth_engine.plans import domain_learning
-from synth_engine.plans.domain_learning import AnyAnswer, AnyQuestion, IntervalRounds
+from synth_engine.plans.domain_learning import AnyAnswer, AnyQuestion
 from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import ANSWERS_OVERHEAD, BYTES_A_VALUE, Budget, Mechanism, Plan
+from synth_engine.plans.scale_learning import IntervalRounds
 from synth_engine.privacy import conversion, receipt
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -55,7 +56,7 @@ class LearnDescription(Mechanism):
         "properties": {
             "columns": {
                 "type": "array",
-                "items": {"type": "string", "minLength": 1},
+                "items": {"type": "string"},
                 "maxItems": MAX_COLUMNS,
                 "uniqueItems": True,
                 "default": [],
@@ -222,5 +223,5 @@ class DescriptionPlan(Plan):
             if isinstance(question, IntervalRounds):
                 cells += MAX_ROUNDS * scale_tree.MAX_CELLS
             else:
-                cells += min(question.query.cells, domain_learning.MAX_CODES)
+                cells += min(question.query.cells, MAX_CODES)
         return ANSWERS_OVERHEAD + 2 * BYTES_A_VALUE * cells

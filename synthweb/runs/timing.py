@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
+from typing import Any
 
 from synth_engine.plans.resources import START, ResourceEstimate
 from synthweb.datasets.models import Dataset
@@ -201,17 +202,24 @@ def observed(dataset: Dataset) -> list[Observed]:
                 Observed(
                     method=run.spec["mechanism"],
                     ratios=ratios,
-                    predicted=run.release_run.expected["predicted"],
+                    predicted=_predicted(run),
                 )
             )
     return observations
+
+
+def _predicted(run: SynthesisRun) -> Mapping[str, Any]:
+    """The forecast of its time in seconds, by part; empty where none was made."""
+    expected: Mapping[str, Any] = (run.of_release and run.of_release.expected) or {}
+    predicted: Mapping[str, Any] = expected.get("predicted", {})
+    return predicted
 
 
 def _ratios(run: SynthesisRun) -> Iterable[tuple[str, float]]:
     # Reversed: of a stage that was begun twice the first line counts.
     begun = {event.stage: event.at for event in reversed(run.events.all())}
     opened, asked = begun.get(stages.OPEN.name), begun.get(stages.MEASURE.name)
-    predicted = run.release_run.expected.get("predicted", {})
+    predicted = _predicted(run)
     ends = {READ: (opened, asked), MODEL: (asked, run.finished_at)}
     for part, (start, end) in ends.items():
         # These are dates for people, and their clock may have been set in between.

@@ -303,7 +303,9 @@ def operations() -> Iterator[str]:
     for address, pattern in _addresses(urls.urlpatterns, ""):
         view: Any = pattern.callback
         if (actions := getattr(view, "actions", None)) is not None:
-            verbs = [verb for verb in actions if verb in VERBS]  # not HEAD, which a request adds
+            verbs = [
+                verb for verb in actions if verb in VERBS
+            ]  # not HEAD, which a request adds
         else:
             verbs = [verb for verb in VERBS if hasattr(getattr(view, "view_class", view), verb)]
         for verb in verbs or ["get"]:

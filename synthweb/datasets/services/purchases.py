@@ -17,7 +17,6 @@ from django.db import transaction
 from synth_engine.domain import Attribute, Domain, Purchase, parse_attribute
 from synth_engine.domain.purchases import as_bought, as_declared_after_looking, rests
 from synth_engine.errors import DomainError
-from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors
@@ -140,7 +139,7 @@ def keep_learned(
     actor: User,
     version: DomainVersion,
     run_code: str,
-    learned: Mapping[str, JsonObject],
+    learned: Mapping[str, dict[str, object]],
     receipt: Mapping[str, object],
 ) -> None:
     """Keep what a run has learned, and make it part of the description in force; called once a run, under

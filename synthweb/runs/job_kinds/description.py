@@ -7,7 +7,6 @@ from typing import Any
 
 from synth_engine.measurement import Answers
 from synth_engine.plans.description import DescriptionPlan
-from synth_engine.strict_json import JsonObject
 from synthweb.datasets import services as datasets
 from synthweb.releases import services as releases
 from synthweb.runs import purchases
@@ -23,10 +22,12 @@ class DescriptionPurchase(OfOneTable[DescriptionPlan]):
     request = purchases.LearnRequest
     ready = "The description is learned."
 
-    def fit(self, answers: Answers) -> dict[str, JsonObject]:
+    def fit(self, answers: Answers) -> dict[str, dict[str, object]]:
         return {name: each.to_json() for name, each in self.plan.learned(answers).items()}
 
-    def publish(self, answers: Answers, result: Mapping[str, JsonObject]) -> Mapping[str, Any]:
+    def publish(
+        self, answers: Answers, result: Mapping[str, dict[str, object]]
+    ) -> Mapping[str, Any]:
         datasets.keep_learned(
             actor=self.row.created_by,
             version=self.row.domain_version,
