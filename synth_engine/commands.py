@@ -451,16 +451,16 @@ def _advise(release: Release) -> None:
     if not any(measured.clique for measured in release.answers.measurements):
         return  # of the number of records alone there is enough to say
     rows = max(1, release.model.rows)
-    found = forecasts.forecast(
+    expected = forecasts.forecast(
         release.plan.domain,
         release.plan.spec,
         rows=rows,
         opens_at=release.plan.min_records_to_split(rows),
     )
-    if found.level == "too-little":
-        changes = "".join(f" Would do: {each.in_words}." for each in found.repairs)
+    if expected.level == "too-little":
+        changes = "".join(f" Would do: {each.in_words}." for each in expected.repairs)
         sys.stderr.write(
-            f"note: {len(found.named('not found'))} of {len(found.columns)} columns are not found: the noise "
+            f"note: {len(expected.named('not found'))} of {len(expected.columns)} columns are not found: the noise "
             f"is larger than what the table holds. The release is valid, but says little.{changes}\n"
         )
 
@@ -478,10 +478,10 @@ def forecast(options: argparse.Namespace) -> None:
             "a forecast is for some number of records", repair="give --records, about"
         )
     plan = registry.plan(domain, spec)
-    found = forecasts.forecast(
+    expected = forecasts.forecast(
         domain, spec, rows=rows, opens_at=plan.min_records_to_split(rows)
     )
-    sys.stdout.write(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(expected.to_json(), indent=2, ensure_ascii=False) + "\n")
 
 
 def sample(options: argparse.Namespace) -> None:

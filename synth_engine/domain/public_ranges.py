@@ -19,14 +19,14 @@ class PublicRange:
 
     reason: why no other number means anything there; a whole sentence.
     names: words of a column's name, without accents: one of these groups of words has to be in it.
-    beside: other words that may stand in the name; None where any may."""
+    other_words: other words that may stand in the name; None where any may."""
 
     key: str
     low: int
     high: int
     reason: str
     names: tuple[frozenset[str], ...]
-    beside: frozenset[str] | None
+    other_words: frozenset[str] | None
 
 
 def _names(text: str) -> tuple[frozenset[str], ...]:
@@ -79,7 +79,7 @@ REGISTRY = (
             "birth year, yob, born year, geburtsjahr, jahrgang, annee naissance, ano nacimiento, "
             "anno nascita, ano nascimento, geboortejaar, jaar geboorte, fodelsear"
         ),
-        beside=_FILLERS | _PEOPLE | {"geburts"},
+        other_words=_FILLERS | _PEOPLE | {"geburts"},
     ),
     PublicRange(
         key="age",
@@ -87,7 +87,7 @@ REGISTRY = (
         high=120,
         reason="An age in years: nobody is proved to have become older than 122.",
         names=_names("age, alter, lebensalter, edad, eta, idade, leeftijd, alder"),
-        beside=_FILLERS | _PEOPLE,
+        other_words=_FILLERS | _PEOPLE,
     ),
     PublicRange(
         key="percent",
@@ -98,7 +98,7 @@ REGISTRY = (
             "percent, percentage, pct, prozent, prozentsatz, prozentanteil, pourcentage, porcentaje, "
             "percentuale, percentagem, porcentagem, procent, procentandel"
         ),
-        beside=None,
+        other_words=None,
     ),
     PublicRange(
         key="latitude",
@@ -108,7 +108,7 @@ REGISTRY = (
         names=_names(
             "latitude, lat, breitengrad, latitud, latitudine, breedtegraad, breddgrad, geobreite"
         ),
-        beside=None,
+        other_words=None,
     ),
     PublicRange(
         key="longitude",
@@ -118,7 +118,7 @@ REGISTRY = (
         names=_names(
             "longitude, lon, lng, langengrad, laengengrad, longitud, longitudine, lengtegraad, langdgrad"
         ),
-        beside=None,
+        other_words=None,
     ),
     PublicRange(
         key="weekday",
@@ -129,7 +129,7 @@ REGISTRY = (
             "weekday, dayofweek, day week, dow, wochentag, jour semaine, dia semana, giorno settimana, "
             "weekdag, dag week, veckodag"
         ),
-        beside=_ON_CALENDAR,
+        other_words=_ON_CALENDAR,
     ),
     PublicRange(
         key="month",
@@ -139,7 +139,7 @@ REGISTRY = (
         names=_names(
             "month, monat, geburtsmonat, mois, mes, mese, maand, geboortemaand, manad, fodelsemanad"
         ),
-        beside=_ON_CALENDAR,
+        other_words=_ON_CALENDAR,
     ),
     PublicRange(
         key="day-of-month",
@@ -150,7 +150,7 @@ REGISTRY = (
             "day, day month, tag, tag monats, geburtstag, jour, jour mois, dia, dia mes, giorno, "
             "giorno mese, dag, dag maand, dag manad"
         ),
-        beside=_ON_CALENDAR,
+        other_words=_ON_CALENDAR,
     ),
     PublicRange(
         key="week",
@@ -160,7 +160,7 @@ REGISTRY = (
         names=_names(
             "week, iso week, kalenderwoche, kw, semaine, semana, settimana, vecka, veckonummer"
         ),
-        beside=_ON_CALENDAR,
+        other_words=_ON_CALENDAR,
     ),
     PublicRange(
         key="quarter",
@@ -168,7 +168,7 @@ REGISTRY = (
         high=4,
         reason="A quarter of the year.",
         names=_names("quarter, quartal, trimestre, kwartaal, kvartal"),
-        beside=_ON_CALENDAR,
+        other_words=_ON_CALENDAR,
     ),
     PublicRange(
         key="hours-of-week",
@@ -179,7 +179,7 @@ REGISTRY = (
             "hours week, weekly hours, wochenstunden, stunden woche, heures semaine, horas semana, "
             "ore settimana, uren week, timmar vecka"
         ),
-        beside=_FILLERS | _PEOPLE | {"usual", "worked", "work", "pro", "par", "por"},
+        other_words=_FILLERS | _PEOPLE | {"usual", "worked", "work", "pro", "par", "por"},
     ),
     PublicRange(
         key="hour",
@@ -187,7 +187,7 @@ REGISTRY = (
         high=24,
         reason="An hour of the day.",
         names=_names("hour, hour day, stunde, uhrzeit, heure, hora, ora, uur, timme"),
-        beside=_ON_CALENDAR | {"day", "tages", "tag"},
+        other_words=_ON_CALENDAR | {"day", "tages", "tag"},
     ),
     PublicRange(
         key="minute",
@@ -195,7 +195,7 @@ REGISTRY = (
         high=60,
         reason="A minute of the hour.",
         names=_names("minute, minute hour, minuut, minut"),
-        beside=_ON_CALENDAR,
+        other_words=_ON_CALENDAR,
     ),
     PublicRange(
         key="ph",
@@ -203,7 +203,7 @@ REGISTRY = (
         high=14,
         reason="The scale of pH values.",
         names=_names("ph"),
-        beside=_FILLERS
+        other_words=_FILLERS
         | {"value", "wert", "valeur", "valor", "valore", "water", "soil", "blood"},
     ),
     PublicRange(
@@ -212,7 +212,7 @@ REGISTRY = (
         high=10,
         reason="The scale of Apgar scores.",
         names=_names("apgar"),
-        beside=_FILLERS | {"score", "min", "minute", "minutes", "minuten"},
+        other_words=_FILLERS | {"score", "min", "minute", "minutes", "minuten"},
     ),
     PublicRange(
         key="glasgow",
@@ -220,20 +220,20 @@ REGISTRY = (
         high=15,
         reason="The Glasgow coma scale.",
         names=_names("gcs, glasgow coma"),
-        beside=_FILLERS | {"score", "scale", "total", "admission"},
+        other_words=_FILLERS | {"score", "scale", "total", "admission"},
     ),
 )
 
 
 def of_name(name: str) -> PublicRange | None:
     """The range of which a column's name speaks; None if it speaks of none."""
-    said = [without_accents(word) for word in words(name)]
-    said += ["percent"] * ("%" in name)
-    if _CHANGES & set(said):
+    name_words = [without_accents(word) for word in words(name)]
+    name_words += ["percent"] * ("%" in name)
+    if _CHANGES & set(name_words):
         return None
     for each in REGISTRY:
         for group in each.names:
-            if group <= set(said) and (each.beside is None or set(said) - group <= each.beside):
+            if group <= set(name_words) and (each.other_words is None or set(name_words) - group <= each.other_words):
                 return each
     return None
 

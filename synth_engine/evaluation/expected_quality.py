@@ -53,10 +53,10 @@ class ExpectedQuality:
     """How many columns of a release have which word, and the word of their relations (`expected_relations`).
     related: how many of all `pairs` of columns go together in the model."""
 
-    found: int
-    coarse: int
-    not_found: int
-    unknown: int
+    found_columns: int
+    coarse_columns: int
+    not_found_columns: int
+    unknown_columns: int
     relations: str = "unknown"
     related: int = 0
     pairs: int = 0
@@ -65,18 +65,18 @@ class ExpectedQuality:
     def of(cls, columns: Sequence[ExpectedColumn]) -> ExpectedQuality:
         every = [word_of(column) for column in columns]
         return cls(
-            found=every.count("found"),
-            coarse=every.count("coarse"),
-            not_found=every.count("not found"),
-            unknown=every.count("unknown"),
+            found_columns=every.count("found"),
+            coarse_columns=every.count("coarse"),
+            not_found_columns=every.count("not found"),
+            unknown_columns=every.count("unknown"),
         )
 
     @property
     def word(self) -> ColumnWord:
         """The word that at least half of the columns with bands reach; unknown where none has bands."""
-        known = self.found + self.coarse + self.not_found
+        known = self.found_columns + self.coarse_columns + self.not_found_columns
         if not known:
             return "unknown"
-        if 2 * self.found >= known:
+        if 2 * self.found_columns >= known:
             return "found"
-        return "coarse" if 2 * (self.found + self.coarse) >= known else "not found"
+        return "coarse" if 2 * (self.found_columns + self.coarse_columns) >= known else "not found"

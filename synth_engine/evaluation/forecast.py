@@ -173,15 +173,15 @@ def forecast(
         rule=rule,
         opens_at=opens_at,
     )
-    found = _judged(facts)
-    if found.level == "enough" or not advises:
-        return found
+    expected = _judged(facts)
+    if expected.level == "enough" or not advises:
+        return expected
     aims: tuple[Level, ...] = ("enough", "thin")
-    for aim in aims if found.level == "too-little" else aims[:1]:
-        repairs = tuple(_repairs(facts, found, aim=aim))
+    for aim in aims if expected.level == "too-little" else aims[:1]:
+        repairs = tuple(_repairs(facts, expected, aim=aim))
         if repairs:
-            return replace(found, aim=aim, repairs=repairs)
-    return found
+            return replace(expected, aim=aim, repairs=repairs)
+    return expected
 
 
 def _judged(facts: _Facts) -> Forecast:
@@ -256,14 +256,14 @@ def _relations(
     noise = _CELLS_OF_A_RELATION * error.pair_noise * math.sqrt(math.pi / 2) / error.rows
     words: dict[float, Relations] = {}
     for strength in STRENGTHS:
-        kept, weak = _LARGEST_NOISE[strength]
-        words[strength] = "kept" if noise <= kept else "weak" if noise <= weak else "lost"
+        for_kept, for_weak = _LARGEST_NOISE[strength]
+        words[strength] = "kept" if noise <= for_kept else "weak" if noise <= for_weak else "lost"
     if 2 * list(columns.values()).count("not found") >= len(columns):
         return dict.fromkeys(STRENGTHS, "lost")
     return words
 
 
-def _repairs(facts: _Facts, found: Forecast, *, aim: Level) -> Iterator[Repair]:
+def _repairs(facts: _Facts, expected: Forecast, *, aim: Level) -> Iterator[Repair]:
     """What would reach `aim`, each change tried by the same forecast."""
     for rows in _least(
         facts, [_rounded(facts.rows * step) for step in _LARGER], _with_rows, aim
@@ -277,12 +277,12 @@ def _repairs(facts: _Facts, found: Forecast, *, aim: Level) -> Iterator[Repair]:
     worst = [
         name
         for word in ("not found", "coarse", "found")
-        for name in found.named(word)
-        if name not in found.purpose
+        for name in expected.named(word)
+        if name not in expected.purpose
     ]
     # Some columns have to be left, or there is nothing to release.
     dropped = [
-        tuple(worst[:number]) for number in range(1, max(1, len(found.columns) // 2 + 1))
+        tuple(worst[:number]) for number in range(1, max(1, len(expected.columns) // 2 + 1))
     ]
     for columns in _least(facts, dropped, _without, aim):
         yield Repair(columns=columns)

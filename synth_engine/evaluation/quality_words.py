@@ -56,11 +56,11 @@ def worst_column(words: Iterable[ColumnWord]) -> ColumnWord:
     return max(words, key=_SEVERITY.index, default="unknown")
 
 
-def _column(value: float | None, found: float, coarse: float) -> ColumnWord:
+def _column(value: float | None, for_found: float, for_coarse: float) -> ColumnWord:
     if value is None:
         return "unknown"
-    return "found" if value <= found else "coarse" if value <= coarse else "not found"
+    return "found" if value <= for_found else "coarse" if value <= for_coarse else "not found"
 
 
-def _relations(value: float, kept: float, weak: float) -> Relations:
-    return "kept" if value <= kept else "weak" if value <= weak else "lost"
+def _relations(value: float, for_kept: float, for_weak: float) -> Relations:
+    return "kept" if value <= for_kept else "weak" if value <= for_weak else "lost"

@@ -279,8 +279,8 @@ class DraftEditor:
         self.outcome.lists = [index for index in chosen if not_found(read[index])]
         for index in chosen:
             if read[index] and index not in self.outcome.lists:
-                found = as_found(self._described(index))
-                self._confirm(index, found, because=FOUND, together=True)
+                learned = as_found(self._described(index))
+                self._confirm(index, learned, because=FOUND, together=True)
         rest = [index for index in chosen if not read[index]]
         self._confirm_group(rest, because=self.posted.because())
 

@@ -212,15 +212,15 @@ def with_quality(releases: QuerySet[Release]) -> QuerySet[Release]:
     """The same releases, each with `column_count`, 0 before the first look is prepared, and the places of its
     two words of quality: `word_place`, that in `COLUMN_WORDS` of `ExpectedQuality.word`, or 4 before it is
     computed, and `relation_place`, that in `RELATION_LEVELS`, or 4."""
-    found, coarse, not_found = (
-        Cast(KeyTextTransform(level, "first_look__quality"), IntegerField())
+    good, coarse, lost = (
+        Cast(KeyTextTransform(f"{level}_columns", "first_look__quality"), IntegerField())
         for level in ("found", "coarse", "not_found")
     )
     return releases.annotate(
         column_count=Coalesce("first_look__columns", 0),
-        found_columns=found,
-        coarse_columns=found + coarse,
-        known_columns=found + coarse + not_found,
+        found_columns=good,
+        coarse_columns=good + coarse,
+        known_columns=good + coarse + lost,
     ).annotate(
         word_place=Case(
             When(known_columns=None, then=4),

@@ -68,15 +68,15 @@ def bought(
     lines = []
     for part, key in SHARES:
         epsilon, delta = _of_a_release(rule, amount, parts=part / (releases or 1))
-        found = _forecast(domain, name, epsilon=epsilon, delta=delta, rows=rows, rule=rule)
-        if found is not None:
+        expected = _forecast(domain, name, epsilon=epsilon, delta=delta, rows=rows, rule=rule)
+        if expected is not None:
             lines.append(
                 AccuracyLine(
                     title=titles[key],
                     as_asked=key == "asked",
                     epsilon=epsilon,
-                    columns=forecast.columns_in_words(found),
-                    relations=forecast.relations_in_words(found),
+                    columns=forecast.columns_in_words(expected),
+                    relations=forecast.relations_in_words(expected),
                 )
             )
     method = next((one["title"] for one in mechanisms.describe() if one["id"] == name), name)

@@ -22,4 +22,4 @@ class RunsConfig(AppConfig):
 def _seen(*, release: Any, user: Any, **_rest: Any) -> None:
     from synthweb.runs import notices  # has model classes: importable once all apps are loaded
 
-    notices.see(user=user, release=release)
+    notices.see(user=user, release_run__release=release)

@@ -69,30 +69,30 @@ def of_proposal(proposal: ReleaseProposal) -> Forecast:
     )
 
 
-def in_words(found: Forecast, domain: Domain) -> ForecastWords:
+def in_words(expected: Forecast, domain: Domain) -> ForecastWords:
     """The forecast of a release of this description in sentences."""
     return ForecastWords(
-        level=found.level,
-        title=str(TITLES[found.level]),
-        columns=sentences_of_columns(found.columns),
-        relations=relations_in_words(found),
-        notes=tuple(_notes(found, domain)),
-        advice=tuple(_advice(found)),
-        lines=tuple((name, str(WORDS[word]), word) for name, word in found.columns.items()),
+        level=expected.level,
+        title=str(TITLES[expected.level]),
+        columns=sentences_of_columns(expected.columns),
+        relations=relations_in_words(expected),
+        notes=tuple(_notes(expected, domain)),
+        advice=tuple(_advice(expected)),
+        lines=tuple((name, str(WORDS[word]), word) for name, word in expected.columns.items()),
     )
 
 
-def columns_in_words(found: Forecast) -> str:
+def columns_in_words(expected: Forecast) -> str:
     """How many columns have which word."""
-    counted = [(word, len(found.named(word))) for word in WORDS]
+    counted = [(word, len(expected.named(word))) for word in WORDS]
     return ", ".join(f"{grouped(number)} {WORDS[word]}" for word, number in counted if number)
 
 
-def relations_in_words(found: Forecast) -> str:
+def relations_in_words(expected: Forecast) -> str:
     """What becomes of relations of each strength; empty of a single column."""
-    if len(found.columns) < 2:
+    if len(expected.columns) < 2:
         return ""
-    words = set(found.relations.values())
+    words = set(expected.relations.values())
     if len(words) == 1:
         return gettext("Relations between columns: %(word)s.") % {
             "word": RELATIONS[words.pop()]
@@ -100,37 +100,37 @@ def relations_in_words(found: Forecast) -> str:
     each = (
         gettext("of strength %(strength)s %(word)s")
         % {"strength": written_number(f"{strength:g}"), "word": RELATIONS[word]}
-        for strength, word in found.relations.items()
+        for strength, word in expected.relations.items()
     )
     return gettext("Relations between columns: %(each)s.") % {"each": ", ".join(each)}
 
 
-def _notes(found: Forecast, domain: Domain) -> list[str]:
+def _notes(expected: Forecast, domain: Domain) -> list[str]:
     notes = []
-    if found.empty:
+    if expected.empty:
         notes.append(
             ngettext(
                 "About one column whose values are learned will not be found at all, and will be without a "
                 "value in every synthetic table.",
                 "About %(columns)s columns whose values are learned will not be found at all, and will be "
                 "without a value in every synthetic table.",
-                found.empty,
+                expected.empty,
             )
-            % {"columns": grouped(found.empty)}
+            % {"columns": grouped(expected.empty)}
         )
-    if found.opens_at is not None:
-        notes.append(_of_tree(found, found.opens_at, domain))
+    if expected.opens_at is not None:
+        notes.append(_of_tree(expected, expected.opens_at, domain))
     return notes
 
 
-def _of_tree(found: Forecast, opens_at: int, domain: Domain) -> str:
+def _of_tree(expected: Forecast, opens_at: int, domain: Domain) -> str:
     """How far a tree of texts or places is divided."""
     facts = {
         "records": grouped(opens_at),
-        "rows": grouped(found.rows),
-        "cells": grouped(max(1, found.rows // opens_at)),
+        "rows": grouped(expected.rows),
+        "cells": grouped(max(1, expected.rows // opens_at)),
     }
-    if found.rows < opens_at and texts_of(domain) is not None:
+    if expected.rows < opens_at and texts_of(domain) is not None:
         return (
             gettext(
                 "A beginning of a text is divided from about %(records)s records on at this ε, and there are "
@@ -138,7 +138,7 @@ def _of_tree(found: Forecast, opens_at: int, domain: Domain) -> str:
             )
             % facts
         )
-    if found.rows < opens_at:
+    if expected.rows < opens_at:
         return (
             gettext(
                 "A cell is divided from about %(records)s records on at this ε, and there are %(rows)s in "
@@ -162,15 +162,15 @@ def _of_tree(found: Forecast, opens_at: int, domain: Domain) -> str:
     )
 
 
-def _advice(found: Forecast) -> list[str]:
-    if found.level == "enough":
+def _advice(expected: Forecast) -> list[str]:
+    if expected.level == "enough":
         return []
     sentences = []
-    if found.repairs:
-        changes = gettext(" or ").join(_change(repair) for repair in found.repairs)
+    if expected.repairs:
+        changes = gettext(" or ").join(_change(repair) for repair in expected.repairs)
         sentence = (
             gettext("Enough would be %(changes)s.")
-            if found.aim == "enough"
+            if expected.aim == "enough"
             else gettext("The least that would do: %(changes)s.")
         )
         sentences.append(sentence % {"changes": changes})
@@ -181,7 +181,7 @@ def _advice(found: Forecast) -> list[str]:
                 "method: describe columns with fewer values or wider bins, or choose another method."
             )
         )
-    if found.level == "too-little":
+    if expected.level == "too-little":
         sentences.append(str(NO_TABLE))
     return sentences
 

@@ -93,6 +93,8 @@ SECURE_RANDOMNESS = {
     "synth_engine/pipeline/databases.py",
     "synth_engine/pipeline/measuring.py",
     "synth_engine/commands.py",
+    "synth_engine/extras/cities/commands.py",
+    "synth_engine/extras/scenarios/commands.py",
     "synth_engine/outputs.py",
 }
 

@@ -19,7 +19,7 @@ KEYWORDS = (
     "labels",
 )
 # The descriptions of REST are in English, as its keys are; an operator reads commands and settings.
-OTHERS = ("api", "local", "management", "migrations", "server")
+OTHERS = ("api", "rest", "local", "management", "migrations", "server")
 MODULES = sorted(
     path
     for path in (ROOT / "synthweb").rglob("*.py")

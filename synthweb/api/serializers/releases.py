@@ -26,10 +26,10 @@ class QualitySerializer(serializers.Serializer[Any]):
         choices=COLUMN_WORDS,
         help_text="The word that at least half of the columns with bands reach.",
     )
-    found = serializers.IntegerField()
-    coarse = serializers.IntegerField()
-    not_found = serializers.IntegerField()
-    unknown = serializers.IntegerField(help_text="Columns without bands.")
+    found_columns = serializers.IntegerField()
+    coarse_columns = serializers.IntegerField()
+    not_found_columns = serializers.IntegerField()
+    unknown_columns = serializers.IntegerField(help_text="Columns without bands.")
     relations = serializers.ChoiceField(
         choices=RELATION_LEVELS,
         help_text="Whether relations between columns are expected to be in the release.",
