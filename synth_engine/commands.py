@@ -460,8 +460,8 @@ def _advise(release: Release) -> None:
     if expected.level == "too-little":
         changes = "".join(f" Would do: {each.in_words}." for each in expected.repairs)
         sys.stderr.write(
-            f"note: {len(expected.named('not found'))} of {len(expected.columns)} columns are not found: the noise "
-            f"is larger than what the table holds. The release is valid, but says little.{changes}\n"
+            f"note: {len(expected.named('not found'))} of {len(expected.columns)} columns are not found: the "
+            f"noise is larger than what the table holds. The release is valid, but says little.{changes}\n"
         )
 
 

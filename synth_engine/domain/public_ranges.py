@@ -227,13 +227,15 @@ REGISTRY = (
 
 def of_name(name: str) -> PublicRange | None:
     """The range of which a column's name speaks; None if it speaks of none."""
-    name_words = [without_accents(word) for word in words(name)]
-    name_words += ["percent"] * ("%" in name)
-    if _CHANGES & set(name_words):
+    name_words = {without_accents(word) for word in words(name)}
+    if "%" in name:
+        name_words.add("percent")
+    if _CHANGES & name_words:
         return None
     for each in REGISTRY:
         for group in each.names:
-            if group <= set(name_words) and (each.other_words is None or set(name_words) - group <= each.other_words):
+            others = name_words - group
+            if group <= name_words and (each.other_words is None or others <= each.other_words):
                 return each
     return None
 

@@ -79,4 +79,6 @@ class ExpectedQuality:
             return "unknown"
         if 2 * self.found_columns >= known:
             return "found"
-        return "coarse" if 2 * (self.found_columns + self.coarse_columns) >= known else "not found"
+        return (
+            "coarse" if 2 * (self.found_columns + self.coarse_columns) >= known else "not found"
+        )

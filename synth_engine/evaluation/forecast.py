@@ -257,7 +257,9 @@ def _relations(
     words: dict[float, Relations] = {}
     for strength in STRENGTHS:
         for_kept, for_weak = _LARGEST_NOISE[strength]
-        words[strength] = "kept" if noise <= for_kept else "weak" if noise <= for_weak else "lost"
+        words[strength] = (
+            "kept" if noise <= for_kept else "weak" if noise <= for_weak else "lost"
+        )
     if 2 * list(columns.values()).count("not found") >= len(columns):
         return dict.fromkeys(STRENGTHS, "lost")
     return words
