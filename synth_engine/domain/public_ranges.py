@@ -85,7 +85,7 @@ REGISTRY = (
         key="age",
         low=0,
         high=120,
-        reason="An age in years: nobody is proved to have become older than 122.",
+        reason="An age in years: only one person is proved to have become older than 120.",
         names=_names("age, alter, lebensalter, edad, eta, idade, leeftijd, alder"),
         other_words=_FILLERS | _PEOPLE,
     ),

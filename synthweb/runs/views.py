@@ -12,6 +12,7 @@ from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -64,6 +65,7 @@ STOP_POLLING = 286  # htmx: swap this answer in and ask no more
 
 
 # --- a new release ------------------------------------------------------------------------------------------
+@gzip_page  # public facts; a token of a form is masked by another number in each answer
 @login_required
 @require_http_methods(["GET", "POST"])
 @limited

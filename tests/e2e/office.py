@@ -121,7 +121,7 @@ def _released(
 def _outside() -> list[Page]:
     return [
         Page("Sign in", "", "/account/login/"),
-        Page("Forgotten password", "", "/account/password/reset/"),
+        Page("Forgotten password", "", "/account/reset/"),
         Page("Public release", "", f"/public/{addresses.PUBLIC_TOKEN}/"),
         Page("Public link that ended", "", "/public/a-token-of-no-link/", 404),
         Page("No such page", "steward", "/releases/nowhere000/", 404),
@@ -157,7 +157,7 @@ def _of_datasets(office: Office) -> list[Page]:
     found = {
         "Datasets": "/datasets/",
         "New dataset": "/datasets/upload/",
-        "Table is read": f"{fresh}status/",
+        "Table is read": f"{fresh}upload/",
         "Dataset, just read": fresh,
         "Dataset": this,
         "Describe": f"{this}describe/",

@@ -7,6 +7,7 @@ from functools import cache
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.views import SpectacularAPIView
@@ -18,6 +19,7 @@ class SchemaView(SpectacularAPIView):
     """The document: YAML, or JSON on request (`Accept: application/vnd.oai.openapi+json`)."""
 
 
+@gzip_page  # the same for everybody
 @require_safe
 @login_required
 def page(request: HttpRequest) -> HttpResponse:

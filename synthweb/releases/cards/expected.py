@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from synthweb.accounts.http import SignedInRequest
@@ -18,6 +19,7 @@ from synthweb.releases import (
 from synthweb.releases.tabs import Card
 
 
+@gzip_page  # as of a look
 @login_required
 @require_GET
 def expected_ranges(request: SignedInRequest, code: str) -> HttpResponse:
