@@ -17,7 +17,7 @@ from functools import lru_cache
 from django.utils import translation
 from django.utils.translation import gettext_noop as _
 
-from synthweb.lib import sentences_of_drafts
+from synthweb.lib import sentences_of_drafts, sentences_of_order
 
 AXIS_TITLES: tuple[str, ...] = (
     _("mean of %(column)s"),
@@ -227,7 +227,6 @@ PATTERNS: tuple[str, ...] = (
     _("semicolon"),
     _("tab"),
     _("A run of this dataset is not over; wait for it or cancel it first."),
-    _("the tables of this database are not connected yet; say their keys and confirm"),
     # a map of points
     _("Where they lie"),
     _("Where the codes of this table lie: longitude to the right, latitude upwards."),
@@ -246,11 +245,6 @@ PATTERNS: tuple[str, ...] = (
     _("The release is ready."),
     _("The figures are ready."),
     _("Failed. %(reason_text)s"),
-    # what is missing before a release
-    _("this dataset has no confirmed description"),
-    _("describe its columns and confirm"),
-    _("this dataset has no privacy budget"),
-    _("ask a custodian for one"),
     # a budget over time
     _("%(letter)s %(charged)s charged, %(held)s held, %(free)s free of %(granted)s"),
     # why a price would not be held
@@ -264,6 +258,7 @@ PATTERNS: tuple[str, ...] = (
     "free"),
     *AXIS_TITLES,
     *sentences_of_drafts.PATTERNS,
+    *sentences_of_order.PATTERNS,
 )  # fmt: skip
 """The first one that matches counts, so that a longer pattern stands before one that it contains."""
 

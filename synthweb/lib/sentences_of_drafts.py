@@ -136,7 +136,7 @@ REASONS: tuple[str, ...] = (
     _("Most values are several words, and few repeat: it is free text, which is never listed."),
     _("By its name, from %(low)s to %(high)s: %(reason_text)s"),
     _("Nobody who was born before 1900 is alive."),
-    _("An age in years: nobody is proved to have become older than 122."),
+    _("An age in years: only one person is proved to have become older than 120."),
     _("A percentage of a whole."),
     _("A latitude lies between the poles."),
     _("A longitude is counted from Greenwich, half around the earth."),

@@ -44,10 +44,10 @@ class Quality:
     together in the model."""
 
     word: str
-    found: int
-    coarse: int
-    not_found: int
-    unknown: int
+    found_columns: int
+    coarse_columns: int
+    not_found_columns: int
+    unknown_columns: int
     relations: str = "unknown"
     related: int = 0
     pairs: int = 0
