@@ -162,7 +162,8 @@ def bounded(name: str, draft: Mapping[str, Any], column: Column) -> dict[str, An
     if fit is not None and fit.outside > max(_FEW_BEYOND, _MOST_BEYOND * counts.sum()):
         return dict(draft)
     public = f"By its name, from {known.low} to {known.high}: {known.reason}"
-    return {**draft, **bounds, "why": draft["why"].replace(LEARNED, public)}
+    whole = draft["why"].replace(LEARNED, "").strip()
+    return {**draft, **bounds, "why": f"{public} {whole}"}
 
 
 def left_out(why: str, choices: Sequence[ReadingChoice]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from synth_engine.domain import Attribute, Undeclared, Weak
+from synth_engine.domain import Attribute, Undeclared, Weak, public_ranges
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.evaluation.column_check import ColumnCheck, Light
@@ -99,6 +99,11 @@ class ColumnLine:
             return attribute_of(self.name, self.column)
         except DomainError as error:
             return error
+
+    @property
+    def _attribute(self) -> Attribute | None:
+        """How the column reads; None where it is not sound."""
+        return self._read if isinstance(self._read, Attribute) else None
 
     @property
     def error(self) -> DomainError | None:
@@ -271,9 +276,8 @@ class ColumnLine:
     @property
     def needs_statement(self) -> bool:
         """Whether somebody has to say where its facts are written, before it is confirmed with others."""
-        attribute = self._read if isinstance(self._read, Attribute) else None
         clear = self.is_open and not self.question and not self.read_list
-        return clear and basis.known(self.column, attribute) is None
+        return clear and basis.known(self.column, self._attribute) is None
 
     @property
     def is_open(self) -> bool:
@@ -296,6 +300,8 @@ class ColumnLine:
         match self.state:
             case "confirmed":
                 return str(drafts.ORIGINS[self.origin])
+            case "suggested" if self._has_public_range:
+                return gettext("Public by its name")
             case "suggested":
                 return gettext("Read from your data")
             case "empty":
@@ -305,6 +311,11 @@ class ColumnLine:
                 "origin": drafts.ORIGINS[self.origin]
             }
         return gettext("Typed, not confirmed")
+
+    @property
+    def _has_public_range(self) -> bool:
+        facts = {} if self._attribute is None else self._attribute.to_json()
+        return public_ranges.states(self.name, facts) is not None
 
     @property
     def why(self) -> str:

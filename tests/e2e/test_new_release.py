@@ -82,4 +82,4 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(
         until(browser, lambda page: "/runs/" in page.current_url)
         until(browser, lambda page: "Waiting for a worker" in page.page_source)
         assert not complaints(browser)
-    assert SynthesisRun.objects.get().epsilon == 250_000_000
+    assert SynthesisRun.objects.get().price.epsilon == 250_000_000

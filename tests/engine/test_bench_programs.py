@@ -55,6 +55,7 @@ RUN = (
 """One after another in one process, which loads libraries once."""
 WITHOUT_DATA = tuple(f"bench/{name}.py nowhere" for name in ("contingency_table", "paper_b"))
 STARTED = (
+    "bought",
     "conclusions",
     "forecast",
     "idle",
@@ -85,6 +86,7 @@ themselves they take minutes, or noise hides a table that is small enough."""
 PARTS_OF_OTHERS = {
     "against",
     "against_page",
+    "coded_tables",
     "made",
     "nemeses",
     "paper_a_points",

@@ -14,7 +14,7 @@ from synthweb.datasets import preview_store, services
 from synthweb.datasets.models import Dataset, DomainBasis, Preview
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.describe_page import DescribePage
+from tests.web.describe_page import DescribePage, line
 
 Open = Callable[..., Client]
 AGES = {"texts": [str(age) for age in range(20, 60)], "counts": [5] * 40}
@@ -66,6 +66,11 @@ def test_no_histogram_is_drawn_before_a_range_is_stated(page: DescribePage) -> N
     typed = page.inputs("?edit=1") | {"1-widest_low": "0", "1-widest_high": "90"}
     address = reverse("datasets:evidence", args=[page.dataset.code]) + "?line=1"
     assert HISTOGRAM not in page.client.post(address, typed).text
+
+
+def test_a_range_that_is_public_by_a_name_says_so(page: DescribePage) -> None:
+    assert "Public by its name" in line(page.page("?column=0"), 0)
+    assert "Read from your data" in line(page.page("?column=1"), 1)
 
 
 def test_it_opens_after_a_range_was_taken_typed_or_learned(page: DescribePage) -> None:

@@ -244,7 +244,7 @@ def test_rows_stand_on_the_page_before_their_expected_errors(
     shown = seen(release)
     assert shown.quality is not None
     counts = shown.quality
-    assert counts.found + counts.coarse + counts.not_found == 3
+    assert counts.found_columns + counts.coarse_columns + counts.not_found_columns == 3
     for column in shown.columns:
         assert column.error is not None and column.error.lines
     assert page.count("data-band") == sum(
@@ -297,11 +297,31 @@ def test_lists_are_sorted_by_quality_columns_and_sharing(
     cast: Cast, release: Release, browser: Open
 ) -> None:
     qualities = {
-        "not found": {"found": 1, "coarse": 0, "not_found": 2, "unknown": 0},
-        "not known": {"found": 0, "coarse": 0, "not_found": 0, "unknown": 3},
-        "coarse": {"found": 1, "coarse": 1, "not_found": 1, "unknown": 1},
+        "not found": {
+            "found_columns": 1,
+            "coarse_columns": 0,
+            "not_found_columns": 2,
+            "unknown_columns": 0,
+        },
+        "not known": {
+            "found_columns": 0,
+            "coarse_columns": 0,
+            "not_found_columns": 0,
+            "unknown_columns": 3,
+        },
+        "coarse": {
+            "found_columns": 1,
+            "coarse_columns": 1,
+            "not_found_columns": 1,
+            "unknown_columns": 1,
+        },
         "not computed yet": None,
-        "found": {"found": 2, "coarse": 1, "not_found": 1, "unknown": 9},
+        "found": {
+            "found_columns": 2,
+            "coarse_columns": 1,
+            "not_found_columns": 1,
+            "unknown_columns": 9,
+        },
     }
     first = FirstLook.objects.get()
     for number, (name, quality) in enumerate(qualities.items()):

@@ -16,7 +16,7 @@ from synth_engine.plans.resources import ResourceEstimate
 from synthweb.datasets.models import Dataset
 from synthweb.pages.templatetags import amounts
 from synthweb.runs import stages, timing, worker
-from synthweb.runs.models import RunEvent, SynthesisRun
+from synthweb.runs.models import ReleaseRun, RunEvent, SynthesisRun
 from synthweb.runs.timing import MODEL, READ, Observed, band
 from tests.cast import Cast
 from tests.web import scene
@@ -162,12 +162,14 @@ def test_a_finished_run_teaches_the_next_forecast(cast: Cast, dataset: Dataset) 
     )
     made.refresh_from_db()
     [slow] = timing.observed(dataset)
-    assert slow.ratios[READ] == pytest.approx(10 / made.expected["predicted"][READ])
-    assert slow.ratios[MODEL] == pytest.approx(20 / made.expected["predicted"][MODEL])
-    assert slow.predicted == made.expected["predicted"]
+    assert slow.ratios[READ] == pytest.approx(10 / made.release_run.expected["predicted"][READ])
+    assert slow.ratios[MODEL] == pytest.approx(
+        20 / made.release_run.expected["predicted"][MODEL]
+    )
+    assert slow.predicted == made.release_run.expected["predicted"]
     again = scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.5")
-    assert again.expected["middle"] == pytest.approx(30, rel=0.05)
-    assert 8 <= again.expected["low"] <= 30 <= again.expected["high"]
+    assert again.release_run.expected["middle"] == pytest.approx(30, rel=0.05)
+    assert 8 <= again.release_run.expected["low"] <= 30 <= again.release_run.expected["high"]
     # A clock that was set, or a computer that slept, moves the forecast no farther than to the bounds.
     SynthesisRun.objects.filter(pk=made.pk).update(
         finished_at=begun + datetime.timedelta(days=9)
@@ -200,9 +202,8 @@ def test_an_open_run_shows_how_long_and_a_stripe_where_no_share_is_known(
     assert "aria-valuenow" not in bar
     SynthesisRun.objects.filter(pk=made.pk).update(progress=0.4)
     assert "stage-unknown" not in client.get(address).text
-    SynthesisRun.objects.filter(pk=made.pk).update(
-        expected=None
-    )  # one from before it was recorded
+    # One whose time was not forecast.
+    ReleaseRun.objects.filter(run=made).update(expected=None)
     assert "usual" not in client.get(address).text.split("The request")[0]
 
 

@@ -129,7 +129,7 @@ def test_more_than_half_of_what_is_left_is_asked_for_twice(
     assert (
         post(client, dataset, epsilon="3", delta="3e-9", confirmed=found[1]).status_code == 302
     )
-    assert SynthesisRun.objects.get().epsilon == 3 * 10**9
+    assert SynthesisRun.objects.get().price.epsilon == 3 * 10**9
 
 
 def test_what_cannot_be_paid_has_no_button_and_cannot_be_posted(

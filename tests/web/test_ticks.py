@@ -149,7 +149,7 @@ def test_an_answer_and_its_receipt_are_shown_at_a_tick(
         worker.synthesize(code=run.code)
         run.refresh_from_db()
         assert run.paid_check is not None
-        assert run.due_at is not None
+        assert run.check_run.due_at is not None
     # Measured, and shown to the steward, who may see how long runs take.
     assert len(seen(steward, release, first)["figures"]) == 1
     assert seen(analyst, release, first) == before
@@ -160,14 +160,16 @@ def test_an_answer_and_its_receipt_are_shown_at_a_tick(
         assert steward.get(address).status_code == 200
     assert "data-paid" not in html_of(analyst.get(page))
     # One answer a tick: how many are there at a tick does not tell how fast the table is read.
-    assert second.due_at == first.due_at + ticks.TICK
+    assert second.check_run.due_at == first.check_run.due_at + ticks.TICK
     scene.let_ticks_pass(1)
     shown, next_one = (seen(analyst, release, run) for run in (first, second))
     assert (shown["state"], len(shown["figures"])) == ("finished", 1)
     assert next_one["state"] == "waiting"
-    assert datetime.fromisoformat(shown["finished_at"]) == first.due_at - ticks.TICK
+    assert datetime.fromisoformat(shown["finished_at"]) == first.check_run.due_at - ticks.TICK
     assert datetime.fromisoformat(shown["created_at"]).second == 0
     assert analyst.get(receipt).status_code == 200
     # The moment at which a run ended is nowhere in what is told.
-    SynthesisRun.objects.filter(pk=first.pk).update(finished_at=first.due_at - 3 * ticks.TICK)
+    SynthesisRun.objects.filter(pk=first.pk).update(
+        finished_at=first.check_run.due_at - 3 * ticks.TICK
+    )
     assert seen(analyst, release, first) == shown

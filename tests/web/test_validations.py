@@ -99,7 +99,7 @@ def measured(analyst: User, release: Release) -> SynthesisRun:
 
 def nothing_was_spent(before: int) -> bool:
     return LedgerEntry.objects.count() == before and not SynthesisRun.objects.filter(
-        allowance__isnull=False
+        check_run__allowance__isnull=False
     )
 
 
@@ -210,7 +210,7 @@ def test_each_reader_has_as_much_and_learns_of_nobody_elses(
         f"/runs/{run.code}/",
     ):
         assert reader.get(address).status_code == 404, address
-    assert ask(cast.analyst, release, "0.5").epsilon == NANO // 2
+    assert ask(cast.analyst, release, "0.5").price.epsilon == NANO // 2
 
 
 def test_what_the_budget_has_left_is_not_told(cast: Cast, release: Release) -> None:

@@ -276,7 +276,8 @@ def test_the_figure_draws_both_curves_in_their_colours_and_marks_the_gap(
     figure = place_distances.place_distances(made, 0)
     graph_objects.Figure(figure)
     json.dumps(figure, allow_nan=False)
-    real, synthetic, gap, more, fewer, difference = figure["data"]
+    real, synthetic, *medians, gap, more, fewer, difference = figure["data"]
+    assert len(medians) == 2
     # The strip below: synthetic minus real, in points of a hundred, filled by its sign.
     assert all(trace["yaxis"] == "y2" for trace in (more, fewer, difference))
     assert difference["y"] == pytest.approx(

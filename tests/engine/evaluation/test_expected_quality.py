@@ -64,5 +64,5 @@ def test_half_of_the_columns_with_bands_decide_the_word() -> None:
     assert ExpectedQuality.of([found, lost, lost]).word == "not found"
     assert ExpectedQuality.of([column(), column()]).word == "unknown"
     assert ExpectedQuality.of([found, lost, column()]) == ExpectedQuality(
-        found=1, coarse=0, not_found=1, unknown=1
+        found_columns=1, coarse_columns=0, not_found_columns=1, unknown_columns=1
     )
