@@ -19,17 +19,26 @@ from synth_engine.privacy.receipt import CallDocument
 
 
 def level_of(
-    *, related: int, pairs: int, lost: float | None, distance: float | None
+    *,
+    related: int,
+    pairs: int,
+    lost: float | None,
+    distance: float | None,
+    weakest: Relations = "unknown",
 ) -> Relations:
     """The word. related: pairs that go together in the model, of all `pairs`. lost: the expected share of
-    dependence that is lost, None where it is not simulated. distance: that of `measured_distance`."""
+    dependence that is lost, None where it is not simulated. distance: that of `measured_distance`. weakest:
+    what was forecast of weak relations. A simulation begins with the model, which has none of those that the
+    release lost, so that it cannot tell them."""
     if not pairs:
         return "unknown"
     if not related:
         return "lost"
     if lost is not None:
-        return quality_words.of_lost(lost)
-    return "unknown" if distance is None else quality_words.of_distance(distance)
+        word = quality_words.of_lost(lost)
+    else:
+        word = "unknown" if distance is None else quality_words.of_distance(distance)
+    return "weak" if word == "kept" and weakest == "lost" else word
 
 
 def measured_distance(

@@ -26,6 +26,7 @@ from synth_engine.plans import domain_learning, two_stage
 from synth_engine.plans.parameters import RECORDS
 from synth_engine.plans.plan import Rule
 from synth_engine.privacy.loss import plain
+from synth_engine.privacy.receipt import Receipt
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 
@@ -182,6 +183,22 @@ def forecast(
         if repairs:
             return replace(expected, aim=aim, repairs=repairs)
     return expected
+
+
+def weakest_relations(domain: Domain, receipt: Receipt, *, rows: int) -> Relations:
+    """What a release like that of this receipt was to tell of relations of the least of `STRENGTHS`; unknown
+    where its method has no forecast for the description. domain: as it was learned. rows: of its table."""
+    spec = Spec(
+        mechanism=receipt["mechanism"]["id"],
+        parameters=receipt["mechanism"]["parameters"],
+        epsilon=Fraction(receipt["target"]["epsilon"]),
+        delta=Fraction(receipt["target"]["delta"]),
+    )
+    try:
+        expected = forecast(domain, spec, rows=max(1, rows), advises=False)
+    except (InputError, PrivacyError):
+        return "unknown"
+    return expected.relations[min(STRENGTHS)]
 
 
 def _judged(facts: _Facts) -> Forecast:

@@ -20,6 +20,7 @@ from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import (
     expected_quality,
     expected_relations,
+    forecast,
     model_distances,
     model_histograms,
     model_pairs,
@@ -178,14 +179,14 @@ def store_relations(release: Release, errors: ExpectedErrors | None) -> None:
     pairs = stored.document["pairs"]
     known = {"related": pairs["related"], "pairs": len(pairs["dependence"])}
     relations = None if errors is None else errors.relations
+    domain, rows = Domain.from_json(release.model["domain"]), release.rows
     level = expected_relations.level_of(
         **known,
         lost=None if relations is None else relations.estimate.value,
         distance=expected_relations.measured_distance(
-            Domain.from_json(release.model["domain"]),
-            release.receipt["calls"],
-            rows=release.rows,
+            domain, release.receipt["calls"], rows=rows
         ),
+        weakest=forecast.weakest_relations(domain, release.receipt, rows=rows),
     )
     FirstLook.objects.filter(pk=stored.pk).update(
         quality=stored.quality | known | {"relations": level}

@@ -28,9 +28,13 @@ RELATIONS = ("pairs", "triples")
 _WEAK = {
     "counts": gettext_lazy("Counts are rough."),
     "averages": gettext_lazy("Averages are rough."),
-    "pairs": gettext_lazy("Relations of two columns are weaker."),
+    "pairs": gettext_lazy(
+        "Relations of two columns are weaker: expect the strong ones, not the weak ones."
+    ),
     "triples": gettext_lazy("Relations of three columns are weaker."),
-    "relations": gettext_lazy("Relations between columns are weaker."),
+    "relations": gettext_lazy(
+        "Relations between columns are weaker: expect the strong ones, not the weak ones."
+    ),
 }
 _LOST = {
     "counts": gettext_lazy("Counts are mostly noise."),

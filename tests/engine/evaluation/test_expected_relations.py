@@ -54,6 +54,18 @@ def test_a_word_for_what_is_known(
     assert alone == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("weakest", "word"), [("lost", "weak"), ("weak", "kept"), ("unknown", "kept")]
+)
+def test_relations_are_not_kept_where_weak_ones_are_lost(
+    weakest: Relations, word: Relations
+) -> None:
+    known = {"related": 5, "pairs": 10, "lost": 0.1, "distance": 0.0}
+    assert expected_relations.level_of(**known, weakest=weakest) == word
+    worse = expected_relations.level_of(**known | {"lost": 0.9}, weakest=weakest)
+    assert worse == "lost"
+
+
 def _dependence(model: Model) -> list[PairDependence]:
     return model_pairs.dependence(model, model_pairs.generated(model, seed="s"))
 

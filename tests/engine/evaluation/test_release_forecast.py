@@ -97,6 +97,20 @@ def test_stronger_relations_are_kept_no_worse_than_weaker_ones() -> None:
         assert words == sorted(words)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "rows"), [("auto", 300), ("auto", 1_000_000), ("mst", 0)]
+)
+def test_a_receipt_has_the_forecast_of_its_request(mechanism: str, rows: int) -> None:
+    receipt: Any = {
+        "mechanism": {"id": mechanism, "parameters": {}, "kind": "adaptive"},
+        "target": {"epsilon": "1", "delta": "1/1000000000"},
+    }
+    word = forecasts.weakest_relations(Domain.from_json(SMALL), receipt, rows=rows)
+    assert word == told(max(1, rows), mechanism).relations[0.2]
+    receipt["mechanism"]["id"] = "on-the-map"  # which needs origins and destinations
+    assert forecasts.weakest_relations(Domain.from_json(SMALL), receipt, rows=rows) == "unknown"
+
+
 def test_a_method_that_counts_no_two_columns_together_loses_every_relation() -> None:
     found = told(1_000_000, "independent")
     assert set(found.relations.values()) == {"lost"}
