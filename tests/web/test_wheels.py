@@ -42,7 +42,7 @@ print(json.dumps({
     "installed": shipped.IS_INSTALLED,
     "root": str(shipped.ROOT),
     "alive": client.get("/livez").status_code,
-    "sign in": client.get("/accounts/login/", follow=True).status_code,
+    "sign in": client.get("/account/login/").status_code,
     "docs": len(docs.pages()),
     "css": finders.find("css/report.css"),
     "plotly": finders.find("vendor/plotly-figures.min.js"),
