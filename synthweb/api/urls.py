@@ -32,6 +32,7 @@ from synthweb.api.views import (
     paid,
     people,
     plans,
+    purchases,
     reference,
     references,
     releases,
@@ -91,6 +92,7 @@ DATASET_URLS = [
         "tables/document/", databases.DatabaseDocumentView.as_view(), name="database-document"
     ),
     path("tables/runs/", databases.DatabaseRunsView.as_view(), name="database-runs"),
+    path("learned/", purchases.LearnedView.as_view(), name="dataset-learned"),
     path("domain/", datasets.DomainView.as_view(), name="dataset-domain"),
     path("domain/draft/", datasets.DraftView.as_view(), name="dataset-draft"),
     path(

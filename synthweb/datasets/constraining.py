@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from synth_engine.domain import MISSING, Attribute, Constraint, Domain, Range, Scale
+from django.http import QueryDict
+
+from synth_engine.domain import MISSING, OTHER, Attribute, Constraint, Domain, Range, Scale
 from synth_engine.domain import constraints as rules
 from synth_engine.errors import DomainError
 from synth_engine.kinds import KINDS
@@ -21,7 +23,7 @@ from synth_engine.strict_json import JsonObject
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.kinds.typed import CHECKED
-from synthweb.datasets.list_fields import split
+from synthweb.datasets.list_fields import join, split
 
 Document: TypeAlias = JsonObject
 Typed = dict[str, str]
@@ -38,6 +40,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "existing-pairs": ("first", "second", "table"),
     "missing-iff": ("column", "when", "values"),
 }
+COLUMN_OF = {**{f"values{part}": f"column{part}" for part in PARTS}, "values": "when"}
+"""The input that names the column, by the one that takes values of it."""
+PRESSED = "-pressed"  # behind the name of such an input: values of its column that are pressed
+MOST_CHIPS = 60
 WITH_TABLE = ("dependency", "existing-pairs")
 """Kinds whose list may be uploaded."""
 _TO = ".."
@@ -52,6 +58,14 @@ class ConstraintLine:
     number: int
     sentence: str
     origin: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chip:
+    """A value of a column that may be pressed."""
+
+    text: str
+    pressed: bool
 
 
 def lines(draft: drafts.Draft) -> list[ConstraintLine]:
@@ -110,12 +124,42 @@ def matching_constraints(
     return [each.to_json() for each in constraints if known.issuperset(each.columns)]
 
 
-def typed_of(data: Mapping[str, str], kind: str) -> Typed:
-    """What stands in the form of one kind."""
+def typed_of(data: QueryDict, kind: str) -> Typed:
+    """What stands in the form of one kind; of values that are pressed, one a line."""
+    fields = FIELDS.get(kind, ())
+    typed = {field: data.get(f"rule-{kind}-{field}", "") for field in (*fields, "origin")}
+    for field in COLUMN_OF.keys() & set(fields):
+        typed[field + PRESSED] = join(data.getlist(f"rule-{kind}-{field}{PRESSED}"))
+    return typed
+
+
+def chips(draft: drafts.Draft, kind: str, typed: Typed) -> dict[str, list[Chip]]:
+    """The values to choose from, by the input that takes them."""
     return {
-        field: str(data.get(f"rule-{kind}-{field}", ""))
-        for field in (*FIELDS.get(kind, ()), "origin")
+        field: _chips(draft, typed.get(COLUMN_OF[field], ""), typed.get(field + PRESSED, ""))
+        for field in FIELDS.get(kind, ())
+        if field in COLUMN_OF
     }
+
+
+def _chips(draft: drafts.Draft, name: str, pressed: str) -> list[Chip]:
+    """The values or bins of a column, then other and missing where it has them. Of a long list and of values
+    that a run learns these two alone; nothing of a column that is not soundly described."""
+    column = drafts.columns(draft).get(name)
+    try:
+        attribute = None if column is None else attribute_of(name, column)
+    except DomainError:
+        return []
+    if attribute is None or not attribute.size:
+        return []
+    if attribute.size <= MOST_CHIPS and not isinstance(attribute, Scale | Range):
+        texts = attribute.labels
+    else:
+        there = ((OTHER, attribute.has_other), (MISSING, attribute.missing is not None))
+        texts = tuple(text for text, is_there in there if is_there)
+    chosen = split(pressed)
+    on_a_line = (text for text in texts if len(text.splitlines()) < 2)
+    return [Chip(text=text, pressed=text in chosen) for text in on_a_line]
 
 
 def proposed(kind: str, facts: Mapping[str, Any]) -> Typed | None:
@@ -156,7 +200,7 @@ def _document(kind: str, typed: Typed, *, draft: drafts.Draft, table: bytes | No
                 "strict": typed["strict"] == CHECKED,
             }
         case "missing-iff":
-            values = _values(typed["values"], column=typed["when"], draft=draft)
+            values = _values(typed, "values", draft=draft)
             return document | {
                 "column": typed["column"],
                 "when": typed["when"],
@@ -176,21 +220,23 @@ def _document(kind: str, typed: Typed, *, draft: drafts.Draft, table: bytes | No
                 "second": named_columns[1],
                 "table": rows,
             }
-    parts = [(typed.get(f"column{part}", ""), typed.get(f"values{part}", "")) for part in PARTS]
-    named = [(name, text) for name, text in parts if name]
-    if len({name for name, _ in named}) != len(named):
+    named = {f"values{part}": name for part in PARTS if (name := typed.get(f"column{part}"))}
+    if len({*named.values()}) != len(named):
         raise DomainError(
             "an impossible combination names a column twice",
             repair="name each once, with all its values",
         )
     return document | {
-        "columns": {name: _values(text, column=name, draft=draft) for name, text in named}
+        "columns": {name: _values(typed, field, draft=draft) for field, name in named.items()}
     }
 
 
-def _values(text: str, *, column: str, draft: drafts.Draft) -> list[Any]:
-    ends = _type_of_ends(drafts.columns(draft).get(column) or {})
-    return [_value(each, ends=ends) for each in split(text)]
+def _values(typed: Typed, field: str, *, draft: drafts.Draft) -> list[Any]:
+    """Those that are pressed, then those that are typed besides."""
+    ends = _type_of_ends(drafts.columns(draft).get(typed[COLUMN_OF[field]]) or {})
+    pressed = [_value(each, ends=None) for each in split(typed.get(field + PRESSED, ""))]
+    besides = [_value(each, ends=ends) for each in split(typed.get(field, ""))]
+    return pressed + [value for value in besides if value not in pressed]
 
 
 def _type_of_ends(column: Mapping[str, Any]) -> Ends | None:

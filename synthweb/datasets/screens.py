@@ -39,6 +39,7 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import CHOOSE, EditOutcome
 from synthweb.datasets.forms import Posted
+from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.learned import not_found
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services.describing import NOT_CONFIRMED
@@ -345,6 +346,19 @@ def held_rule(user: User, dataset: Dataset, number: str) -> Mapping[str, Any] | 
     return next((rule for place, rule in enumerate(rules) if str(place) == number), None)
 
 
+def rule_form(
+    dataset: Dataset,
+    kind: str,
+    fields: constraining.Typed,
+    *,
+    error: DomainError | None = None,
+) -> dict[str, object]:
+    """The form of a rule that was refused, or else is proposed, with what stands in it."""
+    chips = constraining.chips(dataset.draft, kind, fields)
+    form = {"kind": kind, "fields": fields, "chips": chips, "error": error}
+    return {"rule": form | {"proposed": error is None}}
+
+
 def _form_questions(
     dataset: Dataset, payload: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
@@ -582,7 +596,12 @@ def _labelled(
     facts: Mapping[str, Sequence[str]], described: Domain
 ) -> list[tuple[str, list[str]]]:
     """Facts of columns by the labels of their inputs."""
-    kinds = {attribute.name: attribute.kind for attribute in described.attributes}
+    # Of a column that a run learned nobody stated anything.
+    kinds = {
+        attribute.name: attribute.kind
+        for attribute in described.attributes
+        if attribute.kind in FORMS
+    }
     return [
         (
             name,

@@ -32,6 +32,7 @@ from synthweb.datasets.models import (
     DomainBasis,
     DomainVersion,
     DraftFacts,
+    LearnedDescription,
     PartialUpload,
     Preview,
     RunTable,
@@ -66,6 +67,11 @@ def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Datas
             raise Http404("this dataset was deleted")
         raise PermissionDenied
     return dataset
+
+
+def learned_of(dataset: Dataset) -> QuerySet[LearnedDescription]:
+    """What runs have learned once for all releases of a dataset, the newest first; the caller authorised."""
+    return dataset.purchases.select_related("version").order_by("-pk")
 
 
 def upload_for(user: people.Person, code: str) -> PartialUpload:

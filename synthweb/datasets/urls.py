@@ -20,6 +20,7 @@ urlpatterns = [
     path("<slug:code>/describe/lists/", views.lists, name="lists"),
     path("<slug:code>/describe/set/", views.told_of_set, name="set"),
     path("<slug:code>/describe/evidence/", views.evidence, name="evidence"),
+    path("<slug:code>/describe/rule-values/", views.rule_values, name="rule-values"),
     path("<slug:code>/describe/point/", views.point, name="point"),
     path("<slug:code>/describe/import/", views.import_document, name="import"),
     path("<slug:code>/describe/DOMAIN.json", views.draft_file, name="draft-file"),

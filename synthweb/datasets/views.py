@@ -135,6 +135,18 @@ def evidence(request: SignedInRequest, code: str) -> HttpResponse:
     return render(request, "datasets/_evidence.html", {"line": line, "dataset": dataset})
 
 
+@require_safe
+@login_required
+def rule_values(request: SignedInRequest, code: str) -> HttpResponse:
+    """The values of the column that an input of a rule names, to be pressed instead of typed."""
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
+    kind, field = request.GET.get("kind", ""), request.GET.get("field", "")
+    typed = constraining.typed_of(request.GET, kind)
+    offered = constraining.chips(dataset.draft, kind, typed).get(field, [])
+    context = {"kind": kind, "field": field, "chips": offered}
+    return render(request, "datasets/_rule_chips.html", context)
+
+
 def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
     posted = Posted(request.POST)
     # First of all: what the button does may end in a page of errors, and typing is not lost.
@@ -215,7 +227,7 @@ def _propose(request: SignedInRequest, dataset: Dataset, posted: Posted) -> Http
     context = screens.describe(request.user, dataset, request.GET)
     fields = constraining.proposed(rule["kind"], rule["facts"])
     if fields is not None:
-        context |= {"rule": {"kind": rule["kind"], "fields": fields, "proposed": True}}
+        context |= screens.rule_form(dataset, rule["kind"], fields)
     return render(request, "datasets/describe.html", context)
 
 
@@ -230,7 +242,7 @@ def _constrain(request: SignedInRequest, dataset: Dataset, posted: Posted) -> Ht
         )
         return redirect(here)
     kind = verb.removeprefix(constraining.ADD)
-    typed = constraining.typed_of(request.POST.dict(), kind)
+    typed = constraining.typed_of(request.POST, kind)
     file = request.FILES.get(f"rule-{kind}-file") if kind in constraining.WITH_TABLE else None
     try:
         services.constrain(
@@ -242,7 +254,7 @@ def _constrain(request: SignedInRequest, dataset: Dataset, posted: Posted) -> Ht
         )
     except DomainError as error:
         context = screens.describe(request.user, dataset, request.GET)
-        context |= {"rule": {"kind": kind, "error": error, "fields": typed}}
+        context |= screens.rule_form(dataset, kind, typed, error=error)
         return render(request, "datasets/describe.html", context, status=422)
     return redirect(here)
 

@@ -29,6 +29,7 @@ from synthweb.datasets.models import Preview
 from synthweb.releases import (
     chain,
     groups,
+    learned_domain,
     maps,
     paid,
     recreation,
@@ -234,6 +235,17 @@ def receipt_json(request: SignedInRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(request.user, code, tables="any")
     return json_file(
         chain.receipt_of(release), file_name(release, what="receipt", ending="json")
+    )
+
+
+@login_required
+@require_GET
+def purchase_receipt(request: SignedInRequest, code: str, purchase: str) -> HttpResponseBase:
+    """The receipt of an earlier run that learned columns of the release, by its digest."""
+    release = selectors.release_for(request.user, code)
+    return json_file(
+        learned_domain.receipt_of_purchase(release, purchase),
+        file_name(release, what=f"purchase-{purchase[:8]}", ending="json"),
     )
 
 

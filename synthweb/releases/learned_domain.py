@@ -1,15 +1,20 @@
-"""What a run found out about columns that nobody could describe beforehand: part of the release, and paid
-for."""
+"""What runs found out about columns that nobody could describe beforehand: part of the release, and paid for,
+by its own run or by an earlier one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from django.http import Http404
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from synth_engine.domain import Attribute, Categorical, Domain, ScaleBins
+from synth_engine.domain import Attribute, Domain, Purchase, ScaleBins
+from synth_engine.kinds.facts import PURCHASE_ORIGINS
+from synth_engine.privacy.loss import plain
 from synthweb.datasets.domain_cache import domain_of
+from synthweb.datasets.models import LearnedDescription
 from synthweb.releases import receipt_facts
 from synthweb.releases.models import Release
 
@@ -18,26 +23,49 @@ SHOWN = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """One column. `more`: how many values are not listed. is_found: whether any value was."""
+    """One column. `more`: how many values are not listed. is_found: whether any value was. paid_by: the
+    earlier run that learned it; None for that of the release. is_declared: by somebody who had seen what that
+    run learned."""
 
     name: str
     values: tuple[str, ...]
     more: int
     words: str
     is_found: bool = True
+    paid_by: Purchase | None = None
+    is_declared: bool = False
+
+    @property
+    def paid_epsilon(self) -> str:
+        """The loss of the earlier run."""
+        return plain(self.paid_by.epsilon) if self.paid_by else ""
 
 
 def learned(release: Release) -> list[Learned]:
-    """The columns that the run learned, those first that it did not find; none where everything was
-    described."""
+    """The columns that its run or an earlier one learned, those first that it did not find; none where
+    everything was described."""
     described = domain_of(release.domain_version)
     domain = Domain.from_json(release.model["domain"]) if described.undeclared else described
+    paid_by = {name: each for each in described.bought for name in each.columns}
     columns = [
-        _summary(attribute)
+        replace(
+            _summary(attribute),
+            paid_by=paid_by.get(attribute.name),
+            is_declared="declared-after-looking" in attribute.facts.values(),
+        )
         for attribute in domain.attributes
-        if "learned" in attribute.facts.values()
+        if {"learned", *PURCHASE_ORIGINS} & {*attribute.facts.values()}
     ]
     return sorted(columns, key=lambda column: column.is_found)
+
+
+def receipt_of_purchase(release: Release, digest: str) -> Mapping[str, object]:
+    """The receipt of an earlier run that learned columns of the release. Errors: Http404."""
+    if digest not in {each.receipt for each in domain_of(release.domain_version).bought}:
+        raise Http404("no column of this release rests on that run")
+    kept = LearnedDescription.objects.get(dataset_id=release.dataset_id, receipt__digest=digest)
+    receipt: Mapping[str, object] = kept.receipt
+    return receipt
 
 
 def not_found(release: Release) -> tuple[str, ...]:
@@ -66,7 +94,7 @@ def _summary(attribute: Attribute) -> Learned:
         return Learned(
             name=attribute.name, values=(), more=0, words=_("not found"), is_found=False
         )
-    if isinstance(attribute, Categorical):
+    if attribute.lists_values:
         words = "1 value" if len(labels) == 1 else f"{len(labels)} values"
         return Learned(
             name=attribute.name,

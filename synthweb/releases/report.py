@@ -337,7 +337,8 @@ def _limits(
             )
             % {"rules": "; ".join(left_out)}
         )
-    if names := [each.name for each in learned if each.name not in not_found]:
+    found = (each for each in learned if each.name not in not_found and not each.is_declared)
+    if names := [each.name for each in found]:
         limits.append(
             _(
                 "Learned from the table within the budget, so rare values may be missing: %(names)s."

@@ -125,5 +125,10 @@ urlpatterns = [
     path("<slug:code>/marginals.csv", carried.noisy_csv, name="noisy-csv"),
     path("<slug:code>/marginals.parquet", carried.noisy_parquet, name="noisy-parquet"),
     path("<slug:code>/receipt.json", downloads.receipt_json, name="receipt-json"),
+    path(
+        "<slug:code>/bought/<slug:purchase>/receipt.json",
+        downloads.purchase_receipt,
+        name="purchase-receipt",
+    ),
     path("<slug:code>/marks-head.json", downloads.marks_head, name="marks-head"),
 ]

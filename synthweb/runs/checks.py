@@ -49,6 +49,7 @@ class ReleaseCheck(PaidRequest[CheckPlan]):
     the version of the table that it was made of."""
 
     own_row = CheckRun
+    result = "paid_check"
     release: Release
     request: CheckRequest
 

@@ -107,6 +107,7 @@ class DatabaseRequest(PaidRequest[DatabasePlan]):
     confirmed then."""
 
     own_row = ReleaseRun
+    result = "release"
     filled_in = frozenset({"database", "version"})
     dataset: Dataset
     epsilon: Fraction

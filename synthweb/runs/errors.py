@@ -7,7 +7,8 @@ SynthwebError (synthweb.lib.errors)
 │   ├── BeyondAllowance  a validation costs more than its analyst's allowances have left
 │   ├── KeyReused  the key of one request came with another
 │   └── NotOpen    the run is over, or in a state in which this cannot be done
-└── LeaseLost      another worker, the reconciler or a cancellation took the row over: write nothing more
+├── LeaseLost      another worker, the reconciler or a cancellation took the row over: write nothing more
+└── NoResult       a kind of run stored no result: its end is taken back
 """
 
 from __future__ import annotations
@@ -41,3 +42,7 @@ class KeyReused(Conflict):
 
 class LeaseLost(SynthwebError):
     """This worker's fencing token is no longer the newest."""
+
+
+class NoResult(SynthwebError):
+    """A kind of run would be finished without the result that its row names."""

@@ -124,6 +124,11 @@ class Estimate:
         return self.bars[0]
 
     @property
+    def learns_once(self) -> bool:
+        """Whether undeclared columns are better learned once, before this release: others are planned."""
+        return self.learning is not None and self.planned is not None and self.planned.left > 1
+
+    @property
     def affordable(self) -> bool:
         return not self.refusal and all(bar.fits for bar in self.bars)
 

@@ -172,6 +172,7 @@ class SketchRequest(PaidRequest[SketchPlan]):
     agreement of that."""
 
     own_row = SketchRun
+    result = "side__sketch"
     side: LinkSide
 
     def asked(self) -> RequestTerms:

@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.datasets.models import Dataset, DomainVersion, LearnedDescription
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import codes
 from synthweb.lib.marks import Mark
@@ -234,7 +234,7 @@ class SynthesisRun(Leased):
     `measured` on everything may be repeated for ever.
 
     What it costs, which account pays and for which plan is in the ledger alone (`hold`). What a kind has
-    besides is in its own row: `ReleaseRun`, `CheckRun` or `SketchRun`.
+    besides is in its own row: `ReleaseRun`, `CheckRun`, `SketchRun` or `LearnRun`.
     """
 
     class State(models.TextChoices):
@@ -435,6 +435,25 @@ class SketchRun(models.Model):
 
     def __str__(self) -> str:
         return f"Sketch of {self.side}"
+
+
+class LearnRun(models.Model):
+    """What a run has of a description that is bought once."""
+
+    run = models.OneToOneField(
+        SynthesisRun, primary_key=True, on_delete=models.CASCADE, related_name="learn_run"
+    )
+    # From its end on.
+    learned = models.OneToOneField(
+        LearnedDescription,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="learn_run",
+    )
+
+    def __str__(self) -> str:
+        return f"Description by {self.run}"
 
 
 class RunRequest(models.Model):

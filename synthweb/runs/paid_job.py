@@ -26,7 +26,16 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.notifications.models import Event
 from synthweb.releases.services import Origin
-from synthweb.runs import artefacts, call_log, failpoints, leases, opened, services, stages
+from synthweb.runs import (
+    artefacts,
+    call_log,
+    errors,
+    failpoints,
+    leases,
+    opened,
+    services,
+    stages,
+)
 from synthweb.runs.failures import failure_of
 from synthweb.runs.models import FilledCounts, SynthesisRun
 from synthweb.runs.opened import Opened
@@ -100,6 +109,9 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
 
     def settle(self, result: Any) -> None:
         """Write what belongs last into the transaction of the publication."""
+
+    def require_result(self) -> None:
+        """See that the result is stored, last in that transaction."""
 
     def published(self, fields: Mapping[str, Any]) -> None:
         """What follows that transaction; it may fail."""
@@ -189,6 +201,7 @@ class PaidJob(Job[PaidT], Generic[PaidT, PlanT, AnswersT]):
             self.finish(fields)
             self.tell(stages.PUBLISH.name, self.ready, Event.RUN_FINISHED)
             self.settle(result)
+            self.require_result()
         self.published(fields)
 
     @transaction.atomic
@@ -279,6 +292,11 @@ class PaidRun(PaidJob[SynthesisRun, RunPlanT, StoredT]):
         if fields:
             self.request.own_row._default_manager.filter(run=self.row).update(**fields)
         super().finish({})
+
+    def require_result(self) -> None:
+        own = self.request.own_row._default_manager.filter(run=self.row)
+        if not own.filter(**{f"{self.request.result}__isnull": False}).exists():
+            raise errors.NoResult("a run ended without what it was paid for")
 
     def give_back(self) -> None:
         ledger.release(run_code=self.row.code, reason="failed before any noise was drawn")

@@ -76,6 +76,7 @@ class ReleaseRequest(PaidRequest[Plan]):
     paid or stated number."""
 
     own_row = ReleaseRun
+    result = "release"
     filled_in = frozenset({RECORDS})
     dataset: Dataset
     spec: Spec

@@ -96,10 +96,11 @@ AnyProposal = Proposal["PaidRequest[Any]", PricedPlan]
 
 class PaidRequest(ABC, Generic[PlanT]):
     """What somebody asks for and pays for: the half of a kind that the web process has. own_row: the model of
-    what a run has of this kind alone. filled_in: parameters that planning fills in where the request leaves
-    them open."""
+    what a run has of this kind alone; result: the look-up from that row to what a run made, from its end on.
+    filled_in: parameters that planning fills in where the request leaves them open."""
 
     own_row: ClassVar[type[Model]]
+    result: ClassVar[str]
     filled_in: ClassVar[frozenset[str]] = frozenset()
 
     # --- what a kind says -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from synth_engine.spec import Spec
 from synthweb.datasets.models import DatabaseTable, Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.runs import errors, planning
-from synthweb.runs.models import SynthesisRun
+from synthweb.runs.models import LearnRun, SynthesisRun
 from synthweb.runs.proposals import (
     DomainReader,
     NumberedTable,
@@ -32,6 +32,8 @@ MECHANISM = description.MECHANISM
 class LearnRequest(PaidRequest[DescriptionPlan]):
     """Columns to be learned once for all later releases of a dataset; none: all that are undeclared."""
 
+    own_row = LearnRun
+    result = "learned"
     dataset: Dataset
     columns: Sequence[str]
     epsilon: Fraction

@@ -148,6 +148,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "token": PUBLIC_TOKEN,
         "link": _public_link(scene).code,
         "check_code": _check(scene),
+        "purchase": "0" * 64,  # of no run
         "repaired_code": repaired_of(scene).code,
         "earmark": _earmark(scene),
         "plan": _plan(scene),

@@ -36,6 +36,8 @@ GET    datasets/<slug:code>/tables/                  read
 POST   datasets/<slug:code>/tables/                  spend
 PUT    datasets/<slug:code>/tables/document/         spend
 POST   datasets/<slug:code>/tables/runs/             spend
+GET    datasets/<slug:code>/learned/                 read
+POST   datasets/<slug:code>/learned/                 spend
 GET    datasets/<slug:code>/domain/                  read
 PUT    datasets/<slug:code>/domain/                  spend
 GET    datasets/<slug:code>/domain/<int:number>/     read
@@ -195,6 +197,7 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "datasets/<slug:code>/tables/"): 409,
     ("PUT", "datasets/<slug:code>/tables/document/"): 422,
     ("POST", "datasets/<slug:code>/tables/runs/"): 409,
+    ("POST", "datasets/<slug:code>/learned/"): 422,
     # The counts of the scene are asked for, and there is one table of them.
     ("POST", "filled-counts/"): 409,
     ("POST", "filled-counts/plan/"): 409,

@@ -137,6 +137,7 @@ GET    datasets/<slug:code>/describe/point/                       302 404 404 40
 POST   datasets/<slug:code>/describe/point/                       302 404 404 404 422 403 403 403
 GET    datasets/<slug:code>/describe/evidence/                    405 405 405 405 405 405 405 405
 POST   datasets/<slug:code>/describe/evidence/                    302 404 404 404 200 403 403 403
+GET    datasets/<slug:code>/describe/rule-values/                 302 404 404 404 200 403 403 403
 GET    datasets/<slug:code>/describe/lists/                       302 404 404 404 302 403 403 403
 POST   datasets/<slug:code>/describe/lists/                       302 404 404 404 302 403 403 403
 GET    datasets/<slug:code>/describe/import/                      405 405 405 405 405 405 405 405
@@ -260,6 +261,7 @@ GET    releases/<slug:code>/bundle.zip                            302 404 404 20
 GET    releases/<slug:code>/implicates.zip                        302 404 404 200 200 403 403 403
 GET    releases/<slug:code>/implicates/making/                    302 404 404 302 302 403 403 403
 POST   releases/<slug:code>/implicates/making/                    302 404 404 302 302 403 403 403
+GET    releases/<slug:code>/bought/<slug:purchase>/receipt.json   302 404 404 404 404 404 404 404
 GET    releases/<slug:code>/receipt.json                          302 404 404 200 200 200 200 200
 GET    releases/<slug:code>/marks-head.json                       302 404 404 200 200 200 200 200
 GET    runs/                                                      302 200 403 403 200 200 200 200
@@ -383,6 +385,8 @@ GET    api/v1/datasets/<slug:code>/tables/document/               401 405 405 40
 PUT    api/v1/datasets/<slug:code>/tables/document/               401 404 404 404 422 403 403 403
 GET    api/v1/datasets/<slug:code>/tables/runs/                   401 405 405 405 405 405 405 405
 POST   api/v1/datasets/<slug:code>/tables/runs/                   401 404 404 404 409 403 403 403
+GET    api/v1/datasets/<slug:code>/learned/                       401 404 404 404 200 200 200 200
+POST   api/v1/datasets/<slug:code>/learned/                       401 404 404 404 422 403 403 403
 GET    api/v1/datasets/<slug:code>/domain/                        401 404 404 404 200 200 200 200
 PUT    api/v1/datasets/<slug:code>/domain/                        401 404 404 404 201 403 403 403
 GET    api/v1/datasets/<slug:code>/domain/draft/                  401 404 404 404 200 403 403 403
@@ -635,6 +639,7 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     },
     "PUT api/v1/datasets/<slug:code>/tables/document/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/tables/runs/": lambda *_: {"epsilon": "0.1"},
+    "POST api/v1/datasets/<slug:code>/learned/": lambda *_: {"epsilon": "0.1"},
     "POST api/v1/releases/<slug:code>/paid/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/paid/price/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/paid/<slug:check_code>/void/": lambda *_: {

@@ -307,3 +307,76 @@ def test_a_public_list_of_pairs_that_exist_is_declared(
     assert refused.status_code == 422
     dataset.refresh_from_db()
     assert len(dataset.draft["constraints"]) == 1
+
+
+# --- values to press ----------------------------------------------------------------------------------------
+def chips(describe_page: DescribePage, kind: str, field: str, **typed: str) -> list[str]:
+    """The values that the page offers to press once a column is named."""
+    named = {f"rule-{kind}-{key}": text for key, text in typed.items()}
+    page = describe_page.client.get(
+        reverse("datasets:rule-values", args=[describe_page.dataset.code]),
+        {"kind": kind, "field": field, **named},
+    )
+    assert page.status_code == 200
+    return [chip.text for chip in page.context["chips"]]
+
+
+def test_the_values_of_a_named_column_are_there_to_press(describe_page: DescribePage) -> None:
+    county = chips(describe_page, "impossible", "values2", column2="county")
+    assert county == ["Middlesex", "Hampshire", "(other)"]
+    assert chips(describe_page, "missing-iff", "values", when="wed")[-1] == "(missing)"
+    assert chips(describe_page, "impossible", "values1", column1="nothing") == []
+    assert chips(describe_page, "order", "first", first="age") == []
+
+
+def test_values_that_are_pressed_are_named_with_those_that_are_typed(
+    describe_page: DescribePage, dataset: Dataset
+) -> None:
+    answer = describe_page.press(
+        "rule-add-impossible",
+        **{
+            "rule-impossible-column1": "county",
+            "rule-impossible-values1-pressed": ["Middlesex", "(other)"],
+            "rule-impossible-column2": "wed",
+            "rule-impossible-values2-pressed": ["(missing)"],
+            "rule-impossible-values2": "0..14",
+        },
+    )
+    assert answer.status_code == 302
+    dataset.refresh_from_db()
+    (constraint,) = dataset.draft["constraints"]
+    assert constraint["columns"] == {
+        "county": ["Middlesex", "(other)"],
+        "wed": [None, {"from": 0, "to": 14}],
+    }
+
+
+def test_what_is_pressed_stays_where_a_combination_is_refused(
+    describe_page: DescribePage,
+) -> None:
+    answer = describe_page.press(
+        "rule-add-impossible",
+        **{
+            "rule-impossible-column1": "county",
+            "rule-impossible-values1-pressed": ["Hampshire"],
+            "rule-impossible-column2": "nothing",
+            "rule-impossible-values2": "a",
+        },
+    )
+    assert answer.status_code == 422
+    shown = answer.context["rule"]["chips"]["values1"]
+    assert [chip.text for chip in shown if chip.pressed] == ["Hampshire"]
+
+
+def test_of_columns_that_are_learned_only_missing_and_other_are_there_to_press(
+    browser: Browser, cast: Cast
+) -> None:
+    """Whatever a run finds of them is not known when the rule is made."""
+    learned: list[dict[str, Any]] = [
+        {"name": "pay", "kind": "scale", "of": "integer", "missing": [""]},
+        {"name": "year", "kind": "integer", "low": 0, "high": 999, "width": 1},
+    ]
+    page = DescribePage(browser(cast.steward), ready(cast, learned))
+    page.press("confirm-open")
+    assert chips(page, "impossible", "values1", column1="pay") == ["(missing)"]
+    assert chips(page, "impossible", "values1", column1="year") == []

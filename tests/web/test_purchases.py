@@ -19,7 +19,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.models import Dataset, DomainVersion, LearnedDescription
-from synthweb.ledger.models import LedgerEntry
+from synthweb.ledger.models import BudgetRequest, LedgerEntry
 from synthweb.runs import failpoints, services, worker
 from synthweb.runs.job_kinds import description as job_kind
 from synthweb.runs.models import SynthesisRun
@@ -27,6 +27,7 @@ from synthweb.runs.purchases import LearnRequest
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
+from tests.web.rest import Caller
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("places")]
 State = SynthesisRun.State
@@ -260,3 +261,49 @@ def test_a_page_for_strangers_and_for_what_is_all_described(
     assert browser(cast.custodian).get(page).status_code == 403
     learned(cast, dataset)
     assert "Nothing to learn" in html_of(browser(cast.steward).get(page))
+
+
+def test_a_release_says_who_paid_for_what_was_learned(
+    cast: Cast, dataset: Dataset, browser: Open
+) -> None:
+    learned(cast, dataset)
+    run = scene.submit(steward=cast.steward, dataset=dataset)
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    assert run.release is not None, run.failure
+    kept, client = LearnedDescription.objects.get(), browser(cast.steward)
+    digest, code = kept.receipt["digest"], run.release.code
+    about = client.get(reverse("releases:about", args=[code]))
+    assert f'data-paid-by="{digest}"' in about.text
+    address = reverse("releases:purchase-receipt", args=[code, digest])
+    assert client.get(address).json() == kept.receipt
+    other = reverse("releases:purchase-receipt", args=[code, "0" * 64])
+    assert client.get(other).status_code == 404
+    assert browser(cast.stranger).get(address).status_code == 404
+
+
+def test_a_new_release_offers_to_learn_once_and_does_so_first_where_more_are_planned(
+    cast: Cast, dataset: Dataset, browser: Open
+) -> None:
+    page, client = reverse("runs:new", args=[dataset.code]), browser(cast.steward)
+    assert 'data-learns="here"' in client.get(page).text
+    BudgetRequest.objects.update(releases=3)
+    shown = client.get(page).text
+    assert 'data-learns="once"' in shown
+    assert reverse("runs:learn", args=[dataset.code]) in shown
+
+
+def test_a_program_has_columns_learned_and_gets_the_receipt(
+    cast: Cast, dataset: Dataset
+) -> None:
+    calls = Caller(cast.steward, "read", "spend")
+    address = f"/datasets/{dataset.code}/learned/"
+    assert calls.get(address).json() == []
+    refused = calls.send(address, {"epsilon": "2", "columns": ["region"]})
+    assert refused.status_code == 422 and not SynthesisRun.objects.exists()
+    run = calls.send(address, {"epsilon": "2", "columns": ["age"]})
+    assert run.status_code == 202
+    worker.synthesize(code=run.json()["code"])
+    (kept,) = calls.get(address).json()
+    assert (kept["run"], kept["columns"]) == (run.json()["code"], ["age"])
+    assert verifier.verify(kept["receipt"]).epsilon <= 2

@@ -17,6 +17,7 @@ from synthweb_client.datasets import (
     Dataset,
     DatasetFacts,
     DescriptionVersion,
+    Learned,
     Refusal,
 )
 from synthweb_client.documents import (
@@ -115,6 +116,7 @@ __all__ = [
     "ExpectedErrors",
     "FirstRows",
     "IncompatibleServer",
+    "Learned",
     "Licence",
     "Link",
     "LinkFacts",

@@ -215,17 +215,26 @@ class Client:
         to repeat: with the same one there is one run. more: `rows`, `records`, `prior`, `criteria` and
         `earmark`, as REST takes them.
         """
-        body = {
-            "dataset": dataset,
-            "mechanism": mechanism,
-            "parameters": dict(parameters or {}),
-            "epsilon": epsilon,
-            "delta": delta,
-            "name": name,
-            **more,
-        }
-        answer = self._transport.post("runs", body=body, key=key)
+        asked = _asked(dataset, mechanism, parameters, epsilon=epsilon, delta=delta, **more)
+        answer = self._transport.post("runs", body=asked | {"name": name}, key=key)
         return Run(self._transport, documents.read(answer.content, RunFacts))
+
+    def forecast(
+        self,
+        dataset: str,
+        *,
+        epsilon: str,
+        delta: str = "0",
+        mechanism: str = "auto",
+        parameters: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Mapping[str, Any]:
+        """What a release that is asked for like this by `synthesize` would tell, in the words of REST, and
+        what would do where that is little; free."""
+        asked = _asked(dataset, mechanism, parameters, epsilon=epsilon, delta=delta, **more)
+        return documents.read(
+            self._transport.post("forecasts", body=asked).content, dict[str, Any]
+        )
 
     def scenarios(self) -> tuple[Mapping[str, Any], ...]:
         """What can be wrong with test data: every kind of step with the JSON schema of its parameters."""
@@ -364,3 +373,17 @@ class Client:
     def _release(self, content: bytes) -> Release:
         facts = documents.read(content, documents.ReleaseFacts)
         return Release(self._transport, facts, key=self._key)
+
+
+def _asked(
+    dataset: str,
+    mechanism: str,
+    parameters: Mapping[str, Any] | None,
+    **more: Any,
+) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "mechanism": mechanism,
+        "parameters": dict(parameters or {}),
+        **more,
+    }

@@ -3,7 +3,7 @@ comes back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from synthweb_client import documents
 from synthweb_client.errors import NotReady
+from synthweb_client.runs import Run, RunFacts
 from synthweb_client.transport import Transport
 
 PAUSE = 2.0
@@ -76,6 +77,18 @@ class DescriptionVersion:
     digest: str
     document: dict[str, Any]
     confirmed_by: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What a run learned once for all later releases. run: its code; asked: the version of the description
+    that it was asked under; columns: those that were found; receipt: as the server gives it."""
+
+    run: str
+    asked: int
+    columns: tuple[str, ...]
+    receipt: dict[str, Any]
     created_at: datetime
 
 
@@ -186,6 +199,25 @@ class Dataset:
         which = () if number is None else (str(number),)
         answer = self._transport.get("datasets", self.code, "domain", *which)
         return documents.read(answer.content, DescriptionVersion)
+
+    def learn(
+        self,
+        columns: Sequence[str] = (),
+        *,
+        epsilon: str,
+        delta: str = "0",
+        key: str | None = None,
+    ) -> Run:
+        """Have undeclared columns learned once, for all later releases; none: all of them. The token needs
+        the scope `spend`. key: a request that is sent again with it is one run."""
+        body = {"columns": list(columns), "epsilon": epsilon, "delta": delta}
+        answer = self._transport.post("datasets", self.code, "learned", body=body, key=key)
+        return Run(self._transport, documents.read(answer.content, RunFacts))
+
+    def learned(self) -> tuple[Learned, ...]:
+        """What was learned so, the newest first."""
+        answer = self._transport.get("datasets", self.code, "learned")
+        return documents.read(answer.content, tuple[Learned, ...])
 
     def table_schema(self, number: int) -> Mapping[str, Any]:
         """A confirmed description as a Frictionless Table Schema."""

@@ -62,8 +62,7 @@ class Paid:
 
 def of_dataset(dataset: Dataset) -> list[Paid]:
     """What was learned of its columns, the newest first."""
-    rows = LearnedDescription.objects.filter(dataset=dataset).select_related("version")
-    return [Paid.of(row) for row in rows.order_by("-pk")]
+    return [Paid.of(row) for row in selectors.learned_of(dataset)]
 
 
 def with_purchases(dataset: Dataset, domain: Domain) -> Domain:
@@ -141,13 +140,13 @@ def keep_learned(
     run_code: str,
     learned: Mapping[str, dict[str, object]],
     receipt: Mapping[str, object],
-) -> None:
+) -> LearnedDescription:
     """Keep what a run has learned, and make it part of the description in force; called once a run, under
     its fence. actor: who asked for the run. A description that takes nothing of it stays: its next
     confirmation takes what is described alike by then."""
     dataset = version.dataset
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
-    LearnedDescription.objects.create(
+    kept = LearnedDescription.objects.create(
         dataset=dataset, version=version, run_code=run_code, learned=learned, receipt=receipt
     )
     made = _next_version(locked, actor=actor)
@@ -163,6 +162,7 @@ def keep_learned(
             "receipt": str(receipt["digest"]),
         },
     )
+    return kept
 
 
 def _next_version(dataset: Dataset, *, actor: User) -> DomainVersion | None:

@@ -140,6 +140,13 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='LearnRun',
+            fields=[
+                ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='learn_run', serialize=False, to='runs.synthesisrun')),
+                ('learned', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='learn_run', to='datasets.learneddescription')),
+            ],
+        ),
+        migrations.CreateModel(
             name='ReleaseRun',
             fields=[
                 ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='release_run', serialize=False, to='runs.synthesisrun')),

@@ -388,7 +388,8 @@ def test_every_card_is_drawn_with_its_table_and_says_whether_it_is_real(
             and all(len(row) == len(sheet.head) for row in sheet.rows)
         )
         assert bool(card.red) is beside and card.price and card.figure is not None
-        assert ("annotations" in card.figure["layout"]) is beside
+        notes = [note["text"] for note in card.figure["layout"].get("annotations", ())]
+        assert any(note.startswith("Real data") for note in notes) is beside
         assert "<dock>" not in json.dumps([trace.get("text") for trace in card.figure["data"]])
     assert len({card.key for card, _ in found}) == len(found)
 
