@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from synth_engine.formats import notation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DECIMALS = {".": "decimal point", ",": "decimal comma"}
 THOUSANDS = {"": "no sign", ",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
@@ -44,6 +45,9 @@ class Marks:
     def plain(self, texts: pa.Array, *, apart_from: Collection[str] = ()) -> pa.Array:
         """Numbers with ASCII digits, the sign before, a decimal point and no thousands marked; other texts as
         they are."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         # Each distinct text is converted once, however often it occurs.
         if pa.types.is_dictionary(texts.type):
             plain = self.plain(texts.dictionary, apart_from=apart_from)
@@ -55,6 +59,8 @@ class Marks:
         return pc.if_else(pc.is_in(texts, value_set=markers), texts, plain)
 
     def _plain(self, texts: pa.Array) -> pa.Array:
+        import pyarrow.compute as pc
+
         if self.usual:
             return texts
         if self.units:
@@ -77,6 +83,8 @@ class Marks:
     def without_units(self, texts: pa.Array) -> pa.Array:
         """Texts that are digits with one of the units before or after them, without it; others as they
         are."""
+        import pyarrow.compute as pc
+
         units = "|".join(re.escape(unit) for unit in sorted(self.units, key=len, reverse=True))
         number = rf"[0-9.,][0-9.,'{_SPACES}]*"
         with_unit = (

@@ -6,11 +6,13 @@ the cell alone, and no fact that a file has to state."""
 
 from __future__ import annotations
 
+import functools
 import sys
 import unicodedata
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MINUS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u207b\ufe58\ufe63\uff0d"
 _INVISIBLE = (
@@ -29,24 +31,6 @@ _OTHERS = {
     "\uff0b": "+",
     "\u2019": "'",
 }
-_PLAIN: dict[int, str | None] = (
-    {ord(sign): "-" for sign in _MINUS}
-    | {ord(sign): None for sign in _INVISIBLE}
-    | {ord(sign): plain for sign, plain in _OTHERS.items()}
-)
-_DIGITS = {
-    code: str(unicodedata.decimal(chr(code)))
-    for code in range(128, sys.maxunicode + 1)
-    if unicodedata.category(chr(code)) == "Nd"
-}
-_PLAIN |= _DIGITS
-_BLANKS = {
-    code: " "
-    for code in range(128, 0x3001)
-    if unicodedata.category(chr(code)) == "Zs" and chr(code) not in "\u00a0\u202f"
-}
-"""Blanks besides those that stand between thousands, which are kept as they are inside of a number."""
-_PLAIN |= _BLANKS
 _EDGES = " \t\u00a0\u202f"
 _AROUND = r"^[ \t]*([^0-9()+\-]{0,5}?)[ \t]*\([ \t]*([^()+\-]*[0-9][^()+\-]*)\)[ \t]*$"
 _BEHIND = r"^[ \t]*([^()+\-]*[0-9][^()+\-]*?)[ \t]*-[ \t]*$"
@@ -58,6 +42,8 @@ _MARKED = r"\)|-$|[+\-][ \t\x{a0}\x{202f}]"
 def unified(texts: pa.Array) -> pa.Array:
     """Texts with a digit, written with ASCII digits, visible signs and the minus before; others as they
     are."""
+    import pyarrow.compute as pc
+
     if not pc.all(pc.string_is_ascii(texts)).as_py():
         texts = _in_ascii(texts)
     # Most columns have none of them. No text that a pattern below takes is without one: what is read of a
@@ -71,6 +57,8 @@ def unified(texts: pa.Array) -> pa.Array:
 
 def _in_ascii(texts: pa.Array) -> pa.Array:
     """The same texts with the signs of other scripts written as those of ASCII, where they have a digit."""
+    import pyarrow as pa
+
     coded = texts.dictionary_encode()
     written = [
         text if text is None or text.isascii() else unified_signs(text)
@@ -84,4 +72,20 @@ def unified_signs(text: str) -> str:
     """One text in these signs; unchanged if it has no digit."""
     if not any(sign.isdecimal() for sign in text):
         return text
-    return text.translate(_PLAIN).strip(_EDGES)
+    return text.translate(_plain()).strip(_EDGES)
+
+
+@functools.cache
+def _plain() -> dict[int, str | None]:
+    """What stands for each sign of these notations. Made for the first text that needs it, because it asks
+    for each sign of Unicode what it is."""
+    plain: dict[int, str | None] = {ord(sign): "-" for sign in _MINUS}
+    plain |= {ord(sign): None for sign in _INVISIBLE}
+    plain |= {ord(sign): written for sign, written in _OTHERS.items()}
+    for code in range(128, sys.maxunicode + 1):
+        sign = chr(code)
+        if sign.isdecimal():
+            plain[code] = str(unicodedata.decimal(sign))
+    # Blanks besides those that stand between thousands, which are kept as they are inside of a number.
+    blanks = (code for code in range(128, 0x3001) if unicodedata.category(chr(code)) == "Zs")
+    return plain | {code: " " for code in blanks if chr(code) not in "\u00a0\u202f"}

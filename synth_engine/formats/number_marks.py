@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from synth_engine.formats import notation
 from synth_engine.formats.currencies import CURRENCY_SIGNS
 from synth_engine.formats.marks import Marks, grouped
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NUMBER_MARKS = (
     Marks(),
@@ -44,6 +45,8 @@ _PATTERNS = [(marks, _pattern(marks)) for marks in NUMBER_MARKS]
 def agreed_marks(columns: Sequence[Collection[str]]) -> Marks | None:
     """The marks by which all columns of numbers can be read, given the different cells of each column; None
     where several sets remain that differ in both marks, where none does, or where no number has a mark."""
+    import pyarrow as pa
+
     remaining = list(NUMBER_MARKS)
     units: set[str] = set()
     marked = False
@@ -77,6 +80,8 @@ def agreed_marks(columns: Sequence[Collection[str]]) -> Marks | None:
 
 def _without_unit(cells: Collection[str]) -> tuple[set[str], set[str]]:
     """The cells with a digit, without the one currency or percent sign that they have, and that sign."""
+    import pyarrow as pa
+
     texts = {cell for cell in cells if re.search("[0-9]", cell)}
     for unit in _UNIT_SIGNS:
         with_unit = {text for text in texts if unit in text}
@@ -95,6 +100,8 @@ def _without_unit(cells: Collection[str]) -> tuple[set[str], set[str]]:
 def like_phones(texts: pa.Array, marks: Marks) -> bool:
     """Whether different texts with digits in groups look like telephone numbers: long, and equally long in
     every cell."""
+    import pyarrow.compute as pc
+
     if marks.thousands not in (" ", "."):
         return False
     lengths = pc.utf8_length(pc.replace_substring_regex(texts, "[^0-9]", ""))

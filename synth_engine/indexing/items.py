@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from synth_engine.domain import Attribute, Basket, WeakBasket
 from synth_engine.kinds.reading import Codes, code_dtype
 
-Bags: TypeAlias = pa.LargeListArray
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Bags: TypeAlias = "pa.LargeListArray"
 """For each record the numbers of the items in its basket: int32, each once, in order."""
 
 

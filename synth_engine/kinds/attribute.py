@@ -11,11 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.errors import DomainError
@@ -27,6 +25,10 @@ from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import Schema
 from synth_engine.kinds.ladders import Even, Floats, Ladder
 from synth_engine.kinds.reading import Codes, Scaled, code_dtype
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 MAX_CODES = 10_000
 OTHER = "(other)"
@@ -231,6 +233,8 @@ class Attribute:
     def write_as_declared(self, column: pd.Series, marks: Marks) -> pd.Series:
         """Values as `write` has them, in the declared form of the file's cells. Read with these marks, the
         texts give the same codes."""
+        import pandas as pd
+
         texts = self.write(column)
         if self.day_format is not None:
             return without_zeros(texts, self.day_format) if self.written.unpadded else texts
@@ -251,6 +255,8 @@ class Attribute:
     @property
     def arrow_type(self) -> pa.DataType:
         """The type of the column in a Parquet file."""
+        import pyarrow as pa
+
         return pa.string()
 
     def ladder(self) -> Ladder:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute, Outside, TableSchemaField
@@ -14,6 +13,9 @@ from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import TEXT, Schema
 from synth_engine.kinds.labels import codes_of_labels, labelled
 from synth_engine.kinds.reading import Codes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)

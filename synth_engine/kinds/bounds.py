@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.kinds.fragments import MAX_EXACT
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ONE_CODE_A_VALUE_UP_TO = 100
 DEFAULT_BINS = 32
@@ -87,6 +89,8 @@ def nullable(
     dtype: Literal["Int64", "Float64"],
 ) -> pd.Series:
     """Numbers as a column: a missing one is NA, in a column that may have one."""
+    import pandas as pd
+
     if attribute.missing is None:
         return pd.Series(values)
     return pd.Series(values).astype(dtype).mask(missing)
@@ -94,6 +98,8 @@ def nullable(
 
 def write_moments(attribute: Attribute, column: pd.Series, style: str) -> pd.Series:
     """Days or moments in a format of `strftime`, each different one written once."""
+    import pandas as pd
+
     places, days = pd.factorize(column)  # a missing day has place -1
     texts = [*pd.Series(days).dt.strftime(style), attribute.missing_text]
     return pd.Series(texts, dtype="str").take(places % len(texts)).reset_index(drop=True)

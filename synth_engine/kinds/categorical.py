@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import OTHER, Attribute, Outside, TableSchemaField
@@ -18,6 +17,9 @@ from synth_engine.kinds.fragments import TEXTS, VALUE_SET, Schema, optional
 from synth_engine.kinds.labels import codes_of_labels, labelled
 from synth_engine.kinds.reading import Codes
 from synth_engine.values import ValueSet
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_PLACED_CODES = 1_000_000
 """Codes of a column whose values have public points: census blocks are many. Which methods count so many is

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from synth_engine.formats.marks import Marks
 from synth_engine.kinds.fields import Fields, Problem
 from synth_engine.kinds.fragments import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_SIGN_LENGTH = 13  # a unit of a dialect, and the blank between it and the number
 MAX_WIDTH = 64

@@ -6,11 +6,9 @@ import datetime
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.kinds import month_names
@@ -28,6 +26,10 @@ from synth_engine.kinds.fragments import (
 )
 from synth_engine.kinds.ladders import Even, Floats, Ladder, padded
 from synth_engine.kinds.reading import Scaled, read_each
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 ISO = "%Y-%m-%d"
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T]|$)")
@@ -161,6 +163,8 @@ class Date(Attribute):
         return None if day is None else (day - self.low).days
 
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
+        import pandas as pd
+
         missing = codes == self.missing_code
         days = np.where(missing, 0, codes) * self.step_days
         if self.step_days > 1:
@@ -178,6 +182,8 @@ class Date(Attribute):
 
     @property
     def arrow_type(self) -> pa.DataType:
+        import pyarrow as pa
+
         return pa.date32()
 
     def ladder(self) -> Ladder:
@@ -200,6 +206,8 @@ class Date(Attribute):
         return nearest_day(value).isoformat()
 
     def natural(self, values: Floats) -> pd.Series:
+        import pandas as pd
+
         missing = np.isneginf(values)
         seconds = (np.where(missing, 0.0, values) - ORDINAL_OF_1970) * _SECONDS
         return pd.Series(seconds.astype(np.int64).astype("datetime64[s]")).mask(missing)

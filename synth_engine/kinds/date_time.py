@@ -14,12 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.kinds import month_names
@@ -40,6 +37,10 @@ from synth_engine.kinds.fragments import (
 )
 from synth_engine.kinds.ladders import Even, Floats, Ladder, ListedScale, padded
 from synth_engine.kinds.reading import Scaled
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 Unit = Literal["seconds", "minutes", "hours", "days", "weeks", "months"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -296,6 +297,8 @@ class DateTime(Attribute):
         return Scaled(values=seconds_since(self, texts), low=0, high=span, cuts=cuts)
 
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
+        import pandas as pd
+
         missing = codes == self.missing_code
         places = sample_steps(self.cuts, np.where(missing, 0, codes), rng)
         if self.unit == "months":  # months differ in length
@@ -314,6 +317,8 @@ class DateTime(Attribute):
 
     @property
     def arrow_type(self) -> pa.DataType:
+        import pyarrow as pa
+
         return pa.timestamp("ms")
 
     def ladder(self) -> Ladder:
@@ -351,6 +356,8 @@ class DateTime(Attribute):
         return self.formatted(midnight + datetime.timedelta(seconds=seconds % 86_400))
 
     def natural(self, values: Floats) -> pd.Series:
+        import pandas as pd
+
         missing = np.isneginf(values)
         seconds = np.where(missing, 0.0, values) - _EPOCH_SECONDS
         return pd.Series(seconds.astype(np.int64).astype("datetime64[s]")).mask(missing)
@@ -407,6 +414,9 @@ def _formatted_seconds(attribute: DateTime, texts: list[str]) -> Seconds:
 
 def _iso_seconds(texts: list[str]) -> Seconds:
     """Seconds since 1970 of ISO texts, in whole-number arithmetic on the digits of each text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     signs = _signs(pc.utf8_trim(pa.array(texts, type=pa.string()), characters=_BLANKS))
     digits = signs.astype(np.int64) - ord("0")
     year = _number(digits[:, 0:4])
@@ -434,6 +444,8 @@ def _iso_seconds(texts: list[str]) -> Seconds:
 def _signs(column: pa.Array) -> NDArray[np.uint8]:
     """Each text in the form YYYY-MM-DD hh:mm:ss, as bytes, shape (n, 19); a text that is not ISO as an
     impossible day."""
+    import pyarrow.compute as pc
+
     parts = pc.extract_regex(column, pattern=f"^{ISO_TEXT}$")
     day, clock = pc.struct_field(parts, "day"), pc.struct_field(parts, "clock")
     length = pc.utf8_length(clock)
@@ -463,4 +475,6 @@ def _days_to(months: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _joined(*parts: Any, by: str = "") -> pa.Array:
+    import pyarrow.compute as pc
+
     return pc.binary_join_element_wise(*parts, by)

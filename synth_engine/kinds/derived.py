@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.errors import DomainError
@@ -23,6 +21,10 @@ from synth_engine.kinds.formulas import FORMULAS, MAX_WHOLE
 from synth_engine.kinds.formulas import problem as problem_of_constant
 from synth_engine.kinds.fragments import NAME, TEXT, Schema, optional
 from synth_engine.kinds.nearest_points import MAX_POINTS, NearestPoints, Point
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 OwnRule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup", "nearest"]
 RULES: tuple[str, ...] = (*get_args(OwnRule), *FORMULAS)
@@ -302,6 +304,8 @@ class Derived(Attribute):
         }
 
     def write(self, column: pd.Series) -> pd.Series:
+        import pandas as pd
+
         if not self.holds_numbers:
             return super().write(column)
         missing = column.isna().to_numpy()
@@ -313,6 +317,8 @@ class Derived(Attribute):
 
     @property
     def arrow_type(self) -> pa.DataType:
+        import pyarrow as pa
+
         if not self.holds_numbers:
             return pa.string()
         return pa.float64() if self.decimals else pa.int64()
@@ -333,6 +339,8 @@ def compute(
 ) -> pd.Series:
     """The values of a derived column. sources: its source columns, shape (rows,). texts: the same as a file
     has them."""
+    import pandas as pd
+
     first = sources[0]
     if attribute.rule == "copy":
         return first
@@ -369,6 +377,8 @@ def _floats(column: pd.Series) -> Floats:
 
 
 def _looked_up(attribute: Derived, texts: Sequence[pd.Series]) -> pd.Series:
+    import pandas as pd
+
     listed = {row[:-1]: row[-1] for row in attribute.table}
     cells = zip(*(column.tolist() for column in texts), strict=True)
     return pd.Series([listed.get(row) for row in cells], dtype="str")
@@ -377,6 +387,8 @@ def _looked_up(attribute: Derived, texts: Sequence[pd.Series]) -> pd.Series:
 def _formula(
     attribute: Derived, sources: Sequence[pd.Series], texts: Sequence[pd.Series]
 ) -> pd.Series:
+    import pandas as pd
+
     columns = [
         _floats(source)
         if pd.api.types.is_numeric_dtype(source)

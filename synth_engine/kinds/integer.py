@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
@@ -32,6 +29,10 @@ from synth_engine.kinds.fragments import (
 )
 from synth_engine.kinds.ladders import Even, Floats, Ladder, padded
 from synth_engine.kinds.reading import Scaled, whole_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +132,10 @@ class Integer(Attribute):
         return nullable(values, missing, self, "Int64")
 
     def write(self, column: pd.Series) -> pd.Series:
+        import pandas as pd
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         texts = pc.fill_null(pc.cast(pa.array(column), pa.string()), self.missing_text)
         return pd.Series(texts.to_numpy(zero_copy_only=False), dtype="str")
 
@@ -140,6 +145,8 @@ class Integer(Attribute):
 
     @property
     def arrow_type(self) -> pa.DataType:
+        import pyarrow as pa
+
         return pa.int64()
 
     def ladder(self) -> Ladder:

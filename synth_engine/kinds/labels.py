@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import OTHER, Attribute
 from synth_engine.kinds.reading import Codes, code_dtype
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def labelled(attribute: Attribute, codes: NDArray[np.intp]) -> pd.Series:
     """The label of each code as a column of texts."""
+    import pandas as pd
+
     labels: list[str | None] = [*attribute.value_labels]
     labels += [OTHER] if attribute.has_other else []
     labels += [] if attribute.missing is None else [None]

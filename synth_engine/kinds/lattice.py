@@ -15,8 +15,6 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute
@@ -168,6 +166,9 @@ class Lattice:
         return self._of_floats(self._floats(texts, attribute))
 
     def _of_whole(self, texts: list[str]) -> tuple[Positions, NDArray[np.int8]]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         (low, high), step, count = map(int, self._ends), int(self._step), self.count
         positions = np.zeros(len(texts), dtype=np.uint64)
         outside = np.zeros(len(texts), dtype=np.int8)

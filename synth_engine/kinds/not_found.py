@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import MISSING, Attribute, TableSchemaField
@@ -17,6 +15,10 @@ from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import Schema
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.kinds.undeclared import Undeclared
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +72,17 @@ class NotFound(Attribute):
         return codes
 
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:  # noqa: ARG002
+        import pandas as pd
+        import pyarrow as pa
+
         empty = pd.Series(pd.NA, index=range(len(codes)), dtype="object")
         if self.holds_numbers:
             return empty.astype("Float64" if pa.types.is_floating(self.arrow_type) else "Int64")
         return empty.astype("datetime64[s]" if self.day_format else "str")
 
     def write(self, column: pd.Series) -> pd.Series:
+        import pandas as pd
+
         return pd.Series([self.missing_text] * len(column), dtype="str")
 
     @property

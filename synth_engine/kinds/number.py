@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
@@ -28,6 +26,10 @@ from synth_engine.kinds.fragments import (
 )
 from synth_engine.kinds.ladders import DecimalScale, Floats, Ladder, padded
 from synth_engine.kinds.reading import Scaled, decimal_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 _GRID_POINTS = 2  # decimals finer than a bin's width: at least a hundred values to draw from
 _MAX_DECIMALS = 15
@@ -115,6 +117,8 @@ class Number(Attribute):
         return nullable(values, missing, self, "Float64")
 
     def write(self, column: pd.Series) -> pd.Series:
+        import pandas as pd
+
         # Python's own shortest decimals, which are read back as the same number
         cells = zip(column.tolist(), column.isna().to_numpy(), strict=True)
         return pd.Series(
@@ -128,6 +132,8 @@ class Number(Attribute):
 
     @property
     def arrow_type(self) -> pa.DataType:
+        import pyarrow as pa
+
         return pa.float64()
 
     def decimals_inside(self, code: int) -> tuple[int, int, float]:

@@ -7,9 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
 from synth_engine.kinds.date import ISO, Date
@@ -20,6 +18,9 @@ from synth_engine.kinds.integer import Integer
 from synth_engine.kinds.number import Number
 from synth_engine.kinds.reading import Codes
 from synth_engine.kinds.undeclared import Undeclared
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Of = Literal["integer", "number", "date"]
 SCALES: tuple[Of, ...] = ("integer", "number", "date")

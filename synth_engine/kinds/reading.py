@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Codes = NDArray[np.unsignedinteger[Any]]
 """Codes of one column, of the type that `code_dtype` gives for its size."""
@@ -51,11 +52,15 @@ class Scaled:
 
 def whole_numbers(texts: list[str]) -> Values:
     """Read each text as a whole number; NaN where it is none."""
+    import pyarrow as pa
+
     return _cast(texts, pa.int64(), read_whole, plainly=_PLAIN_WHOLE)
 
 
 def decimal_numbers(texts: list[str]) -> Values:
     """Read each text as a number; NaN where it is none."""
+    import pyarrow as pa
+
     return _cast(texts, pa.float64(), _decimal, plainly=_PLAIN_DECIMAL)
 
 
@@ -65,6 +70,9 @@ def _cast(
     """Read each text as a number. Those that are plainly written are cast at once, which is fast, and all
     others are read one by one: which of the two a text is depends on that text alone, whatever stands beside
     it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     # Both ways give the same number for a text that matches the pattern
     # (docs/proofs/reading.md, Lemma 2), so that the number of texts in a block changes no
     # value.

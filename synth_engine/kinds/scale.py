@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
@@ -33,6 +32,9 @@ from synth_engine.kinds.on_lattice import OnLattice
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.kinds.scale_bins import ScaleBins
 from synth_engine.kinds.undeclared import Undeclared
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WIDEST_WHOLE = 10**15
 """The bound of whole numbers where none is given: numbers of more digits are identifiers."""

@@ -10,11 +10,9 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import TableSchemaField
@@ -35,6 +33,10 @@ from synth_engine.kinds.lattice import (
 )
 from synth_engine.kinds.on_lattice import OnLattice
 from synth_engine.kinds.reading import Codes, code_dtype
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 MAX_PIECES = 10_000
 """Pieces of the distribution of one column."""
@@ -141,6 +143,8 @@ class ScaleBins(OnLattice):
         return self.codes_at(positions, is_missing(sides, self))
 
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
+        import pandas as pd
+
         missing = codes == self.missing_code
         bins = np.where(missing, 0, codes)
         piece = self._sample_pieces(bins, rng)
@@ -229,6 +233,8 @@ class ScaleBins(OnLattice):
     def first_position(self, bound: float, *, above: bool) -> int:
         """The first position whose value is not below a number of the ladder, or, if `above`, above it; one
         after the last where there is none."""
+        import pandas as pd
+
         # Both kinds of days and moments count from another day than the ladder does.
         zero = self.comparable(pd.Series(self.lattice.values(np.zeros(1, dtype=np.uint64))))
         shift = 0 if self.holds_numbers else int(zero[0]) - self.lattice.number(0)
@@ -276,6 +282,8 @@ class ScaleBins(OnLattice):
 
     def _ladder_numbers(self) -> tuple[Floats, Floats, float]:
         """First and last value of each bin, as the kind of the same values compares them, and the step."""
+        import pandas as pd
+
         ends = [end - 1 for end in self.cuts[1:]]
         firsts, lasts = (
             self.reader.comparable(

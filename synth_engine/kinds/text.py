@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
-from typing import ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
@@ -23,6 +22,9 @@ from synth_engine.kinds.fragments import TEXTS, VALUE_SET, Schema, optional
 from synth_engine.kinds.identifier import MAX_PATTERN_LENGTH, Template, template
 from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.values import ValueSet
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Class = Literal["lower", "upper", "digits", "blanks", "punctuation"]
 CLASSES: tuple[Class, ...] = get_args(Class)
@@ -264,6 +266,8 @@ class Text(Attribute):
 
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
         """A text for each code; none is a missing marker."""
+        import pandas as pd
+
         missing = codes == self.missing_code
         made = _made(self, np.where(missing, 0, codes), rng)
         markers = set(self.missing or ())

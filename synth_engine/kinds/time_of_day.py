@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import Attribute, TableSchemaField, Units
@@ -22,6 +19,10 @@ from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import POSITIVE, Schema, optional
 from synth_engine.kinds.ladders import Even, Floats, Ladder, padded
 from synth_engine.kinds.reading import Scaled, read_each
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 Format = Literal["HH:MM", "HH:MM:SS"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -150,6 +151,8 @@ class Time(Attribute):
         return self._written(_minutes(self.low) + places * self.step, missing)
 
     def _written(self, minutes: NDArray[np.int64], missing: NDArray[np.bool_]) -> pd.Series:
+        import pandas as pd
+
         end = ":00" if self.format == "HH:MM:SS" else ""
         clock = pd.Series([_text(minute) + end for minute in range(24 * 60)], dtype="str")
         return clock.take(minutes).reset_index(drop=True).mask(missing)
@@ -203,6 +206,8 @@ class Time(Attribute):
 
     @classmethod
     def suggest(cls, texts: pa.Array) -> dict[str, object] | None:
+        import pyarrow.compute as pc
+
         if not pc.all(pc.match_substring_regex(texts, f"^{_TEXT}$")).as_py():
             return None
         minutes = [minute for text in texts.to_pylist() if (minute := parse(text)) is not None]

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from synth_engine import codec
-from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms.auto.auto import Auto
@@ -37,6 +34,9 @@ from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
 from synth_engine.references import PublicTable
 from synth_engine.spec import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REGISTRY: dict[str, type[Mechanism]] = {
     Independent.id: Independent,
@@ -183,6 +183,11 @@ def draw_blocks(
     row keeps to every constraint of the domain; columns of separate markers stand behind those of the table.
     The same model, rows and seed give the same table for ever (docs/adr/0174-one-sampler.md). codes: the
     blocks to decode, which nothing is drawn for then."""
+    import pandas as pd
+
+    from synth_engine import codec
+    from synth_engine.constraints import values
+
     texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     start = 0
@@ -213,6 +218,10 @@ def draw_blocks(
 
 def draw_table(model: Model, rows: int, seed: str) -> pd.DataFrame:
     """The same table in one piece: values, not codes; the same seed gives the same table."""
+    import pandas as pd
+
+    from synth_engine import codec
+
     blocks = draw_blocks(model, rows, seed)
     table = pd.concat(blocks, ignore_index=True)
     return codec.without_markers(model.domain, table)

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, Self, TypedDict
 
-from synth_engine import codec
 from synth_engine.domain import Domain, LeftOut, Undeclared
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.hierarchy import Hierarchy
@@ -244,6 +243,8 @@ class Plan(ABC):
     def with_prior(self, prior: PublicTable) -> Self:
         """The same plan, which reads its answers beside a public table; what is asked, and its loss, stay.
         The request states the table. Errors: SpecError."""
+        from synth_engine import codec
+
         if not self.config.takes_prior:
             raise SpecError(
                 f"{self.mechanism} reads no public table", repair="leave it out, or use auto"

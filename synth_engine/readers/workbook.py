@@ -20,7 +20,7 @@ from typing import Protocol
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import archive, cell_text, old_spreadsheet, spreadsheet, stored_values
+from synth_engine.readers import archive, cell_text, spreadsheet, stored_values
 from synth_engine.readers.rules import Rules
 from synth_engine.readers.source import Block, Limits, Mode, ReadOptions, Shape
 from synth_engine.readers.spreadsheet import Row, Sheet
@@ -166,6 +166,9 @@ def _require_width(dialect: Dialect) -> None:
 
 @contextmanager
 def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
+    # Its library takes longer to load than a small CSV to read.
+    from synth_engine.readers import old_spreadsheet
+
     try:
         with path.open("rb") as file:
             head = file.read(formats.HEAD)

@@ -20,17 +20,20 @@ HEAVY = {
     "numba",
     "opendp",
     "ortools",
+    "pandas",
     "plotly",
     "psycopg",
+    "pyarrow",
     "pyreadstat",
     "pyspark",
     "scipy",
     "sklearn",
+    "xlrd",
 }
-"""Each takes at least a tenth of a second, or as much memory as all of pandas."""
+"""Each takes a twentieth of a second and more, or as much memory as all of pandas."""
 COMMANDS = {
     "mechanisms": set[str](),
-    "domain table.csv --read header=yes --out domain.json": {"opendp"},
+    "domain table.csv --read header=yes --out domain.json": {"pandas", "pyarrow"},
 }
 """What each may load of them."""
 DRIVER = """
@@ -54,5 +57,5 @@ def test_a_command_loads_what_it_needs(command: str, tmp_path: Path) -> None:
         check=True,
     )
     loaded = set(done.stdout.splitlines()[-1].split()[1:])
-    assert {"numpy", "pandas"} <= loaded
+    assert "numpy" in loaded
     assert loaded & HEAVY == COMMANDS[command]

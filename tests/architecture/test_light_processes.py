@@ -67,7 +67,7 @@ PROCESSES = {
     ),
     "worker of the confidential queue": (
         TASKS + WORKER.format(queue="confidential"),
-        {*ARRAYS, "llvmlite", "numba", "scipy"},
+        {"llvmlite", "numba", "numpy", "scipy"},
     ),
     "worker of the confidential queue, its child": (
         TASKS + "from synthweb.runs import worker",

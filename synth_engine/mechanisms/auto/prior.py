@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine import codec
 from synth_engine.domain import Domain
 from synth_engine.inference import bins as binning
 from synth_engine.inference import oneway, shrinkage
@@ -65,6 +64,8 @@ class Prior:
 
     @classmethod
     def of(cls, table: PublicTable, domain: Domain) -> Prior:
+        from synth_engine import codec
+
         codes = codec.encode_public(domain, table)
         axes = {name: axis for axis, name in enumerate(domain.names)}
         return cls(codes={axes[name]: column for name, column in codes.items()})

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine import codec
 from synth_engine.domain import MAX_PLACED_CODES, Domain
 from synth_engine.domain.partitions import MAX_NAME_LENGTH
 from synth_engine.domain.resolution import (
@@ -331,6 +330,8 @@ class OnTheMapPlan(Plan):
     def with_prior(self, prior: PublicTable) -> Self:
         """With an earlier table of the same columns, by whose shares the filter tells records from prior.
         Errors: SpecError."""
+        from synth_engine import codec
+
         planned = super().with_prior(prior)
         if len(codec.encode_public(self.domain, prior)) < len(self.clique):
             raise SpecError(
@@ -347,6 +348,8 @@ class OnTheMapPlan(Plan):
     @cached_property
     def _earlier(self) -> tuple[Whole, Whole] | None:
         """The codes of both columns in the earlier table, if there is one."""
+        from synth_engine import codec
+
         if self.prior is None:
             return None
         codes = codec.encode_public(self.domain, self.prior)
