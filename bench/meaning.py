@@ -24,7 +24,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from synth_engine import cli, commands
+from synth_engine import cli
+from synth_engine.commands import descriptions
 from synth_engine.errors import SynthError
 
 CASES = Path(__file__).with_name("meaning_cases.json")
@@ -129,7 +130,7 @@ def _flag(key: str, value: Any) -> str:
 def _drafted(path: Path, read: Sequence[str]) -> Mapping[str, Any]:
     """The reading of a table by the command `domain`. Errors: SynthError where it refuses the table."""
     options = cli.parsed(["domain", str(path), "--out", "draft.json", *read])
-    return commands.drafted(options)
+    return descriptions.drafted(options)
 
 
 def _attribute(drafted: Mapping[str, Any], column: str) -> Mapping[str, Any]:

@@ -77,14 +77,18 @@ VIOLATIONS = [
         "synth_engine/mechanisms/on_the_map/resolution.py",
         "from synth_engine.mechanisms.on_the_map import disaggregation",
     ),
-    ("room", "synth_engine/commands.py", "from synth_engine.room import rows"),
+    ("room", "synth_engine/commands/releases.py", "from synth_engine.room import rows"),
     (
         "room",
         "synth_engine/mechanisms/independent.py",
         "import synth_engine.room.counts",
     ),
     ("steward", "synthweb/runs/worker.py", "from synth_engine.steward import ingest"),
-    ("sources", "synth_engine/commands.py", "from synth_engine.sources import opening"),
+    (
+        "sources",
+        "synth_engine/commands/releases.py",
+        "from synth_engine.sources import opening",
+    ),
     (
         "room-alone",
         "synth_engine/room/session.py",
@@ -95,7 +99,7 @@ VIOLATIONS = [
         "synth_engine/room/counts.py",
         "from synth_engine.steward import exact_counts",
     ),
-    ("readers", "synth_engine/commands.py", "from synth_engine import readers"),
+    ("readers", "synth_engine/commands/releases.py", "from synth_engine import readers"),
     ("pipeline", "synthweb/runs/services.py", "from synth_engine import pipeline"),
     (
         "pipeline",
@@ -124,7 +128,11 @@ VIOLATIONS = [
         "synthweb/api/serializers/datasets.py",
         "from synthweb.datasets import preview_store",
     ),
-    ("engine-layers", "synth_engine/commands.py", "from synth_engine.extras import cities"),
+    (
+        "engine-layers",
+        "synth_engine/commands/releases.py",
+        "from synth_engine.extras import cities",
+    ),
     ("web-layers", "synthweb/urls.py", "from synthweb.extras.cities import urls"),
     ("extras", "synthweb/runs/screens.py", "from synth_engine.extras.cities import city"),
     ("extras-apart", "synthweb/extras/another.py", "from synthweb.extras.cities import models"),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from synth_engine import cli, commands
+from synth_engine import cli
+from synth_engine.commands import descriptions
 from synth_engine.errors import SynthError
 
 ROWS = "".join(f"{20 + n},{'ab'[n % 2]}\n" for n in range(40))
@@ -211,7 +212,7 @@ def drafted(case: Refused, content: str | bytes, read: Sequence[str], path: Path
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     facts = [word for fact in (*case.given, *read) for word in ("--read", fact)]
     given = facts if case.name.endswith("csv") else []
-    commands.drafted(cli.parsed(["domain", str(path), "--out", "draft.json", *given]))
+    descriptions.drafted(cli.parsed(["domain", str(path), "--out", "draft.json", *given]))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from synth_engine.cli import group, overwrites
-from synth_engine.commands import json_text, progress, read_json, write_json
+from synth_engine.commands.arguments import group, overwrites
+from synth_engine.commands.parts import json_text, progress, read_json, write_json
 from synth_engine.errors import InputError
 
 

@@ -10,14 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from synth_engine.cli import add_command, overwrites
-from synth_engine.commands import (
-    read_json,
-    require_output,
-    say_if_edited,
-    whole,
-    write_json,
-)
+from synth_engine.commands.arguments import add_command, overwrites
+from synth_engine.commands.parts import read_json, require_output, whole, write_json
+from synth_engine.commands.released import say_if_edited
 
 
 def add(words: Any) -> None:

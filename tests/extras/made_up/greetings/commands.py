@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from synth_engine.cli import add_command
+from synth_engine.commands.arguments import add_command
 
 
 def add(words: Any) -> None:
