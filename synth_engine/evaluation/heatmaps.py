@@ -26,6 +26,23 @@ HoverLine = tuple[str, str, str]
 DIGITS = 6
 """Of a number that becomes a colour."""
 HOVER_DIGITS = 4
+SQUARES = {
+    "hovertemplate": "%{x} × %{y}<br>%{z:.3f}<extra></extra>",
+    "hoverongaps": False,
+    "xgap": 1,
+    "ygap": 1,
+    "colorbar": {
+        "orientation": "h",
+        "y": 1.0,
+        "yanchor": "bottom",
+        "thickness": 10,
+        "len": 1.0,
+        "outlinewidth": 0,
+        "nticks": 6,
+        "tickfont": {"size": 11},
+    },
+}
+"""How the squares of a map and the bar of its colours are drawn."""
 DISTANCES: Sequence[HoverLine] = (
     ("distance", "tvd", ".3f"),
     ("by chance", "tvd_by_chance", ".3f"),
@@ -81,32 +98,14 @@ def pair_map(
         ]
         for row, b in enumerate(down)
     ]
-    ends = sorted(pairs, key=lambda pair: -abs(pair[field]))[:3]
-    words += (
-        " Strongest: "
-        + "; ".join(f"{' and '.join(p['attributes'])} {p[field]:+.2f}" for p in ends)
-        + "."
-    )
+    words += _strongest(pairs, field)
     trace: Trace = {
         "type": "heatmap",
         "x": [escape(name) for name in across],
         "y": [escape(name) for name in down],
         # What lies above the diagonal and pairs that were left out have no colour.
         "z": [[round(cell[field], DIGITS) if cell else None for cell in row] for row in cells],
-        "hovertemplate": "%{x} × %{y}<br>%{z:.3f}<extra></extra>",
-        "hoverongaps": False,
-        "xgap": 1,
-        "ygap": 1,
-        "colorbar": {
-            "orientation": "h",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "thickness": 10,
-            "len": 1.0,
-            "outlinewidth": 0,
-            "nticks": 6,
-            "tickfont": {"size": 11},
-        },
+        **SQUARES,
         **scale,
     }
     if len(names) <= MOST_WITH_VALUES:
@@ -121,6 +120,12 @@ def pair_map(
             ]
             for row in cells
         ]
+    traces = [trace] if is_chance is None else without_chance(trace, cells, is_chance)
+    return frame(report, traces, _layout(len(names)), words=words)
+
+
+def _layout(number: int) -> dict[str, object]:
+    """The axes and the size of a map of so many columns."""
     axis = {
         "showgrid": False,
         "zeroline": False,
@@ -128,15 +133,21 @@ def pair_map(
         "tickfont": {"size": 11},
         "automargin": True,
     }
-    every = {"dtick": 1} if len(names) <= MAX_NAMED_COLUMNS else {}
-    layout = {
+    every = {"dtick": 1} if number <= MAX_NAMED_COLUMNS else {}
+    return {
         "xaxis": {**axis, **every, "type": "category", "tickangle": -90},
         "yaxis": {**axis, **every, "type": "category", "autorange": "reversed"},
-        "height": min(900, 220 + 18 * len(names)),
+        "height": min(900, 220 + 18 * number),
         "margin": {"l": 20, "r": 12, "t": 64, "b": 20},
+        "showlegend": False,
     }
-    traces = [trace] if is_chance is None else without_chance(trace, cells, is_chance)
-    return frame(report, traces, layout | {"showlegend": False}, words=words)
+
+
+def _strongest(pairs: Sequence[Json], field: str) -> str:
+    """The three pairs with the largest entries in a field, in a sentence."""
+    ends = sorted(pairs, key=lambda pair: -abs(pair[field]))[:3]
+    listed = "; ".join(f"{' and '.join(p['attributes'])} {p[field]:+.2f}" for p in ends)
+    return f" Strongest: {listed}."
 
 
 def _strength(pair: Json, hover: Sequence[HoverLine]) -> float:

@@ -124,9 +124,6 @@ def compare(
     summary["overall"] = summaries.of_sections(
         [(tile.title, tile.verdict, tile.preserved) for tile in made]
     )
-    explanations = {
-        key: text for figure in FIGURES for key, text in figure.explanations.items()
-    }
     return {
         "schema": SCHEMA,
         # One side from real data is enough to make the whole report confidential.
@@ -138,15 +135,26 @@ def compare(
         "summary": summary,
         **entries,
         "left_out": _left_out(domain, wanted=wanted, known=set(known)),
-        "rules": {
-            "cell_bound": CELL_BOUND,
-            "triples": TRIPLES,
-            "triples_of": comb(len(domain.names), 3),
-            "seed": SEED,
-        },
+        "rules": _rules(domain),
         "side_by_side": _side_by_side(domain, rows),
-        "reading": {**explanations, **wording.PAGE_EXPLANATIONS},
+        "reading": _explanations(),
     }
+
+
+def _rules(domain: Domain) -> dict[str, int]:
+    """Which tables are compared: their bound, and how many of three columns are drawn of all."""
+    return {
+        "cell_bound": CELL_BOUND,
+        "triples": TRIPLES,
+        "triples_of": comb(len(domain.names), 3),
+        "seed": SEED,
+    }
+
+
+def _explanations() -> dict[str, object]:
+    """How every figure is read, and the page."""
+    of_figures = {key: text for figure in FIGURES for key, text in figure.explanations.items()}
+    return {**of_figures, **wording.PAGE_EXPLANATIONS}
 
 
 def _workload(domain: Domain) -> Iterator[Clique]:

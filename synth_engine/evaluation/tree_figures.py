@@ -55,29 +55,11 @@ def depth_card(
             "title": {"text": "depth at which a cell ends"},
             "showgrid": False,
         },
-        "yaxis": {
-            **_QUIET,
-            "tickformat": ".0%",
-            "title": {"text": "share"},
-            "automargin": True,
-        },
+        "yaxis": _QUIET | {"tickformat": ".0%", "title": {"text": "share"}, "automargin": True},
         "barmode": "group",
         "height": 320,
     }
-    half = _half(depths)
-    cells_text = "1 cell" if cells == 1 else f"{grouped(cells)} cells"
-    cell_size = f", in cells of {sizes[half]} or smaller" if sizes else ""
-    verdict = (
-        f"{cells_text}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or "
-        f"deeper{cell_size}."
-    )
-    if len(depths) == 1:
-        of_size = f" of {sizes[half]}" if sizes else ""
-        verdict = (
-            f"{cells_text}{of_size}, all at depth {half}."
-            if cells > 1
-            else "One cell, which holds every record."
-        )
+    verdict = _verdict_of_depths(depths, sizes)
     table_rows = [
         (
             str(depth.depth),
@@ -105,6 +87,23 @@ def depth_card(
         ),
         verdict=verdict,
     )
+
+
+def _verdict_of_depths(depths: Sequence[Depth], sizes: Mapping[int, str]) -> str:
+    """How many cells there are, and how deep half of the records lie."""
+    half = _half(depths)
+    cells = sum(depth.cells for depth in depths)
+    cells_text = "1 cell" if cells == 1 else f"{grouped(cells)} cells"
+    if len(depths) > 1:
+        cell_size = f", in cells of {sizes[half]} or smaller" if sizes else ""
+        return (
+            f"{cells_text}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or "
+            f"deeper{cell_size}."
+        )
+    if cells <= 1:
+        return "One cell, which holds every record."
+    of_size = f" of {sizes[half]}" if sizes else ""
+    return f"{cells_text}{of_size}, all at depth {half}."
 
 
 def _records_per_cell(depth: Depth, rows: int) -> str:

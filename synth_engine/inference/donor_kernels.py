@@ -87,11 +87,8 @@ def take_from_neighbours(
         donor = row + below(state, 2 * window + 1) - window
         if donor < 0 or donor >= rows:
             continue
-        record, now, value = (
-            records[row],
-            np.int64(records[row, attribute]),
-            np.int64(records[donor, attribute]),
-        )
+        record, now = records[row], np.int64(records[row, attribute])
+        value = np.int64(records[donor, attribute])
         if now == value:
             continue
         cost = np.float32(0)

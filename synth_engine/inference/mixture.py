@@ -215,23 +215,25 @@ def _wanted(
             left, right, cells, weight = right, left, cells.T, weight.T
         tables.append(_WantedTable(left, right, cells, weight))
     tables.sort(key=lambda table: (table.right, table.left))
+    return _Wanted(views=tuple(begins), tables=_laid_out(tables))
+
+
+def _laid_out(tables: Sequence[_WantedTable]) -> WantedTables:
+    """The tables one after another, as the compiled loop reads them."""
     # Scaled, so that one learning rate suits every number of records and budget.
     scale = float(np.median([table.weight.min() for table in tables]))
     starts = np.cumsum([0, *(table.cells.size for table in tables)])
-    return _Wanted(
-        views=tuple(begins),
-        tables=WantedTables(
-            sides=np.array(
-                [
-                    (table.left, table.right, *table.cells.shape, start)
-                    for table, start in zip(tables, starts, strict=False)
-                ],
-                dtype=np.int64,
-            ),
-            wanted=np.concatenate([table.cells.ravel() for table in tables], dtype=np.float32),
-            weight=np.concatenate(
-                [table.weight.ravel() / scale for table in tables], dtype=np.float32
-            ),
+    return WantedTables(
+        sides=np.array(
+            [
+                (table.left, table.right, *table.cells.shape, start)
+                for table, start in zip(tables, starts, strict=False)
+            ],
+            dtype=np.int64,
+        ),
+        wanted=np.concatenate([table.cells.ravel() for table in tables], dtype=np.float32),
+        weight=np.concatenate(
+            [table.weight.ravel() / scale for table in tables], dtype=np.float32
         ),
     )
 

@@ -65,11 +65,8 @@ def grow_tree(
     if rule.spread != "chance" and left is None:  # by cells, not by records
         codes, left = np.unique(codes, return_counts=True)
     if rule.name == "improved":
-        left = (
-            np.full(codes.size, rule.parts, dtype=np.int64)
-            if left is None
-            else left * rule.parts
-        )
+        left = np.ones(codes.size, dtype=np.int64) if left is None else left
+        left = left * rule.parts
     reached = None if left is None else np.append(0, np.cumsum(left))
     prefixes, start, end = hierarchy.root(), np.array([0]), np.array([codes.size])
     opened: list[Counts] = []
@@ -94,15 +91,8 @@ def grow_tree(
         opened.append(opens)
         counts += one_depth.counts
         prefixes, start, end = level.prefixes[opens], first[opens], last[opens]
-        del (
-            level,
-            first,
-            last,
-            tally,
-            able,
-            scores,
-            draw,
-        )  # before the next depth is laid out: each is as long as that has nodes
+        # Before the next depth is laid out: each is as long as that has nodes.
+        del level, first, last, tally, able, scores, draw
         if rule.name == "improved" and left is not None and reached is not None:
             if rule.spread == "chance":
                 _discount(left, start, end, reached, rule.discount, sampler=sampler)

@@ -15,7 +15,7 @@ from synth_engine.formats import Dialect, Kind, Marks
 from synth_engine.readers import Block, Limits, Progress, ReadOptions, Shape, blocks, silent
 from synth_engine.steward import ambiguous, header_units, relations, suggest, value_lists
 from synth_engine.steward.cell_sample import CellsDocument, cells_of_each
-from synth_engine.steward.hints import FormQuestionDocument, HintDocument
+from synth_engine.steward.hints import FormQuestion, FormQuestionDocument, HintDocument
 from synth_engine.steward.summary import Column
 from synth_engine.strict_json import JsonObject
 from synth_engine.threads import Pool
@@ -107,66 +107,25 @@ def read(
     progress: Progress = silent,
 ) -> Reading:
     """Reads a whole table. Raises TableError where it is not well formed."""
-    shape, limits = Shape(), limits or Limits()
-    columns: dict[str, Column] = {}
-    preview: list[list[str]] = []
-    last: list[str] = []
-    rows: relations.RowSample | None = None
-    persons = value_lists.PersonCounts()
+    table = _Table(dialect=dialect)
+    options = ReadOptions(limits=limits or Limits(), progress=progress)
     with Pool(THREADS) as pool:
         for block in blocks(
-            path,
-            kind=kind,
-            dialect=dialect,
-            shape=shape,
-            options=ReadOptions(limits=limits, progress=progress),
+            path, kind=kind, dialect=dialect, shape=table.shape, options=options
         ):
-            # A form that was not stated is guessed before the first block.
-            form = dialect or shape.dialect
-            marks = form.marks if form else Marks()
-            columns = columns or {name: Column(marks, of=len(block)) for name in block}
-            rows = rows or relations.RowSample(list(block))
-            rows.add(block)
-            persons.add(block)
-            preview = preview or _head(block)
-            _refuse_descriptions(preview)
-            last = _row(block, -1)
-            list(
-                pool.map(Column.add, columns.values(), block.values())
-            )  # a failure comes out here
-    # Only a note: whether the row is left out is decided by the steward, who states it in the
-    # dialect.
-    if last and last[0].strip().casefold() in TOTALS:
-        shape.notes.append(
-            "The last row seems to be a sum: if it is, say that a line at the end is to be left out."
-        )
-    suggested = []
-    for number, (name, column) in enumerate(columns.items(), start=1):
-        suggested.append(
-            suggest.suggestion(
-                name, column, codebook=shape.facts.get(name), holders=persons.of(name)
-            )
-        )
-        progress("suggest", number / len(columns))
-    form = dialect or shape.dialect
+            table.add(block, pool)
+    table.note_sum()
+    shape, columns, form = table.shape, table.columns, table.form
+    suggested = table.suggestions(progress)
     rules = relations.held_rules(
-        rows.columns() if rows else {},
+        table.rows.columns() if table.rows else {},
         [each.attribute for each in suggested],
-        form.marks if form else Marks(),
+        table.marks,
     )
     for each in suggested:
         each.hint.remarks += [rule.remark for rule in rules.get(each.attribute["name"], ())]
-    asked = {
-        each.attribute["name"]: each.numbers for each in suggested if each.numbers is not None
-    }
-    marks_question = (
-        ambiguous.form_question(asked, form.marks, decimals=_with_decimals(suggested))
-        if form
-        else None
-    )
-    for each in suggested:
-        if marks_question is not None and each.attribute["name"] in marks_question.columns:
-            each.hint.question = ASKED_OF_FILE
+    marks_question = _marks_question(suggested, form)
+    preview = table.preview
     questions = [
         header_units.question(columns, dict(zip(columns, preview[0], strict=True)), form)
         if preview
@@ -189,6 +148,72 @@ def read(
         },
         rules=[rule.to_json() for several in rules.values() for rule in several],
     )
+
+
+@dataclass
+class _Table:
+    """What is kept of a table while its blocks are read. dialect: as it was stated; rows: a sample."""
+
+    dialect: Dialect | None
+    shape: Shape = field(default_factory=Shape)
+    columns: dict[str, Column] = field(default_factory=dict)
+    preview: list[list[str]] = field(default_factory=list)
+    last: list[str] = field(default_factory=list)
+    rows: relations.RowSample | None = None
+    persons: value_lists.PersonCounts = field(default_factory=value_lists.PersonCounts)
+
+    @property
+    def form(self) -> Dialect | None:
+        """How the table is written: a form that was not stated is guessed before the first block."""
+        return self.dialect or self.shape.dialect
+
+    @property
+    def marks(self) -> Marks:
+        return self.form.marks if self.form else Marks()
+
+    def add(self, block: Block, pool: Pool) -> None:
+        marks = self.marks
+        self.columns = self.columns or {name: Column(marks, of=len(block)) for name in block}
+        self.rows = self.rows or relations.RowSample(list(block))
+        self.rows.add(block)
+        self.persons.add(block)
+        self.preview = self.preview or _head(block)
+        _refuse_descriptions(self.preview)
+        self.last = _row(block, -1)
+        # A failure comes out of the list.
+        list(pool.map(Column.add, self.columns.values(), block.values()))
+
+    def note_sum(self) -> None:
+        """Only a note: whether the row is left out is decided by the steward, who states it in the form."""
+        if self.last and self.last[0].strip().casefold() in TOTALS:
+            self.shape.notes.append(
+                "The last row seems to be a sum: if it is, say that a line at the end is to be left out."
+            )
+
+    def suggestions(self, progress: Progress) -> list[suggest.ColumnSuggestion]:
+        suggested = []
+        for number, (name, column) in enumerate(self.columns.items(), start=1):
+            facts, holders = self.shape.facts.get(name), self.persons.of(name)
+            suggested.append(suggest.suggestion(name, column, codebook=facts, holders=holders))
+            progress("suggest", number / len(self.columns))
+        return suggested
+
+
+def _marks_question(
+    suggested: list[suggest.ColumnSuggestion], form: Dialect | None
+) -> FormQuestion | None:
+    """What the marks of a file's numbers are, where its cells do not decide it; the columns that are asked
+    about say so."""
+    if form is None:
+        return None
+    asked = {
+        each.attribute["name"]: each.numbers for each in suggested if each.numbers is not None
+    }
+    question = ambiguous.form_question(asked, form.marks, decimals=_with_decimals(suggested))
+    for each in suggested:
+        if question is not None and each.attribute["name"] in question.columns:
+            each.hint.question = ASKED_OF_FILE
+    return question
 
 
 def _refuse_descriptions(preview: Sequence[Sequence[str]]) -> None:

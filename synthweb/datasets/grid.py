@@ -594,30 +594,7 @@ def lines(
     suggestions = hints.suggested_columns(payload, draft) if payload else {}
     learning, finding = learned_and_found(suggestions, typed)
     looked = draft.get("looked") or {}
-    if payload is None:
-        known = {
-            column.get("place", place): name
-            for place, (name, column) in enumerate(typed.items())
-        }
-        return [
-            ColumnLine(
-                index=index,
-                name=name,
-                suggested=None,
-                typed=typed.get(name),
-                editing=editing is None or index in editing,
-                selected=index in selected,
-                asking=index in asking,
-                sharing=sharing,
-                max_records=records,
-                placed=name in placed,
-                learning=learning,
-                finding=finding,
-                looked=name in looked,
-            )
-            for index, name in sorted(known.items())
-        ]
-    evidence = Evidence(payload)
+    evidence = Evidence(payload) if payload else None
     return [
         ColumnLine(
             index=index,
@@ -630,13 +607,24 @@ def lines(
             sharing=sharing,
             max_records=records,
             placed=name in placed,
-            cells=evidence.of(name),
+            cells=evidence.of(name) if evidence else None,
             learning=learning,
             finding=finding,
             looked=name in looked,
         )
-        for index, name in enumerate(payload["columns"])
+        for index, name in _names_by_index(payload, typed)
     ]
+
+
+def _names_by_index(
+    payload: Mapping[str, Any] | None, typed: Mapping[str, drafts.Column]
+) -> list[tuple[int, str]]:
+    """The place and the name of each column, of the preview or, where that has expired, of the draft."""
+    if payload is not None:
+        return list(enumerate(payload["columns"]))
+    return sorted(
+        (column.get("place", place), name) for place, (name, column) in enumerate(typed.items())
+    )
 
 
 def learned_and_found(

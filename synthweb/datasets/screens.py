@@ -157,43 +157,93 @@ def describe(
     """The describe page. Opens the preview, which the audit log notes. unsaved: columns that were saved
     otherwise meanwhile, as they were typed here; None of one that was not in its editor."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
-    names = payload["columns"] if payload else list(drafts.columns(dataset.draft))
-    to_mend = [names.index(e.column) for e in errors if e.field and e.column in names]
-    lines = grid.lines(
-        payload=payload,
-        draft=dataset.draft,
-        editing=None if wanted == "all" else numbers(wanted),
-        selected=numbers(query.get("select", "")),
-        asking=numbers(query.get("ask", "")),
-        placed=[
-            each["column"] for each in context_facts.get("points") or () if each.get("column")
-        ],
-    )
-    rows = _public_rows(dataset)
-    current = to_mend[0] if to_mend else _current(query, lines)
+    context_facts = selectors.draft_context(dataset)
+    points = context_facts.get("points") or ()
+    placed = [each["column"] for each in points if each.get("column")]
+    of_fields = [each for each in errors if each.field]
     lines = [
-        replace(
-            line,
-            current=line.index == current,
-            rows=rows,
-            editing=line.editing or line.index in to_mend,
-            refused=tuple(
-                error for error in errors if error.field and error.column == line.name
-            ),
-            **_as_typed(line, unsaved),
-        )
-        for line in lines
+        replace(line, **_as_typed(line, unsaved))
+        for line in _lines(dataset, payload, query, placed=placed, errors=of_fields)
     ]
-    visible = {line.index for line in lines if _is_shown(line, query)}
-    latest = newest(dataset)
+    latest, table = newest(dataset), table_facts(dataset)
+    unique = payload.get("unique", ()) if payload else ()
     return {
         "dataset": dataset,
         "crumbs": crumbs(dataset, ("", gettext("Describe"))),
         "payload": payload,
         "first_rows": grid.first_rows(payload) if payload else [],
         "lines": lines,
-        "visible": visible,
+        "visible": {line.index for line in lines if _is_shown(line, query)},
+        **_counts(lines),
+        "filters": {key: query.get(key, "")[:200] for key in FILTERS},
+        "shown": SHOWN,
+        **choices(dataset),
+        "said_before": said_before(dataset),
+        "form_questions": _form_questions(dataset, payload),
+        "held_in_data": _held_in_data(payload),
+        "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
+        "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
+        "undescribed": _undescribed(lines) if query.get("brought") else [],
+        "version": latest,
+        "versions": dataset.domain_versions.values_list("number", flat=True) if latest else [],
+        "templates": selectors.templates_of(user),
+        "bands": stated_records.BANDS,
+        "fixed": selectors.fixed_terms(dataset),
+        "table": table,
+        "table_shown": shown_text(table),
+        "rules_version": digest(dataset.draft.get("constraints")),
+        "tells_nobody_apart": table["unit_column"] in unique,
+        "relations": RELATIONS,
+        "line_ends": LINE_END_LABELS,
+        "quotings": QUOTING,
+        "says_form": dataset.file_kind in DELIMITED and "file" not in context_facts,
+        "constraints": constraining.lines(dataset.draft),
+        "beside": drafts.context_summary(context_facts),
+    }
+
+
+def _lines(
+    dataset: Dataset,
+    payload: Mapping[str, Any] | None,
+    query: QueryDict,
+    *,
+    placed: Sequence[str],
+    errors: Sequence[DomainError],
+) -> list[grid.ColumnLine]:
+    """The lines of the page, as its address opens and chooses them. placed: columns with public points;
+    errors: of fields, whose columns are open to be mended."""
+    wanted = query.get("edit", "")
+    names = payload["columns"] if payload else list(drafts.columns(dataset.draft))
+    to_mend = [names.index(each.column) for each in errors if each.column in names]
+    lines = grid.lines(
+        payload=payload,
+        draft=dataset.draft,
+        editing=None if wanted == "all" else numbers(wanted),
+        selected=numbers(query.get("select", "")),
+        asking=numbers(query.get("ask", "")),
+        placed=placed,
+    )
+    rows = _public_rows(dataset)
+    current = to_mend[0] if to_mend else _current(query, lines)
+    return [
+        replace(
+            line,
+            current=line.index == current,
+            rows=rows,
+            editing=line.editing or line.index in to_mend,
+            refused=tuple(error for error in errors if error.column == line.name),
+        )
+        for line in lines
+    ]
+
+
+def _undescribed(lines: Sequence[grid.ColumnLine]) -> list[str]:
+    return [line.name for line in lines if line.typed is None]
+
+
+def _counts(lines: Sequence[grid.ColumnLine]) -> dict[str, object]:
+    """What the page says of all columns together."""
+    return {
         "selecting": any(line.selected for line in lines),
         "total": len(lines),
         "open": sum(line.is_open for line in lines),
@@ -201,38 +251,11 @@ def describe(
         "read_lists": sum(bool(line.read_list) and not line.question for line in lines),
         "needs_statement": any(line.needs_statement for line in lines),
         "names": [line.name for line in lines],
-        "filters": {key: query.get(key, "")[:200] for key in FILTERS},
-        "shown": SHOWN,
         "bench": sum(line.editing for line in lines) <= 1,
         "lights": [
             (light, f"{LIGHT_SIGNS[light]} {label}", sum(line.light == light for line in lines))
             for light, label in grid.LIGHTS.items()
         ],
-        **choices(dataset),
-        "said_before": said_before(dataset),
-        "form_questions": _form_questions(dataset, payload),
-        "held_in_data": _held_in_data(payload),
-        "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
-        "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
-        "undescribed": [line.name for line in lines if line.typed is None]
-        if query.get("brought")
-        else [],
-        "version": latest,
-        "versions": dataset.domain_versions.values_list("number", flat=True) if latest else [],
-        "templates": selectors.templates_of(user),
-        "bands": stated_records.BANDS,
-        "fixed": selectors.fixed_terms(dataset),
-        "table": (table := table_facts(dataset)),
-        "table_shown": shown_text(table),
-        "rules_version": digest(dataset.draft.get("constraints")),
-        "tells_nobody_apart": payload is not None
-        and table["unit_column"] in payload.get("unique", ()),
-        "relations": RELATIONS,
-        "line_ends": LINE_END_LABELS,
-        "quotings": QUOTING,
-        "says_form": dataset.file_kind in DELIMITED and "file" not in context_facts,
-        "constraints": constraining.lines(dataset.draft),
-        "beside": drafts.context_summary(context_facts),
     }
 
 

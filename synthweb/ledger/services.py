@@ -191,36 +191,46 @@ def grant(
     _require_room_in_columns(locked, amount)
     # A larger cap always covers the sums, so this cannot be refused.
     movements.move(locked, cap=amount)
+    facts = {"reason": reason, "dataset_code": dataset.code}
+    facts["evidence"] = "" if approval is None else approval.evidence
+    name = custodian.get_username()
     entry = movements.append(
-        locked,
-        Kind.GRANT,
-        amount,
-        actor=custodian.get_username(),
-        reason=reason,
-        dataset_code=dataset.code,
-        evidence="" if approval is None else approval.evidence,
-        lapses_on=lapses_on,
+        locked, Kind.GRANT, amount, actor=name, lapses_on=lapses_on, **facts
     )
     _decide(request, State.GRANTED, custodian=custodian, reason=reason, account=locked)
     _notify_steward(request, Event.BUDGET_GRANTED)
     # Last, because it locks the head of the audit log, behind which all writers wait.
+    _record_grant(entry, request, custodian, amount=amount, opening=opening, approval=approval)
+    return entry
+
+
+def _record_grant(
+    entry: LedgerEntry,
+    request: BudgetRequest,
+    custodian: User,
+    *,
+    amount: Amount,
+    opening: Opening,
+    approval: BudgetApproval | None,
+) -> None:
+    """Write a grant to the audit log. approval: that of another custodian, where two are needed."""
+    dataset, lapses_on = request.dataset, entry.lapses_on
     audit.record(
         actor=custodian,
         action="budget.granted",
-        target=("account", locked.code),
+        target=("account", entry.account.code),
         organisation=dataset.organisation,
         detail={
             "request": request.code,
             "dataset": dataset.code,
             "entry": entry.hash,
-            "reason": reason,
+            "reason": entry.reason,
             "separate_reason": opening.separate_reason,
             "amount": amount.text(request.rule),
             **({} if approval is None else {"first_approval": approval.evidence}),
             **({} if lapses_on is None else {"lapses_on": lapses_on.isoformat()}),
         },
     )
-    return entry
 
 
 def set_two_custodians(

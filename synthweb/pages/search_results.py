@@ -89,24 +89,7 @@ def _of_data(user: User, words: str) -> Iterator[MatchGroup]:
             ),
             reverse("datasets:index", query=query),
         )
-    drawable = releases.to_draw_from(user).values_list("code", flat=True)
-    visible = releases.releases_for(user, search=words)[:MOST]
-    may_look = set(drawable.filter(code__in=[each.code for each in visible]))
-    yield group_of(
-        _("Releases"),
-        (
-            Match(
-                title=each.name,
-                about=f"{each.code} · {each.dataset.name}",
-                address=reverse(
-                    "releases:look" if each.code in may_look else "releases:release",
-                    args=[each.code],
-                ),
-            )
-            for each in visible
-        ),
-        reverse("releases:index", query=query),
-    )
+    yield _of_releases(user, words)
     if can(user, Need.VIEW):
         yield group_of(
             _("Runs"),
@@ -134,6 +117,28 @@ def _of_data(user: User, words: str) -> Iterator[MatchGroup]:
                 for each in accounts[:MOST]
             ),
         )
+
+
+def _of_releases(user: User, words: str) -> MatchGroup:
+    """Releases, each with the address at which the person may open it."""
+    drawable = releases.to_draw_from(user).values_list("code", flat=True)
+    visible = releases.releases_for(user, search=words)[:MOST]
+    may_look = set(drawable.filter(code__in=[each.code for each in visible]))
+    return group_of(
+        _("Releases"),
+        (
+            Match(
+                title=each.name,
+                about=f"{each.code} · {each.dataset.name}",
+                address=reverse(
+                    "releases:look" if each.code in may_look else "releases:release",
+                    args=[each.code],
+                ),
+            )
+            for each in visible
+        ),
+        reverse("releases:index", query={"q": words}),
+    )
 
 
 def _of_extras(user: User, words: str) -> Iterator[MatchGroup]:

@@ -319,6 +319,18 @@ def _limits(
         limits.append(
             _("A range was changed after a histogram of the real values had been opened.")
         )
+    _add_limits_of_learning(release, limits)
+    if without := [each.name for each in columns if each.word == "unknown"]:
+        limits.append(
+            _("The expected error is not known of: %(names)s.") % {"names": ", ".join(without)}
+        )
+    if warning := trees.warning(release):
+        limits.append(warning)
+    return tuple(limits)
+
+
+def _add_limits_of_learning(release: Release, limits: list[str]) -> None:
+    """What was not found comes first; which rules are not kept and which columns were learned, last."""
     learned = learned_domain.learned(release)
     if not_found := learned_domain.not_found(release):
         limits.insert(
@@ -345,10 +357,3 @@ def _limits(
             )
             % {"names": ", ".join(names)}
         )
-    if without := [each.name for each in columns if each.word == "unknown"]:
-        limits.append(
-            _("The expected error is not known of: %(names)s.") % {"names": ", ".join(without)}
-        )
-    if warning := trees.warning(release):
-        limits.append(warning)
-    return tuple(limits)

@@ -349,22 +349,13 @@ def estimates(
     counts = dict(first)
     with watching.part(0.4, 1.0):
         for pair, table in watching.each(list(tables.items())):
-            alike = known[table.group]
             through = others.through(pair, predictions[pair])
-            candidates = [
-                (prediction, alike)
-                for prediction in (predictions[pair], *through, fine.independent(pair))
-            ]
-            if pair in chained:
-                # Columns that are independent given those between them are as the tree says, whatever
-                # ratios other tables have.
-                exact = shrinkage.ratios_of_distance(table.grid, 0.0)
-                candidates += [(chained[pair], alike), (chained[pair], exact)]
-            # The marginal likelihood of the noisy cells decides which prediction is used.
-            evidence = [
-                table.evidence(prediction, known=ratios) for prediction, ratios in candidates
-            ]
-            prediction, ratios = candidates[int(np.argmax(evidence))]
+            prediction, ratios = _likeliest(
+                table,
+                (predictions[pair], *through, fine.independent(pair)),
+                alike=known[table.group],
+                chained=chained.get(pair),
+            )
             read = _mean_reading(fine, pair, table, prediction, known=ratios)
             read = alone.mixed(pair, read)
             if scores is not None:
@@ -377,6 +368,25 @@ def estimates(
                     fine, pair, counts[pair], prediction=fine.independent(pair)
                 )
     return counts
+
+
+def _likeliest(
+    table: _PairTable,
+    predictions: Sequence[Floats],
+    *,
+    alike: shrinkage.KnownRatios,
+    chained: Floats | None,
+) -> tuple[Floats, shrinkage.KnownRatios]:
+    """The prediction of a table under which its noisy cells are likeliest, by the marginal likelihood, and
+    the ratios to read it with. alike: ratios of tables like it; chained: what the tree of pairs predicts."""
+    candidates = [(prediction, alike) for prediction in predictions]
+    if chained is not None:
+        # Columns that are independent given those between them are as the tree says, whatever
+        # ratios other tables have.
+        exact = shrinkage.ratios_of_distance(table.grid, 0.0)
+        candidates += [(chained, alike), (chained, exact)]
+    evidence = [table.evidence(prediction, known=ratios) for prediction, ratios in candidates]
+    return candidates[int(np.argmax(evidence))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

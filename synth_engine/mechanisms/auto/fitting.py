@@ -105,9 +105,8 @@ def pair_estimates(
     """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the
     answers; searching: whether the estimates are those that triples are compared with."""
     columns = answers.columns
-    mixtures = _mixtures_of(
-        len(answers.distances), usual=_MIXTURES_OF_SEARCH if searching else _MIXTURES
-    )
+    usual = _MIXTURES_OF_SEARCH if searching else _MIXTURES
+    mixtures = _mixtures_of(len(answers.distances), usual=usual)
     measured = [
         (axes, answer, table.levels)
         for axes, table in answers.tables.items()
@@ -117,8 +116,8 @@ def pair_estimates(
         columns, answers.oneways, measured, answers.again
     )
     if prior is not None:
-        single = [*answers.oneways, *answers.again]
-        histograms = prior.histograms(columns, single, measured, histograms)
+        once = [*answers.oneways, *answers.again]
+        histograms = prior.histograms(columns, once, measured, histograms)
     fine = Fine.of(columns, rows=rows, histograms=histograms)
     public = None if prior is None else PublicPairs(prior=prior, columns=columns, fine=fine)
     observed = {
@@ -130,17 +129,7 @@ def pair_estimates(
         )
         for pair, table in answers.tables.items()
     }
-    # Measured groups and their pairs find room before all others.
-    taken = sum(
-        math.prod(fine.histograms[axis].size for axis in group) for group in answers.groups
-    )
-    wanted = affordable_pairs(
-        fine,
-        answers.distances,
-        first=[pair for group in answers.groups for pair in itertools.combinations(group, 2)],
-        then=answers.tables,
-        room=target_cells(memory_mb) - taken,
-    )
+    wanted = _wanted_pairs(fine, answers, memory_mb=memory_mb)
     with watching.part(0.0, 0.5):
         fitted = _mixtures(fine, observed, answers.distances, number=mixtures)
 
@@ -149,8 +138,7 @@ def pair_estimates(
         return _predictions(fine, again, wanted=wanted)
 
     with watching.part(0.5, 0.7):
-        predictions = _predictions(fine, fitted, wanted=wanted)
-    by_mixture = predictions
+        predictions = by_mixture = _predictions(fine, fitted, wanted=wanted)
     if public is not None:
         with watching.part(0.7, 0.8):
             predictions = public.mixed(predictions, observed, predict=predict)
@@ -166,6 +154,20 @@ def pair_estimates(
         counts=counts,
         mixtures=fitted,
         left=explained.left_of_pairs(fine, by_mixture, read),
+    )
+
+
+def _wanted_pairs(fine: Fine, answers: SortedAnswers, *, memory_mb: int) -> list[Pair]:
+    """The pairs whose tables there is memory for. Measured groups and their pairs come before all others."""
+    taken = sum(
+        math.prod(fine.histograms[axis].size for axis in group) for group in answers.groups
+    )
+    return affordable_pairs(
+        fine,
+        answers.distances,
+        first=[pair for group in answers.groups for pair in itertools.combinations(group, 2)],
+        then=answers.tables,
+        room=target_cells(memory_mb) - taken,
     )
 
 

@@ -8,11 +8,17 @@ declared ones is the same for all neighbours, so refusing other totals reveals n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from synth_engine.domain import Domain
+from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.resolution import (
     VALUES,
+    NearParts,
     near_parts,
     parting_of,
     partings_by_size,
@@ -33,10 +39,36 @@ Codes = tuple[NDArray[np.integer], NDArray[np.integer]]
 """The group and the origin of each record."""
 
 
-def question(
-    facts: PublicFacts, origin: str, *, event: DirichletMultinomial, parting: str
-) -> Question[Codes, Resampled]:
-    domain, totals = facts.domain, facts.domain.totals
+@dataclass(frozen=True)
+class _Parts:
+    """How coarsely origins are counted, by the name of a parting. of_origin: the part of each origin; near:
+    where the part depends on the group, else absent; number: of parts."""
+
+    of_origin: dict[str, NDArray[np.integer]]
+    near: dict[str, NearParts]
+    number: dict[str, int]
+
+
+def _parts(domain: Domain, clique: tuple[str, str], partings: Sequence[str]) -> _Parts:
+    of_origin = {
+        name: np.array(public_parting(domain, clique[1], split_within(name)[0]))
+        for name in partings
+    }
+    near = {
+        name: near_parts(domain, *clique, name)
+        for name in partings
+        if split_within(name)[1] is not None
+    }
+    number = {
+        name: near[name].number if name in near else int(parts.max()) + 1
+        for name, parts in of_origin.items()
+    }
+    return _Parts(of_origin, near, number)
+
+
+def _required_totals(domain: Domain) -> Totals:
+    """The public totals by which groups are drawn anew. Errors: PrivacyError."""
+    totals = domain.totals
     if totals is None or domain.unit.max_records > 1:
         raise PrivacyError(
             "groups are drawn anew where their totals are public and a unit has one record"
@@ -45,25 +77,21 @@ def question(
         raise PrivacyError(
             "a row may stand for as many records as a group has: declare more than the largest total"
         )
+    return totals
+
+
+def question(
+    facts: PublicFacts, origin: str, *, event: DirichletMultinomial, parting: str
+) -> Question[Codes, Resampled]:
+    domain, totals = facts.domain, _required_totals(facts.domain)
     clique = (totals.column, origin)
     group_totals = totals.counts
 
     # How coarsely the origins of each group are counted follows from the description and its public total
     # alone.
     by_size = partings_by_size(domain, origin, parting or VALUES)
-    part_of_origin = {
-        name: np.array(public_parting(domain, origin, split_within(name)[0]))
-        for _, name in by_size
-    }
-    near = {
-        name: near_parts(domain, *clique, name)
-        for _, name in by_size
-        if split_within(name)[1] is not None
-    }
-    part_counts = {
-        name: near[name].number if name in near else int(parts.max()) + 1
-        for name, parts in part_of_origin.items()
-    }
+    parts_of = _parts(domain, clique, [name for _, name in by_size])
+    part_of_origin, near, part_counts = parts_of.of_origin, parts_of.near, parts_of.number
     group_partings = np.array(
         [parting_of(size, by_size) for size in group_totals], dtype=object
     )

@@ -136,24 +136,9 @@ def keep(
     )
     draft: drafts.Draft = {} if replace_draft else locked.draft.copy()
     draft |= looks.noted(locked.draft, changes.looked)
-    columns_kept = dict(draft.get("columns") or {})
     columns = _counted(locked, changes.columns or {})
     before = set(drafts.confirmed_names(locked.draft))
-    for name, column in columns.items():
-        if column is None:
-            columns_kept.pop(name, None)
-        else:
-            columns_kept[name] = column
-    draft["columns"] = columns_kept
-    if changes.answers:
-        all_answers = {**(draft.get("answers") or {}), **changes.answers}
-        draft["answers"] = {name: key for name, key in all_answers.items() if key}
-    if changes.table is not None:
-        draft["table"] = {key: str(changes.table.get(key, "")) for key in terms.USUAL_TABLE}
-    if changes.total is not None:
-        draft["total"] = changes.total
-    if changes.constraints is not None:
-        draft["constraints"] = list(changes.constraints)
+    _change(draft, columns, changes)
     given = {
         "columns": columns,
         "table": changes.table,
@@ -182,13 +167,37 @@ def keep(
                 "columns": vouched,
                 "because": list(
                     dict.fromkeys(
-                        str(columns_kept[name].get("because", "")) for name in vouched
+                        str(draft["columns"][name].get("because", "")) for name in vouched
                     )
                 ),
             },
         )
     dataset.draft = draft
     return dataset
+
+
+def _change(
+    draft: drafts.Draft,
+    columns: Mapping[str, drafts.Column | None],
+    changes: DraftChanges,
+) -> None:
+    """Put what was typed into a draft. columns: those of the changes; None of one that is taken out."""
+    kept = dict(draft.get("columns") or {})
+    for name, column in columns.items():
+        if column is None:
+            kept.pop(name, None)
+        else:
+            kept[name] = column
+    draft["columns"] = kept
+    if changes.answers:
+        all_answers = {**(draft.get("answers") or {}), **changes.answers}
+        draft["answers"] = {name: key for name, key in all_answers.items() if key}
+    if changes.table is not None:
+        draft["table"] = {key: str(changes.table.get(key, "")) for key in terms.USUAL_TABLE}
+    if changes.total is not None:
+        draft["total"] = changes.total
+    if changes.constraints is not None:
+        draft["constraints"] = list(changes.constraints)
 
 
 def _counted(
@@ -324,13 +333,8 @@ def declare_domain(
     domain = purchases.without_purchases(dataset, given)
     suggested = selectors.suggestions_to_count(dataset)
     read = _lists_read(domain, suggested or {})
-    if because and read and not lists_because:
-        raise DomainError(
-            "its list holds nothing besides what was read from the table",
-            repair="say where such lists are written (`lists_because`), or have each release find the "
-            "values by the kind weak",
-            column=read[0],
-        )
+    if because:
+        _require_statement(read, lists_because)
     statements = {
         each.name: lists_because if lists_because and each.name in read else because
         for each in domain.attributes
@@ -345,18 +349,9 @@ def declare_domain(
             ),
             facts=basis.of_attributes(domain.attributes, suggested=suggested),
         )
-        names = selectors.columns_of(dataset) or [
-            attribute.name for attribute in domain.attributes
-        ]
+        names = selectors.columns_of(dataset) or [each.name for each in domain.attributes]
         columns = {
-            a.name: drafts.Column(
-                **{
-                    **drafts.column_of(a, place=names.index(a.name)),
-                    "confirmed": True,
-                    "vouched": True,
-                    **({"because": statements[a.name]} if statements[a.name] else {}),
-                }
-            )
+            a.name: _declared_column(a, names.index(a.name), because=statements[a.name])
             for a in domain.attributes
         }
         unfinished = {
@@ -378,6 +373,27 @@ def declare_domain(
             ),
         )
     return version
+
+
+def _require_statement(read: Sequence[str], lists_because: str) -> None:
+    """Refuse lists that were only read from the table, unless somebody says where they are written. Errors:
+    DomainError."""
+    if read and not lists_because:
+        raise DomainError(
+            "its list holds nothing besides what was read from the table",
+            repair="say where such lists are written (`lists_because`), or have each release find the "
+            "values by the kind weak",
+            column=read[0],
+        )
+
+
+def _declared_column(attribute: Attribute, place: int, *, because: str) -> drafts.Column:
+    """The column of a draft that says what a whole document says of it."""
+    column = drafts.column_of(attribute, place=place)
+    column["confirmed"] = column["vouched"] = True
+    if because:
+        column["because"] = because
+    return column
 
 
 def _lists_read(domain: Domain, suggested: Mapping[str, drafts.Column]) -> list[str]:
