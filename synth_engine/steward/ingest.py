@@ -107,7 +107,7 @@ def read(
     progress: Progress = silent,
 ) -> Reading:
     """Reads a whole table. Raises TableError where it is not well formed."""
-    table = _Table(dialect=dialect)
+    table = _Ingested(dialect=dialect)
     options = ReadOptions(limits=limits or Limits(), progress=progress)
     with Pool(THREADS) as pool:
         for block in blocks(
@@ -151,7 +151,7 @@ def read(
 
 
 @dataclass
-class _Table:
+class _Ingested:
     """What is kept of a table while its blocks are read. dialect: as it was stated; rows: a sample."""
 
     dialect: Dialect | None

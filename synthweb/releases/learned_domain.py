@@ -63,8 +63,10 @@ def receipt_of_purchase(release: Release, digest: str) -> Mapping[str, object]:
     """The receipt of an earlier run that learned columns of the release. Errors: Http404."""
     if digest not in {each.receipt for each in domain_of(release.domain_version).bought}:
         raise Http404("no column of this release rests on that run")
-    kept = LearnedDescription.objects.get(dataset_id=release.dataset_id, receipt__digest=digest)
-    receipt: Mapping[str, object] = kept.receipt
+    stored = LearnedDescription.objects.get(
+        dataset_id=release.dataset_id, receipt__digest=digest
+    )
+    receipt: Mapping[str, object] = stored.receipt
     return receipt
 
 

@@ -349,8 +349,8 @@ def _add_limits_of_learning(release: Release, limits: list[str]) -> None:
             )
             % {"rules": "; ".join(left_out)}
         )
-    found = (each for each in learned if each.name not in not_found and not each.is_declared)
-    if names := [each.name for each in found]:
+    others = (each for each in learned if each.name not in not_found and not each.is_declared)
+    if names := [each.name for each in others]:
         limits.append(
             _(
                 "Learned from the table within the budget, so rare values may be missing: %(names)s."

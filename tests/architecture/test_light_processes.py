@@ -71,7 +71,7 @@ PROCESSES = {
     ),
     "worker of the confidential queue, its child": (
         TASKS + "from synthweb.runs import worker",
-        {*ARRAYS, "opendp"},
+        ARRAYS,
     ),
     "web": (SERVER + "configuration.on_exit(None)", {*ARRAYS, "scipy"}),
     "web, after a page": (

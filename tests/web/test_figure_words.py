@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from typing import Any
 
 from django.utils import translation
@@ -64,12 +65,15 @@ def test_words_stand_beside_a_figure_and_it_stays_as_it_is() -> None:
         assert isinstance(holder, str)
 
 
+FIELD = re.compile(r"%\(\w+\)s")
+
+
 def test_every_word_of_a_figure_has_its_german() -> None:
     with translation.override("de"):
         left = [
             text
             for text in (*AXIS_TITLES, *TRACE_NAMES, *sentences.AXIS_TITLES)
-            if translation.gettext(text) == text
+            if translation.gettext(text) == text and re.search("[a-z]", FIELD.sub("", text))
         ]
     assert left == []
 

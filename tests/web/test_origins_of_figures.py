@@ -11,7 +11,6 @@ from types import UnionType
 
 import pytest
 
-from synth_engine.domain import Attribute
 from synth_engine.evaluation import (
     column_shapes,
     expected,
@@ -185,7 +184,7 @@ class WithOption:
 
 @dataclasses.dataclass(frozen=True)
 class WithAnything:
-    attribute: Attribute
+    anything: object
 
 
 @pytest.mark.parametrize("mutant", [WithExact, WithNumber, WithOption, WithAnything])

@@ -182,13 +182,13 @@ def _change(
     changes: DraftChanges,
 ) -> None:
     """Put what was typed into a draft. columns: those of the changes; None of one that is taken out."""
-    kept = dict(draft.get("columns") or {})
+    merged = dict(draft.get("columns") or {})
     for name, column in columns.items():
         if column is None:
-            kept.pop(name, None)
+            merged.pop(name, None)
         else:
-            kept[name] = column
-    draft["columns"] = kept
+            merged[name] = column
+    draft["columns"] = merged
     if changes.answers:
         all_answers = {**(draft.get("answers") or {}), **changes.answers}
         draft["answers"] = {name: key for name, key in all_answers.items() if key}

@@ -146,7 +146,7 @@ def keep_learned(
     confirmation takes what is described alike by then."""
     dataset = version.dataset
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
-    kept = LearnedDescription.objects.create(
+    stored = LearnedDescription.objects.create(
         dataset=dataset, version=version, run_code=run_code, learned=learned, receipt=receipt
     )
     made = _next_version(locked, actor=actor)
@@ -162,7 +162,7 @@ def keep_learned(
             "receipt": str(receipt["digest"]),
         },
     )
-    return kept
+    return stored
 
 
 def _next_version(dataset: Dataset, *, actor: User) -> DomainVersion | None:

@@ -28,11 +28,11 @@ class DescriptionPurchase(OfOneTable[DescriptionPlan]):
     def publish(
         self, answers: Answers, result: Mapping[str, dict[str, object]]
     ) -> Mapping[str, Any]:
-        kept = datasets.keep_learned(
+        stored = datasets.keep_learned(
             actor=self.row.created_by,
             version=self.row.domain_version,
             run_code=self.row.code,
             learned=result,
             receipt=releases.receipt_of(self.origin, self.plan, answers),
         )
-        return {"learned": kept}
+        return {"learned": stored}
