@@ -62,6 +62,11 @@ def verify(options: argparse.Namespace) -> None:
             "what was not found is recomputed from a receipt, its description and its answers",
             repair="give RECEIPT.json, --domain and --answers of one run",
         )
+    if options.bought and is_bundle:
+        raise InputError(
+            "purchases are verified beside the receipt that names them",
+            repair="give the RECEIPT.json of the bundle with --bought",
+        )
     if is_bundle:
         verified = verifier.verify_bundle(
             options.receipt, head=head, key=key, core=options.digest

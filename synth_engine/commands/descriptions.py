@@ -103,18 +103,15 @@ def learn(options: argparse.Namespace) -> None:
             answers = pipeline.measure(data, plan=plan, kind=kind, dialect=form, progress=spent)
             document = inputs.of_source(plan.receipt(answers), options, form=form)
             document = document if sign is None else receipts.signed(document, sign)
+            # What was paid for is written before anything is made of it.
+            description_file, receipt_file, answers_file = files
+            receipt_file.write_bytes(json_text(document).encode())
+            receipt_file.keep()
+            answers_file.write_bytes(answers.to_bytes())
+            answers_file.keep()
             described = plan.described(answers, paid_by=document)
-            for file, content in zip(
-                files,
-                (
-                    json_text(described.to_json()).encode(),
-                    json_text(document).encode(),
-                    answers.to_bytes(),
-                ),
-                strict=True,
-            ):
-                file.write_bytes(content)
-                file.keep()
+            description_file.write_bytes(json_text(described.to_json()).encode())
+            description_file.keep()
     if not_found := plan.not_found(answers):
         names = ", ".join(repr(name) for name in not_found)
         sys.stderr.write(

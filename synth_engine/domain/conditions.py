@@ -13,6 +13,7 @@ import numpy as np
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import MISSING, Attribute
 from synth_engine.kinds.categorical import Categorical
+from synth_engine.kinds.facts import PAID_FOR
 from synth_engine.kinds.number import Number
 from synth_engine.kinds.scale_bins import ScaleBins
 from synth_engine.strict_json import JsonObject
@@ -77,8 +78,8 @@ class CodeSet:
 
 
 def is_learned(attribute: Attribute) -> bool:
-    """Whether a run learned what the column holds."""
-    return isinstance(attribute, ScaleBins) or "learned" in attribute.facts.values()
+    """Whether a run learned what the column holds: this one, or an earlier one that paid for it."""
+    return isinstance(attribute, ScaleBins) or bool(PAID_FOR & set(attribute.facts.values()))
 
 
 def codes(attribute: Attribute, values: Sequence[Value]) -> CodeSet:

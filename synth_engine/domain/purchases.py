@@ -131,7 +131,8 @@ def as_bought(attribute: Attribute) -> Attribute:
 def as_declared_after_looking(attribute: Attribute) -> Attribute:
     """A column that somebody has declared who had seen what a run learned of it."""
     facts: dict[str, Provenance] = {
-        fact: "declared-after-looking" if origin == "declared" else origin
+        # Wherever they are written, the answers were seen before; what is not confirmed stays so.
+        fact: origin if origin in ("bought", "suggested") else "declared-after-looking"
         for fact, origin in attribute.facts.items()
     }
     return replace(attribute, provenance=facts)

@@ -41,7 +41,10 @@ def alternative(
     """The plan of a private table of the same groups. No row is read. Errors: SpecError for a loss that is
     none."""
     grouped = Domain(
-        attributes=plan.attributes, unit=plan.domain.unit, relation=plan.domain.relation
+        attributes=plan.attributes,
+        unit=plan.domain.unit,
+        relation=plan.domain.relation,
+        bought=plan.domain.bought,
     )
     spec = Spec(mechanism=MECHANISM, parameters={}, epsilon=epsilon, delta=delta)
     planned = mechanisms.plan(grouped, spec, rule=rule)

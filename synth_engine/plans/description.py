@@ -94,7 +94,14 @@ class LearnDescription(Mechanism):
         )
 
     def _chosen(self, domain: Domain) -> tuple[Undeclared, ...]:
-        undeclared = {attribute.name: attribute for attribute in domain.undeclared}
+        # What was bought once is not bought again: its facts, or others typed by somebody who had seen them,
+        # rest on that run.
+        resting = {name for purchase in domain.bought for name in purchase.columns}
+        undeclared = {
+            attribute.name: attribute
+            for attribute in domain.undeclared
+            if attribute.name not in resting
+        }
         if not undeclared:
             raise SpecError(
                 "every column is declared, so that nothing is to be learned",

@@ -45,4 +45,5 @@ def verify_purchases(
         lines.append(
             f"Recomputed from its receipt: the purchase {verified.core} is of {amounts_sentence(claim)}."
         )
+        lines += [f"Of that purchase: {caveat}" for caveat in verified.caveats]
     return lines

@@ -17,6 +17,10 @@ PATTERNS: tuple[str, ...] = (
     "tens of thousands or more: `records`, the low end of that"),
     _("the release was made under another description than the one in force; make a release under the "
     "description in force, and check that one"),
+    # a description that is bought once
+    _("the description has changed meanwhile; look at it and ask again"),
+    _("a run has learned the column %(name)s already; use what it learned, or type other facts"),
+    _("a run is about to learn the column %(name)s; wait until it is finished"),
     # several tables
     _("this is a table of the database of %(name)s; make a release of all of its tables together, from the "
     "page of that dataset"),

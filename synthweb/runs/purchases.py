@@ -12,7 +12,9 @@ from fractions import Fraction
 from synth_engine.plans import description
 from synth_engine.plans.description import DescriptionPlan
 from synth_engine.spec import Spec
+from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.models import DatabaseTable, Dataset, DomainVersion
+from synthweb.datasets.selectors import learned_of
 from synthweb.ledger.models import BudgetAccount
 from synthweb.runs import errors, planning
 from synthweb.runs.models import LearnRun, SynthesisRun
@@ -63,9 +65,39 @@ class LearnRequest(PaidRequest[DescriptionPlan]):
         planning.require_table(self.dataset, version)
         return version, account
 
+    def require_together(self, run: SynthesisRun) -> None:
+        """A column is bought once: the description is still the one that was planned for, and no run has
+        learned one of its columns, or is about to. The dataset is locked. Errors: NotReady."""
+        if newest(run.dataset) != run.domain_version:
+            raise errors.NotReady(
+                "the description has changed meanwhile", repair="look at it and ask again"
+            )
+        wanted = _columns_of(run)
+        learned = {name for row in learned_of(run.dataset) for name in row.learned}
+        others = SynthesisRun.objects.filter(
+            dataset=run.dataset, learn_run__isnull=False, state__in=SynthesisRun.OPEN
+        ).exclude(pk=run.pk)
+        if wanted & learned:
+            raise errors.NotReady(
+                f"a run has learned the column {min(wanted & learned)} already",
+                repair="use what it learned, or type other facts",
+            )
+        for other in others:
+            if both := wanted & _columns_of(other):
+                raise errors.NotReady(
+                    f"a run is about to learn the column {min(both)}",
+                    repair="wait until it is finished",
+                )
+
     @classmethod
     def plan_of(cls, run: SynthesisRun, read: DomainReader, /) -> DescriptionPlan:
         return description.plan(read(run.domain_version), Spec.from_json(run.spec))
+
+
+def _columns_of(run: SynthesisRun) -> set[str]:
+    """The columns that a run learns."""
+    named = run.spec["parameters"].get("columns")
+    return set(named or (each.name for each in domain_of(run.domain_version).undeclared))
 
 
 LearnProposal = Proposal[LearnRequest, DescriptionPlan]

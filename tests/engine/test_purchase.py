@@ -317,3 +317,40 @@ def test_the_command_line_learns_and_the_verifier_goes_through_the_chain(
     printed = capsys.readouterr().out
     assert "Together with this run that is epsilon = 3." in printed
     assert "Recomputed from its receipt" in printed
+
+
+def test_a_rule_about_a_text_that_was_not_found_does_not_stop_what_was_paid_for(
+    table: Path,
+) -> None:
+    """Which texts are found is noise: a rule that names another one is left out of releases, as of learned
+    columns."""
+    never = {"kind": "impossible", "columns": {"word": ["j"], "level": ["2"]}}
+    document = as_json(DOMAIN.to_json()) | {"constraints": [never]}
+    plan = description.plan(Domain.from_json(document), request())
+    answers = pipeline.measure(table, plan=plan)
+    described = plan.described(answers, paid_by=plan.receipt(answers))
+    assert "j" not in described.attribute("word").values
+    release_of(described)
+
+
+def test_a_column_is_bought_once(bought: Bought) -> None:
+    """Whoever opens a bought column again has seen what was learned of it."""
+    with pytest.raises(SpecError, match="every column is declared"):
+        description.plan(bought.domain, request())
+    opened = as_declared_after_looking(Scale(name="age", of="integer", low=0, high=200))
+    again = replace(
+        bought.domain,
+        attributes=tuple(
+            opened if each.name == "age" else each for each in bought.domain.attributes
+        ),
+    )
+    assert [each.name for each in again.undeclared] == ["age"]
+    with pytest.raises(SpecError):
+        description.plan(again, request("age"))
+
+
+def test_caveats_of_a_purchase_are_said(bought: Bought) -> None:
+    looked = as_json(bought.plan.receipt(bought.answers, chosen_after_looking=True))
+    domain = bought.plan.described(bought.answers, paid_by=looked)  # type: ignore[arg-type]
+    lines = verifier.verify_purchases(release_of(domain), [looked])
+    assert [line for line in lines if line.startswith("Of that purchase: ")]

@@ -13,14 +13,16 @@ from django.urls import reverse
 
 from synth_engine import mechanisms, verifier
 from synth_engine.domain import Domain
-from synth_engine.errors import DomainError, TableError
+from synth_engine.errors import DomainError, SynthError, TableError
 from synth_engine.spec import Spec
 from synthweb.audit.models import AuditEntry
+from synthweb.datasets import looks
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import domain_of, newest
-from synthweb.datasets.models import Dataset, DomainVersion, LearnedDescription
+from synthweb.datasets.models import Dataset, DomainBasis, DomainVersion, LearnedDescription
 from synthweb.ledger.models import BudgetRequest, LedgerEntry
 from synthweb.runs import failpoints, services, worker
+from synthweb.runs.errors import NotReady
 from synthweb.runs.job_kinds import description as job_kind
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.purchases import LearnRequest
@@ -307,3 +309,57 @@ def test_a_program_has_columns_learned_and_gets_the_receipt(
     (kept,) = calls.get(address).json()
     assert (kept["run"], kept["columns"]) == (run.json()["code"], ["age"])
     assert verifier.verify(kept["receipt"]).epsilon <= 2
+
+
+def test_what_a_steward_did_before_stays_marked_after_a_purchase(
+    cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fewer = undeclared() | {"attributes": undeclared()["attributes"][:2]}  # type: ignore[index]
+    with monkeypatch.context() as patched:
+        patched.setattr(looks, "changed_after", lambda *_: ["region"])
+        datasets.declare_domain(actor=cast.steward, dataset=dataset, document=fewer)
+    before = DomainBasis.objects.get(version=newest(dataset))
+    learned(cast, dataset)
+    after = DomainBasis.objects.get(version=newest(dataset))
+    assert after.version != before.version and after.ranges_after_looking == ["region"]
+    assert (after.facts, after.reader) == (before.facts, before.reader)
+
+
+def test_a_look_at_a_learned_column_is_no_change_of_its_range_once_it_is_bought(
+    cast: Cast, dataset: Dataset
+) -> None:
+    dataset.refresh_from_db()
+    dataset.draft = dataset.draft | {"looked": {"age": {}}}
+    dataset.save(update_fields=["draft"])
+    learned(cast, dataset)
+    others = [one for one in scene.DOMAIN["attributes"] if one["name"] not in ("age", "works")]
+    left = {**scene.DOMAIN, "attributes": [SCALE, *others]}
+    version = datasets.declare_domain(actor=cast.steward, dataset=dataset, document=left)
+    assert DomainBasis.objects.get(version=version).ranges_after_looking == []
+
+
+def test_a_column_is_bought_once(cast: Cast, dataset: Dataset) -> None:
+    first = submitted(cast, dataset)
+    with pytest.raises(NotReady, match="about to learn the column age"):
+        services.submit(asked(dataset), steward=cast.steward, request_key="two")
+    worker.synthesize(code=first.code)
+    wider = [SCALE | {"low": 0, "high": 200}, *undeclared()["attributes"][1:]]  # type: ignore[index]
+    datasets.declare_domain(
+        actor=cast.steward, dataset=dataset, document={**scene.DOMAIN, "attributes": wider}
+    )
+    assert [each.name for each in in_force(dataset).undeclared] == ["age"]
+    with pytest.raises(SynthError):
+        services.submit(asked(dataset), steward=cast.steward, request_key="three")
+    assert SynthesisRun.objects.count() == 1
+
+
+def test_no_document_can_state_that_facts_were_learned(cast: Cast, dataset: Dataset) -> None:
+    learned(cast, dataset)
+    bought = newest(dataset)
+    assert bought is not None
+    forged = json.loads(json.dumps(bought.document))
+    del forged["bought"]
+    for attribute in forged["attributes"]:
+        attribute["provenance"] = "learned"
+    with pytest.raises(DomainError, match="without the run that paid"):
+        datasets.declare_domain(actor=cast.steward, dataset=dataset, document=forged)

@@ -309,6 +309,7 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
         actor=actor,
         dataset=dataset,
         domain=domain,
+        typed=typed_domain,
         statements=basis.statements(described),
         facts=basis.of_draft(described),
     )
@@ -344,6 +345,7 @@ def declare_domain(
             actor=actor,
             dataset=dataset,
             domain=purchases.with_purchases(dataset, domain),
+            typed=domain,
             statements=basis.statements(
                 {name: drafts.Column(because=text) for name, text in statements.items()}
             ),
@@ -469,9 +471,11 @@ def _store(
     actor: User,
     dataset: Dataset,
     domain: Domain,
+    typed: Domain,
     statements: Sequence[Mapping[str, object]],
     facts: basis.FactCount,
 ) -> DomainVersion:
+    """Make a description the one in force. typed: without what was bought."""
     domain.require_confirmed()
     terms.check_text(domain.to_json())
     terms.check_rho(domain, terms.common_rho(dataset.organisation))
@@ -502,7 +506,7 @@ def _store(
         facts_as_suggested=facts.equal,
         equal_facts=dict(facts.names),
         after_looking=selectors.comparison_was_opened(locked),
-        ranges_after_looking=looks.changed_after(locked.draft, domain.attributes),
+        ranges_after_looking=looks.changed_after(locked.draft, typed.attributes),
         reader=selectors.reader_of(locked),
     )
     audit.record(

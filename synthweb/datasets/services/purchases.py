@@ -66,7 +66,14 @@ def of_dataset(dataset: Dataset) -> list[Paid]:
 
 
 def with_purchases(dataset: Dataset, domain: Domain) -> Domain:
-    """The description with what runs of the dataset have learned. Of several the newest counts."""
+    """The description with what runs of the dataset have learned. Of several the newest counts. Errors:
+    DomainError for facts that a run learned without that run."""
+    for attribute in domain.attributes:
+        if "learned" in attribute.facts.values():
+            raise attribute.error(
+                "facts that a run learned, without the run that paid for them",
+                repair="have the column learned, or say where its facts are written",
+            )
     columns = {attribute.name: attribute for attribute in domain.attributes}
     learned_by: dict[str, Paid] = {}
     for paid in of_dataset(dataset):
@@ -186,13 +193,7 @@ def _next_version(dataset: Dataset, *, actor: User) -> DomainVersion | None:
     )
     # What the steward said stays what it was; nothing of it is about what was learned.
     if (basis := selectors.basis_of(in_force)) is not None:
-        DomainBasis.objects.create(
-            version=version,
-            statements=basis.statements,
-            suggestions_shown=basis.suggestions_shown,
-            facts=basis.facts,
-            facts_as_suggested=basis.facts_as_suggested,
-            equal_facts=basis.equal_facts,
-            after_looking=basis.after_looking,
-        )
+        fields = (field for field in DomainBasis._meta.fields if not field.primary_key)
+        same = {field.name: getattr(basis, field.name) for field in fields}
+        DomainBasis.objects.create(**same | {"version": version})
     return version
