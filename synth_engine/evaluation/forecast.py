@@ -185,9 +185,12 @@ def forecast(
     return expected
 
 
-def weakest_relations(domain: Domain, receipt: Receipt, *, rows: int) -> Relations:
+def weakest_relations(
+    domain: Domain, receipt: Receipt, *, rows: int, rule: Rule = "basic"
+) -> Relations:
     """What a release like that of this receipt was to tell of relations of the least of `STRENGTHS`; unknown
-    where its method has no forecast for the description. domain: as it was learned. rows: of its table."""
+    where its method has no forecast for the description. domain: the description that it was asked under.
+    rows: of its table. rule: as of `forecast`."""
     spec = Spec(
         mechanism=receipt["mechanism"]["id"],
         parameters=receipt["mechanism"]["parameters"],
@@ -195,7 +198,7 @@ def weakest_relations(domain: Domain, receipt: Receipt, *, rows: int) -> Relatio
         delta=Fraction(receipt["target"]["delta"]),
     )
     try:
-        expected = forecast(domain, spec, rows=max(1, rows), advises=False)
+        expected = forecast(domain, spec, rows=max(1, rows), rule=rule, advises=False)
     except (InputError, PrivacyError):
         return "unknown"
     return expected.relations[min(STRENGTHS)]

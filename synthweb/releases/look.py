@@ -32,6 +32,8 @@ from synth_engine.evaluation.figure_origins import ModelFigure, SyntheticRow
 from synth_engine.evaluation.model_histograms import HistogramBar, ModelHistogram
 from synth_engine.models.model import SCHEMA, Model
 from synth_engine.tables import Drawing
+from synthweb.datasets.domain_cache import domain_of
+from synthweb.ledger.models import Rule
 from synthweb.lib.number_format import shortened
 from synthweb.releases import expected, quality_facts, tables
 from synthweb.releases.expected import FigureLine
@@ -186,7 +188,12 @@ def store_relations(release: Release, errors: ExpectedErrors | None) -> None:
         distance=expected_relations.measured_distance(
             domain, release.receipt["calls"], rows=rows
         ),
-        weakest=forecast.weakest_relations(domain, release.receipt, rows=rows),
+        weakest=forecast.weakest_relations(
+            domain_of(release.domain_version),
+            release.receipt,
+            rows=rows,
+            rule="zcdp" if release.account.rule == Rule.ZCDP else "basic",
+        ),
     )
     FirstLook.objects.filter(pk=stored.pk).update(
         quality=stored.quality | known | {"relations": level}
