@@ -140,6 +140,8 @@ def evidence(request: SignedInRequest, code: str) -> HttpResponse:
 def rule_values(request: SignedInRequest, code: str) -> HttpResponse:
     """The values of the column that an input of a rule names, to be pressed instead of typed."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
+    if not request.headers.get("HX-Request"):
+        return redirect("datasets:describe", dataset.code)
     kind, field = request.GET.get("kind", ""), request.GET.get("field", "")
     typed = constraining.typed_of(request.GET, kind)
     offered = constraining.chips(dataset.draft, kind, typed).get(field, [])

@@ -316,6 +316,7 @@ def chips(describe_page: DescribePage, kind: str, field: str, **typed: str) -> l
     page = describe_page.client.get(
         reverse("datasets:rule-values", args=[describe_page.dataset.code]),
         {"kind": kind, "field": field, **named},
+        headers={"HX-Request": "true"},
     )
     assert page.status_code == 200
     return [chip.text for chip in page.context["chips"]]
