@@ -25,7 +25,7 @@ from synthweb.datasets.forms import DocumentForm, Posted
 from synthweb.datasets.hints import clean
 from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.datasets.services import documents
-from synthweb.lib import codes
+from synthweb.lib import codes, fragments
 from synthweb.lib.errors import Refused
 from synthweb.lib.previews import limited
 from synthweb.lib.saved_meanwhile import Difference, digest, merge
@@ -140,7 +140,7 @@ def evidence(request: SignedInRequest, code: str) -> HttpResponse:
 def rule_values(request: SignedInRequest, code: str) -> HttpResponse:
     """The values of the column that an input of a rule names, to be pressed instead of typed."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
-    if not request.headers.get("HX-Request"):
+    if not fragments.asked_by_page(request):
         return redirect("datasets:describe", dataset.code)
     kind, field = request.GET.get("kind", ""), request.GET.get("field", "")
     typed = constraining.typed_of(request.GET, kind)
