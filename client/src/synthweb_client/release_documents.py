@@ -21,10 +21,11 @@ class Distance:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnError:
-    """How close one column is expected to be. deviation: None where the column has no intervals."""
+    """How close one column is expected to be, in a word of `Quality`. deviation: None where the column has no
+    intervals."""
 
     name: str
-    closeness: str
+    word: str
     deviation: float | None
 
 
