@@ -111,9 +111,7 @@ def test_what_is_drawn_survives_the_codec_and_says_what_is_cut() -> None:
     column = model.domain.attribute("word")
     assert isinstance(column, Text)
     codes = model.sample(3_000, seed="s")["word"]
-    again = mechanisms.codec.encode(
-        model.domain, {"word": mechanisms.codec.as_text(model.domain, table)["word"]}
-    )
+    again = codec.encode(model.domain, {"word": codec.as_text(model.domain, table)["word"]})
     assert np.array_equal(again["word"], codes)
     cut = table["word"].str.endswith("…")
     assert 0 < cut.sum() < 3_000
@@ -450,7 +448,7 @@ def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
         and found["caba"] + found["cabb"] == found["cb"] == found["d"] == 2_000
     )
     codes = model.sample(8_000, seed="s")["word"]
-    again = mechanisms.codec.encode(model.domain, {"word": drawn})
+    again = codec.encode(model.domain, {"word": drawn})
     assert np.array_equal(again["word"], codes)
 
 
