@@ -45,6 +45,7 @@ RUN = (
     "bench/timing.py --runs 2 --records 50",
     "bench/run_time.py --only independent",
     "bench/run_time.py --data shared/data --only mst",
+    "bench/rules.py drawing --columns 20 --rows 2000 --times 1",
     "bench/linking.py files .",
     "bench/linking.py random 2",
     (
