@@ -258,7 +258,7 @@ def rules_of(names: Sequence[str]) -> tuple[Constraint, ...]:
     documents: list[dict[str, Any]] = [
         {"kind": "order", "first": first, "second": second} for first, second in pairs[:5]
     ]
-    low = [{"to": 20}]
+    low = [{"to": 19}]
     documents += [
         {"kind": "impossible", "columns": {first: low, second: low}}
         for first, second in pairs[5:]
