@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import cli, mechanisms, verifier
+from synth_engine import cli, codec, mechanisms, verifier
 from synth_engine.domain import Domain, Integer, Text, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import (
