@@ -130,6 +130,7 @@ SENTENCES = {
     "link.release_given": _("gave a release of a table for the joined tables of a link"),
     "check.published": _("published figures of a release that were paid for"),
     "check.voided": _("stated that paid figures of a release are void"),
+    "description.marked": _("added a mark beside the receipt of a learned description"),
     "check.marked": _("added a mark beside the receipt of paid figures"),
     "allowance.granted": _("let analysts validate results within an allowance"),
     "allowance.revoked": _("ended an allowance for validations"),

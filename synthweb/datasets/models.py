@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from synthweb.accounts.models import Organisation
 from synthweb.lib import codes
 from synthweb.lib.append_only import AppendOnly
+from synthweb.lib.marks import Mark
 
 
 class Dataset(models.Model):
@@ -219,6 +220,28 @@ class LearnedDescription(AppendOnly):
 
     def __str__(self) -> str:
         return f"learned by {self.run_code}"
+
+
+class LearnedMark(Mark):
+    """What became known of a purchase after its receipt was made."""
+
+    class Kind(models.TextChoices):
+        OUTSIDE = "outside-the-guarantee", _("Exact counts were published")
+
+    learned = models.ForeignKey(
+        LearnedDescription, on_delete=models.PROTECT, related_name="marks"
+    )
+    kind = models.CharField(max_length=32, choices=Kind)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["learned", "sequence"], name="learned_mark_sequence"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.learned}, mark {self.sequence}"
 
 
 class DatabaseTable(models.Model):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from django.apps import AppConfig
     from django.core.checks import CheckMessage
 
-FORMAT = 7
+FORMAT = 6
 
 _APP = "synthweb"
 _ROWS = "SELECT app, name FROM django_migrations"

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.signing import SignedDocument
+from synthweb.datasets.models import LearnedDescription, LearnedMark
 from synthweb.lib import hashing, marks, signatures
 from synthweb.releases import receipt_facts
 from synthweb.releases.models import CheckMark, PaidCheck, Release, ReleaseMark, Sample
@@ -28,6 +29,16 @@ def marks_of(release: Release) -> list[receipts.Mark]:
 def marks_of_check(check: PaidCheck) -> list[receipts.Mark]:
     """The marks of a check, the oldest first."""
     return marks.documents(CheckMark.objects.filter(paid_check=check))
+
+
+def marks_of_purchase(purchase: LearnedDescription) -> list[receipts.Mark]:
+    """The marks of a purchase, the oldest first."""
+    return marks.documents(LearnedMark.objects.filter(learned=purchase))
+
+
+def receipt_of_purchase(purchase: LearnedDescription) -> receipts.Receipt:
+    """The receipt of a purchase, with its marks, signed."""
+    return signed(receipts.with_marks(purchase.receipt, marks_of_purchase(purchase)))
 
 
 def next_mark(

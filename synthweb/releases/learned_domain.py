@@ -3,7 +3,6 @@ by its own run or by an earlier one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from django.http import Http404
@@ -13,9 +12,10 @@ from django.utils.translation import ngettext
 from synth_engine.domain import Attribute, Domain, Purchase, ScaleBins
 from synth_engine.kinds.facts import PURCHASE_ORIGINS
 from synth_engine.privacy.loss import plain
+from synth_engine.privacy.receipt import Receipt
 from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import LearnedDescription
-from synthweb.releases import receipt_facts
+from synthweb.releases import chain, receipt_facts
 from synthweb.releases.models import Release
 
 SHOWN = 12
@@ -59,15 +59,14 @@ def learned(release: Release) -> list[Learned]:
     return sorted(columns, key=lambda column: column.is_found)
 
 
-def receipt_of_purchase(release: Release, digest: str) -> Mapping[str, object]:
-    """The receipt of an earlier run that learned columns of the release. Errors: Http404."""
+def receipt_of_purchase(release: Release, digest: str) -> Receipt:
+    """The receipt of an earlier run that learned columns of the release, with its marks. Errors: Http404."""
     if digest not in {each.receipt for each in domain_of(release.domain_version).bought}:
         raise Http404("no column of this release rests on that run")
     stored = LearnedDescription.objects.get(
         dataset_id=release.dataset_id, receipt__digest=digest
     )
-    receipt: Mapping[str, object] = stored.receipt
-    return receipt
+    return chain.receipt_of_purchase(stored)
 
 
 def not_found(release: Release) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.datasets.models import Dataset, DomainVersion, LearnedDescription, LearnedMark
 from synthweb.datasets.services import terms
 from synthweb.ledger import selectors as budget
 from synthweb.ledger.models import BudgetAccount
@@ -342,8 +342,9 @@ OUTSIDE_TEXT = (
 
 
 def mark_outside(accounts: Collection[BudgetAccount]) -> None:
-    """Mark every release, of tables and of databases, and every check and validation of the same people,
-    whose budget is in these accounts: exact counts are about to be taken, in the caller's transaction."""
+    """Mark every release, of tables and of databases, every check and validation, and every purchase of the
+    same people, whose budget is in these accounts: exact counts are about to be taken, in the caller's
+    transaction."""
     released = Release.objects.filter(account__in=accounts)
     rows = released.select_for_update(of=("self",)).select_related("dataset__organisation")
     for release in rows.order_by("pk"):
@@ -354,6 +355,39 @@ def mark_outside(accounts: Collection[BudgetAccount]) -> None:
     )
     for check in checks.order_by("pk"):
         _mark_check(check, kind=CheckMark.Kind.OUTSIDE, text=OUTSIDE_TEXT.format(what="check"))
+    bought = LearnedDescription.objects.filter(dataset__coverage__account__in=accounts)
+    purchases = bought.select_for_update(of=("self",)).select_related("dataset__organisation")
+    for purchase in purchases.order_by("pk"):
+        _mark_purchase(purchase)
+
+
+def _mark_purchase(purchase: LearnedDescription) -> None:
+    """Add the mark to the chain of a purchase, which the caller has locked."""
+    document = chain.next_mark(
+        purchase.receipt,
+        chain.marks_of_purchase(purchase),
+        kind=LearnedMark.Kind.OUTSIDE,
+        text=OUTSIDE_TEXT.format(what="purchase"),
+    )
+    mark = LearnedMark.objects.create(
+        learned=purchase,
+        sequence=document["sequence"],
+        kind=LearnedMark.Kind.OUTSIDE,
+        hash=document["hash"],
+        document=document,
+    )
+    audit.record(
+        actor="system",
+        action="description.marked",
+        target=("dataset", purchase.dataset.code),
+        organisation=purchase.dataset.organisation,
+        detail={
+            "run": purchase.run_code,
+            "kind": mark.kind,
+            "mark": mark.hash,
+            "receipt": purchase.receipt["digest"],
+        },
+    )
 
 
 @transaction.atomic

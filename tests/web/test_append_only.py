@@ -14,6 +14,7 @@ from synthweb.datasets.models import (
     DomainBasis,
     DomainVersion,
     LearnedDescription,
+    LearnedMark,
 )
 from synthweb.ledger.models import (
     BudgetApproval,
@@ -41,6 +42,7 @@ TABLES = [
     DomainVersion,
     DomainBasis,
     LearnedDescription,
+    LearnedMark,
     DatabaseVersion,
     Coverage,
     BudgetApproval,
@@ -74,8 +76,11 @@ def written(db):
     PlanRule.objects.create(plan=plan, first_year=2031, remainder="free", actor="system")
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
-    LearnedDescription.objects.create(
+    learned = LearnedDescription.objects.create(
         dataset=version.dataset, version=version, run_code="a", learned={}, receipt={}
+    )
+    LearnedMark.objects.create(
+        learned=learned, sequence=1, kind=LearnedMark.Kind.OUTSIDE, hash="0" * 64, document={}
     )
     DatabaseVersion.objects.create(
         root=version.dataset, number=1, document={}, datasets={}, confirmed_by=who.steward

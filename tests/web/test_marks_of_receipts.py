@@ -16,7 +16,7 @@ from django.test import Client
 from synth_engine import verifier
 from synth_engine.privacy.receipt import OUTSIDE
 from synth_engine.verifier.statement import OUTSIDE_CAVEAT
-from synthweb.datasets.models import Dataset
+from synthweb.datasets.models import Dataset, LearnedDescription
 from synthweb.ledger import selectors as ledger_selectors
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
@@ -36,7 +36,7 @@ from tests.web.test_filled_counts import published
 from tests.web.test_validations import NEXT_WEEK, request
 
 pytestmark = pytest.mark.django_db(transaction=True)
-MARKED: set[type[models.Model]] = {Release, PaidCheck, LinkSide}
+MARKED: set[type[models.Model]] = {Release, PaidCheck, LinkSide, LearnedDescription}
 DERIVED: set[type[models.Model]] = {RepairedTable}.union(*extras.said("DERIVED"))
 """Made of releases, which their receipts name by the digest under which marks are found."""
 
@@ -64,6 +64,8 @@ def handed_out(row: Any) -> Any:
             return paid.receipt_of(row)
         case LinkSide():
             return linking.receipt_of(row)
+        case LearnedDescription():
+            return chain.receipt_of_purchase(row)
     raise AssertionError(row)
 
 
@@ -99,6 +101,17 @@ def sketch_of(release: Release) -> LinkSide:
         account=release.account,
         steward=release.created_by,
         epsilon="1",
+        receipt=release.receipt,
+    )
+
+
+def purchase_of(release: Release) -> LearnedDescription:
+    """What a run learned once, with a receipt of its own."""
+    return LearnedDescription.objects.create(
+        dataset=release.dataset,
+        version=release.domain_version,
+        run_code="purchase",
+        learned={},
         receipt=release.receipt,
     )
 
@@ -139,10 +152,11 @@ def test_published_counts_are_marked_beside_every_receipt_of_the_same_people(
     of_twin = released(cast, twin)
     sketch_of(release)
     database_of(release, tmp_path)
+    purchase_of(release)
 
     rows = [row for model in MARKED for row in model._default_manager.all()]
     assert sorted(type(row).__name__ for row in rows) == [
-        "LinkSide", "PaidCheck", "PaidCheck", "Release", "Release", "Release",
+        "LearnedDescription", "LinkSide", "PaidCheck", "PaidCheck", "Release", "Release", "Release",
     ]  # fmt: skip
     for row in rows:
         receipt = handed_out(row)

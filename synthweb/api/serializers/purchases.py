@@ -12,6 +12,7 @@ from synthweb.api.serializers.amounts import LossField, SpentField
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import StrictSerializer, Text
 from synthweb.datasets.models import LearnedDescription
+from synthweb.releases import chain
 
 
 class NewPurchaseSerializer(StrictSerializer):
@@ -37,12 +38,18 @@ class LearnedSerializer(serializers.ModelSerializer[LearnedDescription]):
         source="version.number", help_text="The version of the description it was asked under."
     )
     columns = serializers.SerializerMethodField(help_text="Those that were found.")
-    receipt = DocumentField(help_text="For `python -m synth_engine verify --bought`.")
+    receipt = serializers.SerializerMethodField(
+        help_text="For `python -m synth_engine verify --bought`, with its marks."
+    )
 
     class Meta:
         model = LearnedDescription
         fields = ["run", "asked", "columns", "receipt", "created_at"]
         read_only_fields = fields
+
+    @extend_schema_field(DocumentField())
+    def get_receipt(self, row: LearnedDescription) -> Any:
+        return chain.receipt_of_purchase(row)
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_columns(self, row: LearnedDescription) -> list[Any]:

@@ -166,6 +166,20 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='LearnedMark',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('sequence', models.PositiveIntegerField()),
+                ('hash', models.CharField(max_length=64, unique=True)),
+                ('document', models.JSONField()),
+                ('kind', models.CharField(choices=[('outside-the-guarantee', 'Exact counts were published')], max_length=32)),
+                ('learned', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='marks', to='datasets.learneddescription')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('learned', 'sequence'), name='learned_mark_sequence')],
+            },
+        ),
+        migrations.CreateModel(
             name='PartialUpload',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
