@@ -189,7 +189,7 @@ def test_a_method_that_scores_all_pairs_has_its_expected_error_on_the_page(
     assert [each["name"] for each in rest["columns"]] == [each.name for each in columns]
     words = [each["word"] for each in rest["columns"]]
     for word in COLUMN_WORDS:
-        assert rest["quality"][word.replace(" ", "_")] == words.count(word)
+        assert rest["quality"][f"{word.replace(' ', '_')}_columns"] == words.count(word)
     assert all(each["deviation"] > 0 for each in rest["columns"])
     # Another method says too little of what it misses.
     ExpectedRanges.objects.update(errors=None)
