@@ -245,7 +245,7 @@ def test_a_city_is_generated_once_and_the_reconciler_knows_it(played: Scene) -> 
     building.compute(code=build.code)
     build.refresh_from_db()
     assert bytes(build.archive or b"") == before
-    assert reconcile.SUBJECTS["runs.city"] is CityBuild
+    assert reconcile.SUBJECTS[CityBuild.TASK] is CityBuild
     with pytest.raises(NotOpen):
         services.start(user=played.reader, build=build)
 
